@@ -5,14 +5,37 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from accgate.errors import BadInput, writing
 from accgate.records.file import stamp_of
 
 LOCK = ".lock"  # in a run's folder while it goes on
+
+
+@contextlib.contextmanager
+def holding(path: Path, flags: int, lock: Callable[[int], object]) -> Iterator[int]:
+    """Open a file or folder and lock it; one that was removed or replaced meanwhile is opened anew.
+
+    `filelock` would need a file of its own beside it, which it leaves there, and whose lock the processes that a run
+    started go on to hold after its end.
+
+    Raises
+    ------
+    OSError
+        As opening it and `lock` do.
+    """
+    while True:
+        file = os.open(path, flags, 0o666)
+        try:
+            lock(file)
+            about, now = os.fstat(file), stamp_of(path)
+            if now is not None and now[:2] == (about.st_dev, about.st_ino):
+                yield file
+                return
+        finally:
+            os.close(file)
 
 
 @contextlib.contextmanager
@@ -29,21 +52,17 @@ def sole_run(out: Path) -> Iterator[None]:
     path, is_new = out / LOCK, not out.exists()
     with writing(out, "name another folder with --out, or make this one writable"):
         out.mkdir(parents=True, exist_ok=True)
-    try:
-        file = _locked(path)
-    except BlockingIOError as error:
-        raise BadInput(f"{out}: another run writes into it; wait for its end, or name another --out") from error
-    try:
-        yield
-    finally:
-        if file is not None:
-            with contextlib.suppress(OSError):
-                if not os.fstat(file.fileno()).st_size:  # a file with content was there before
-                    path.unlink()
-            file.close()
+    with contextlib.ExitStack() as stack:
         if is_new:
-            with contextlib.suppress(OSError):
-                out.rmdir()  # where nothing was written
+            stack.callback(_remove_empty, [out])
+        try:
+            file = stack.enter_context(holding(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _lock_now))
+            stack.callback(_remove_unused, path, file)
+        except BlockingIOError as error:
+            raise BadInput(f"{out}: another run writes into it; wait for its end, or name another --out") from error
+        except (ModuleNotFoundError, OSError):  # there are no locks
+            pass
+        yield
 
 
 @contextlib.contextmanager
@@ -63,52 +82,45 @@ def sole_writer(folder: Path) -> Iterator[None]:
             new = [each for each in (folder, *folder.parents) if not each.exists()]
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            if _lock_folder(folder, stack):
-                break
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError):  # where something was written
-                for each in new:
-                    each.rmdir()
+            try:
+                stack.enter_context(holding(folder, os.O_RDONLY, wait_for))
+            except FileNotFoundError:  # who had it wrote nothing, and removed it
+                continue
+            except (ModuleNotFoundError, OSError):  # there are no locks
+                pass
+            break
+        stack.callback(_remove_empty, new)
+        yield
 
 
-def _lock_folder(folder: Path, stack: contextlib.ExitStack) -> bool:
-    """Hold the lock of a folder, if there is one, until the stack ends; False where the folder is gone by then."""
-    try:
-        import fcntl
-
-        number = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    except (ModuleNotFoundError, OSError):
-        return True
-    stack.callback(os.close, number)
+def _remove_empty(folders: Iterable[Path]) -> None:
+    """Remove folders, each within the next, unless something was written there."""
     with contextlib.suppress(OSError):
-        fcntl.flock(number, fcntl.LOCK_EX)
-    about, now = os.fstat(number), stamp_of(folder)
-    return now is not None and now[:2] == (about.st_dev, about.st_ino)
+        for each in folders:
+            each.rmdir()
 
 
-def _locked(path: Path) -> BinaryIO | None:
-    """The file of a lock, held until it is closed; None where there are no locks; BlockingIOError where it is taken."""
+def _remove_unused(path: Path, file: int) -> None:
+    """Remove the file of a lock, unless it has content: that was there before."""
+    with contextlib.suppress(OSError):
+        if not os.fstat(file).st_size:
+            path.unlink()
+
+
+def wait_for(file: int) -> None:
+    """Take the lock of an open file or folder, once no other has it."""
+    import fcntl  # not on Windows
+
+    fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def _lock_now(file: int) -> None:
+    """Take a lock that no child has, unlike flock's: it ends with its run; BlockingIOError where it is taken."""
+    import fcntl
+
     try:
-        import fcntl
-    except ModuleNotFoundError:  # not on Windows
-        return None
-    while True:
-        try:
-            file = path.open("ab")
-        except OSError:
-            return None
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # no child has it, unlike flock's: it ends with its run
-        except OSError as error:
-            file.close()
-            if error.errno in (errno.EACCES, errno.EAGAIN):
-                raise BlockingIOError from error
-            return None
-        about = os.fstat(file.fileno())
-        if stamp_of(path) == (about.st_dev, about.st_ino, about.st_size):
-            return file
-        file.close()  # whoever had it removed it in between
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            raise BlockingIOError from error
+        raise
