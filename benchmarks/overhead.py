@@ -25,11 +25,12 @@ from pathlib import Path
 import requests
 
 from accgate.config.config import load_config
+from accgate.config.tables import Sampling
 from accgate.engines.base import Request
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.engines.wire import body_of, json_bytes
-from accgate.evaluation.assignment import Assignment, Evaluation, Sampling, Watch
+from accgate.evaluation.assignment import Assignment, Evaluation, Watch
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.run import Silent, assignment_of
 from accgate.planning.checks import Check

@@ -8,22 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
+from accgate.config.tables import Sampling
 from accgate.records import Figures, Record, failed_of
 from accgate.references.judge import Makers
 from accgate.tasks import Sample, Task
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How replies are drawn; `max_tokens` None leaves the task's."""
-
-    temperature: float = 0.0
-    max_tokens: int | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    seed: int | None = None
-    stop: tuple[str, ...] = ()
-    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from accgate.engines import Engine, useful_in_flight
 from accgate.errors import writing
 from accgate.evaluation.ahead import Others, Places, Prefix
 from accgate.evaluation.assignment import Assignment, Evaluation, Observer, StopRule
-from accgate.evaluation.interruption import GRACE, Stop
-from accgate.evaluation.reading import Thoughts
+from accgate.evaluation.interruption import Stop
+from accgate.evaluation.rescoring import reread
 from accgate.evaluation.resume import FaultOf, Servers, SettingsFile
-from accgate.evaluation.sample import ask, reread
+from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, Scoring
 from accgate.records import (
     MEASURED,
@@ -30,6 +30,7 @@ from accgate.records import (
     write_settings,
 )
 from accgate.records.file import RecordWriter
+from accgate.tasks import Task
 
 
 async def evaluate(
@@ -44,7 +45,6 @@ async def evaluate(
     scoring: Scoring | None = None,
     fault_of: FaultOf = lambda _: None,
     stop: Stop | None = None,
-    grace: float = GRACE,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
     """Ask what no earlier run answered, score it and write it down.
@@ -53,7 +53,7 @@ async def evaluate(
     `max_unread` hold no answer: the check is an error whatever follows. Stops early with `stopped` once `stop_rule`
     says that the finished beginning of the order decides; answers still awaited are then dropped, since those that
     come first are no random subset. Of a part of the order that is the beginning of all parts, which `others` evaluate.
-    Once a stop is requested, no further sample is asked, and requests in flight have `grace` seconds to finish.
+    Once a stop is requested, no further sample is asked, and requests in flight have its grace to finish.
     `fault_of` says of who answers and marks why that may not be recorded, as soon as it shows.
 
     Raises
@@ -73,7 +73,7 @@ async def evaluate(
     in_flight = engine.concurrency if stop_rule is None else useful_in_flight(engine)
     prefix = None if stop_rule is None else Prefix(stop_rule, records, assignment, in_flight, others)
     places = Places(records, prefix, in_flight, clock)
-    thoughts = Thoughts()
+    asker = Asker(engine, assignment, scoring, clock)
     decided, stop = asyncio.Event(), stop or Stop()
 
     def is_lost() -> bool:
@@ -86,11 +86,11 @@ async def evaluate(
         nonlocal failed, unread, attacked
         while (place := await places.next(is_over)) is not None:
             sample, repeat = task.samples[place // assignment.repeats], place % assignment.repeats
-            had_learned = thoughts.unopened
-            record = await ask(engine, assignment, sample, repeat, clock, scoring, thoughts)
+            had_learned = asker.thoughts.unopened
+            record = await asker.record(sample, repeat)
             settings_file.update()  # before a record that it is of
             records.put(place, record, writer.append(record))
-            if thoughts.unopened and not had_learned and _reread(assignment, records, writer):
+            if asker.thoughts.unopened and not had_learned and _reread(task, records, writer):
                 unread = int(records.figures.unread.sum()) - record.is_unread
             failed += record.score is None
             unread, attacked = unread + record.is_unread, attacked + record.attacked_unread
@@ -107,7 +107,7 @@ async def evaluate(
             if prefix is not None and (earlier or others) and prefix.decides():
                 decided.set()
             workers = [asyncio.create_task(work()) for _ in range(in_flight)]
-            await _until_decided(workers, decided, stop, grace)
+            await _until_decided(workers, decided, stop)
     finally:
         observer.ended()
         seconds = clock() - began
@@ -173,10 +173,10 @@ def _write_end(
         write_settings(paths, settings)
 
 
-def _reread(assignment: Assignment, records: RecordLog, writer: RecordWriter) -> bool:
+def _reread(task: Task, records: RecordLog, writer: RecordWriter) -> bool:
     """Read again what was read before it showed that the prompt opens thoughts; whether that changed any."""
     places, before = records.places(), list(records.present)
-    again = [reread(assignment, record) for record in before]
+    again = [reread(task, record) for record in before]
     if all(new is old for new, old in zip(again, before, strict=True)):
         return False
     writer.rewrite(again)
@@ -193,16 +193,14 @@ def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], 
     return log
 
 
-async def _until_decided(
-    workers: Sequence[asyncio.Task[None]], decided: asyncio.Event, stop: Stop, grace: float
-) -> None:
-    """Wait for all, until the check is decided or `grace` seconds after a stop was requested; then cancel."""
+async def _until_decided(workers: Sequence[asyncio.Task[None]], decided: asyncio.Event, stop: Stop) -> None:
+    """Wait for all, until the check is decided or the grace of a requested stop is over; then cancel."""
     watches = [asyncio.create_task(decided.wait()), asyncio.create_task(stop.wait())]
     everyone = asyncio.create_task(_all_or_first_error(workers))
     try:
         await asyncio.wait([*watches, everyone], return_when=asyncio.FIRST_COMPLETED)
         if stop.requested and not decided.is_set():
-            await asyncio.wait([watches[0], everyone], timeout=grace, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([watches[0], everyone], timeout=stop.grace, return_when=asyncio.FIRST_COMPLETED)
         if not everyone.done():
             everyone.cancel()
             await asyncio.gather(everyone, return_exceptions=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from accgate.engines import Engine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Evaluation, Observer
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.interruption import Stop, grace_of, interruptible
+from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.presence import refuse_absent, running_servers
 from accgate.evaluation.run import EvaluatedCheck, Interrupted, Silent, assignment_of, missing_records, why_incomplete
 from accgate.evaluation.scoring import Scorers, Scoring, missing_ability
@@ -62,7 +61,6 @@ class _SideBySide:
             stop_rule=None if self._decides is None else lambda records: self._is_decided(side, records),
             scoring=scoring,
             stop=self._stop,
-            grace=grace_of(os.environ),
         )
 
     def _is_decided(self, side: int, records: Sequence[Record]) -> bool:

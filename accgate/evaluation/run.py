@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,11 +19,11 @@ import numpy as np
 from accgate.engines import Engine, recording_of, split_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
-from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
+from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Watch
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, content_of
 from accgate.evaluation.finished import earlier_evaluation, engine_of
-from accgate.evaluation.interruption import Stop, grace_of, interruptible
+from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.presence import models_and_judges, refuse_absent, running_servers
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.resume import Servers, begin_anew, has_answers, resumable_records
@@ -302,7 +301,6 @@ class _Run:
                 scoring=scoring,
                 fault_of=fault_of,
                 stop=self.stop,
-                grace=grace_of(os.environ),
             )
         except OtherJudge as error:
             return EvaluatedCheck(check, problem=str(error))
@@ -390,7 +388,6 @@ def assignment_of(
     `files` are the digests of those that answers depend on, by their names.
     """
     model = check.planned_model.settings
-    sampling = Sampling(**asdict(model.sampling))
     answering, operational = split_options(model.engine, model.options)
     settings = {
         "engine": asdict(info),
@@ -398,13 +395,13 @@ def assignment_of(
         "variant": model.variant,
         "options": answering,
         OPERATIONAL: operational,
-        "sampling": asdict(sampling),
+        "sampling": asdict(model.sampling),
         "repeats": check.repeats,
     }
     if files:
         settings[FILES] = dict(files)
     whole = Assignment(
-        check.model, check.task, check.repeats, sampling, settings, check.max_failed, max_unread=check.max_unread
+        check.model, check.task, check.repeats, model.sampling, settings, check.max_failed, max_unread=check.max_unread
     )
     if shard is None:
         return whole

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from accgate.config.tables import Sampling
 from accgate.engines import Engine, Request, RequestFailed, recording_of, split_reasoning
 from accgate.errors import CannotEvaluate
-from accgate.evaluation.assignment import Sampling
+from accgate.metrics import Metric
 from accgate.planning.checks import Check
 from accgate.records import Scores
 from accgate.references.judge import Makers, other_judge
@@ -83,10 +84,17 @@ def score_of(task: Task, sample: Sample, answer: str) -> float:
 
 def in_range(task: Task, score: float) -> float:
     """A metric's score, which must be in its range; raises NotScored for another."""
-    low, high = task.metric.lowest, task.metric.highest
-    if not math.isfinite(score) or (low is not None and score < low) or (high is not None and score > high):
-        raise NotScored(f"the metric {task.metric.name} gave {score:g}, which is outside its range of {low} to {high}")
+    metric = task.metric
+    if not is_in_range(metric, score):
+        what = f"the metric {metric.name} gave {score:g}, which is outside its range"
+        raise NotScored(f"{what} of {metric.lowest} to {metric.highest}")
     return score
+
+
+def is_in_range(metric: Metric, score: float) -> bool:
+    """Whether a score is finite and one that its metric gives."""
+    low, high = metric.lowest, metric.highest
+    return math.isfinite(score) and (low is None or score >= low) and (high is None or score <= high)
 
 
 @dataclass(frozen=True)
@@ -142,7 +150,7 @@ class ByJudge:
             top_k=self.sampling.top_k,
             seed=self.sampling.seed,
             stop=self.sampling.stop,
-            extra=self.sampling.extra or {},
+            extra=self.sampling.extra,
         )
         try:
             reply = await self.engine.complete(request)
@@ -225,7 +233,7 @@ class Scorers:
                     await engine.start()
             except CannotEvaluate as error:
                 raise JudgeFailed(judge.name, error) from error
-            self._made[key] = ByJudge(engine, Sampling(**asdict(judge.settings.sampling)), judge.name)
+            self._made[key] = ByJudge(engine, judge.settings.sampling, judge.name)
         return self._made[key]
 
 

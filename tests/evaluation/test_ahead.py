@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from accgate.config.tables import Sampling
 from accgate.decision.progress import EarlyStop, expected_samples
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.evaluation.ahead import Saturation
-from accgate.evaluation.assignment import Assignment, Evaluation, Limits, Sampling, StopRule
+from accgate.evaluation.assignment import Assignment, Evaluation, Limits, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.run import Silent
