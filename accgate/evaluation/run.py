@@ -44,8 +44,7 @@ from accgate.records import (
     settings_of_run,
     sole_run,
 )
-from accgate.records.file import changed_fault, stamp_of
-from accgate.records.settings import OPERATIONAL
+from accgate.records.file import OPERATIONAL, changed_fault, stamp_of
 from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo
 from accgate.tasks import Task

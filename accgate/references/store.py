@@ -18,7 +18,7 @@ from accgate.inputs.paths import read_plain
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Texts, Whole, parse_table_of
 from accgate.records import Figures, Record, RecordLog, Scores, collect, file_name, fills, read_gzip_lines, read_scores
-from accgate.records.groups import moved_groups
+from accgate.records.membership import moved_groups
 from accgate.references.columns import stored_records
 from accgate.references.judge import SCORES, Makers
 from accgate.tasks import Task

@@ -13,7 +13,7 @@ import pytest
 from accgate.config.config import load_config
 from accgate.errors import BadInput
 from accgate.record import record as record_gate
-from accgate.records.clusters import clusters_of
+from accgate.records.membership import clusters_of
 from accgate.records.scores import Scores
 from accgate.references.anchor import Anchor, drift_of, drift_since, find_anchor
 from accgate.references.store import find_reference
