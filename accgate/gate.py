@@ -18,7 +18,7 @@ from accgate.evaluation.shards.shard import Shard
 from accgate.evaluation.shards.siblings import place_in
 from accgate.evaluation.stored import read_evaluation
 from accgate.guard.base import RuleSets
-from accgate.references.copies import copy_references
+from accgate.references.store import copy_references
 from accgate.report.result_file import differences, forget_result, read_result, write_result
 from accgate.result import NAME, Result
 from accgate.run_plan import RunPlan, plan_run

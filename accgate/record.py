@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypedDict
@@ -38,7 +38,6 @@ from accgate.references.writer import (
     add_runs,
     figures_of,
     has_runs,
-    keys_of_makers,
     reference_to_extend,
     replaced_figures,
     write_reference,
@@ -339,7 +338,7 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
         variant=dict(check.planned_model.variant),
         fingerprint=dict(check.task.fingerprint),
         settings=answer_settings(check.planned_model.settings),
-        **keys_of_makers(evaluation.makers),
+        **asdict(evaluation.makers),
     )
 
 

@@ -95,15 +95,12 @@ class Observer(Protocol):
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
         """An evaluation of `total` records begins, with those kept of an earlier run."""
-        ...
 
     def finished(self, record: Record) -> None:
         """A record was written."""
-        ...
 
     def ended(self) -> None:
         """The evaluation is over."""
-        ...
 
 
 @runtime_checkable
@@ -112,7 +109,6 @@ class ComparingObserver(Observer, Protocol):
 
     def compares(self, comparison: Comparison) -> None:
         """What the evaluation that starts next is held against."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -155,7 +151,6 @@ class StopRule(Protocol):
 
     def __call__(self, records: Sequence[Record]) -> bool:
         """Whether they do; `records` holds every repeat of the first samples, in the order."""
-        ...
 
 
 @runtime_checkable
@@ -164,11 +159,9 @@ class ForeseeingStopRule(StopRule, Protocol):
 
     def expected(self) -> int | None:
         """Samples of the order by which a decision is likely, at the records seen last; None where nothing tells."""
-        ...
 
     def fewest(self) -> int:
         """Samples of the order that a pass takes if none of the next changes; 0 where nothing tells."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from accgate.engines import Engine, useful_in_flight
+from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.errors import writing
 from accgate.evaluation.ahead import Others, Places, Prefix
 from accgate.evaluation.assignment import Assignment, Evaluation, Observer, StopRule
@@ -106,8 +106,7 @@ async def evaluate(
         with writer:
             if prefix is not None and (earlier or others) and prefix.decides():
                 decided.set()
-            workers = [asyncio.create_task(work()) for _ in range(in_flight)]
-            await _until_decided(workers, decided, stop)
+            await _until_decided(all_or_first_error(work() for _ in range(in_flight)), decided, stop)
     finally:
         observer.ended()
         seconds = clock() - began
@@ -193,10 +192,10 @@ def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], 
     return log
 
 
-async def _until_decided(workers: Sequence[asyncio.Task[None]], decided: asyncio.Event, stop: Stop) -> None:
-    """Wait for all, until the check is decided or the grace of a requested stop is over; then cancel."""
+async def _until_decided(work: Awaitable[object], decided: asyncio.Event, stop: Stop) -> None:
+    """Wait for the work, until the check is decided or the grace of a requested stop is over; then cancel."""
     watches = [asyncio.create_task(decided.wait()), asyncio.create_task(stop.wait())]
-    everyone = asyncio.create_task(_all_or_first_error(workers))
+    everyone = asyncio.ensure_future(work)
     try:
         await asyncio.wait([*watches, everyone], return_when=asyncio.FIRST_COMPLETED)
         if stop.requested and not decided.is_set():
@@ -210,13 +209,3 @@ async def _until_decided(workers: Sequence[asyncio.Task[None]], decided: asyncio
         for task in (*watches, everyone):
             task.cancel()
         await asyncio.gather(*watches, everyone, return_exceptions=True)
-
-
-async def _all_or_first_error(workers: Sequence[asyncio.Task[None]]) -> None:
-    """Wait for all workers; when one fails, or this is cancelled, the others are cancelled and awaited."""
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accgate.engines import Engine, recording_of, split_options
+from accgate.engines import Engine, all_or_first_error, recording_of, split_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
 from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Watch
@@ -218,21 +218,16 @@ class _Run:
         is_over = threading.Event()
         digest_of = partial(self.digests, is_over=is_over.is_set)
 
-        def read() -> Content:
+        def content() -> Content:
             return {key: content_of(each, digest_of) for key, each in new.items()}
 
-        async def both() -> None:
-            starting = asyncio.ensure_future(asyncio.sleep(0) if engine is None else engine.start())
-            try:
-                content, _ = await asyncio.gather(asyncio.to_thread(read), starting)
-            finally:  # where a file cannot be read: `close` must not come before its end
-                starting.cancel()
-                await asyncio.gather(starting, return_exceptions=True)
-            self.content.update(content)
+        async def read() -> None:
+            self.content.update(await asyncio.to_thread(content))
 
         try:
             with self._kept_note(), model.locating():
-                await self.stop.unless_requested(both())
+                starting = [] if engine is None else [engine.start()]  # `close` must not come before its end
+                await self.stop.unless_requested(all_or_first_error([read(), *starting]))
         finally:
             is_over.set()
         if self.stop.requested:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from accgate.engines import Engine, Reply, Request, RequestFailed, Scorer, all_replies, recording_of
+from accgate.engines import Engine, Reply, Request, RequestFailed, Scorer, all_or_first_error, recording_of
 from accgate.engines.reasoning import opened_by
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
@@ -174,7 +174,7 @@ class Asker:
         task = self._task
         assert task.choices is not None
         texts = [continuation(task.choices, option) for option in sample.options]
-        scores = await all_replies(self._scorer.score(request, text) for text in texts)
+        scores = await all_or_first_error(self._scorer.score(request, text) for text in texts)
         totals, tokens = [each.total for each in scores], [len(each.tokens) for each in scores]
         choice = likeliest_option(task.choices, sample.options, totals, tokens)
         text = next(option.text for option in sample.options if option.label == choice.label)

@@ -52,7 +52,6 @@ class Scoring(Protocol):
         CannotEvaluate
             When no further answer can.
         """
-        ...
 
 
 class ByFunction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -166,21 +166,8 @@ def _former(store: Path, about: ReferenceFile) -> Reference | None:
 def _new_anchor(reference: Reference, scores: Scores) -> Anchor:
     old = reference.about
     assert old.scores_sha256 is not None
-    about = AnchorFile(
-        model=old.model,
-        task=old.task,
-        mean=old.mean,
-        n=old.n,
-        replaced=0,
-        scores_sha256=old.scores_sha256,
-        repeats=old.repeats,
-        date=old.date,
-        commit=old.commit,
-        anchor=old.anchor,
-        fingerprint=old.fingerprint,
-        judge_served=old.judge_served,
-        judge_files=old.judge_files,
-    )
+    alike = {each.name for each in fields(AnchorFile)} - {"replaced", "history"}
+    about = AnchorFile(**{name: getattr(old, name) for name in alike}, replaced=0)
     return Anchor(reference.path.with_suffix(".anchor.toml"), about, scores)
 
 
@@ -228,22 +215,16 @@ def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
     return _Pairs(before, scores.values[rows], None if codes is None else codes[rows], reasons)
 
 
-def drift_of(
-    store: Path,
-    baseline: str,
-    task: str,
-    candidate: Scores,
-    *,
-    clusters: Codes | None,
-    higher_is_better: bool,
-    alpha: float,
-) -> Drift | None:
-    """The drift of a run since the anchor of its reference; None where the reference has never been replaced.
+def drift_since(
+    anchor: Anchor, candidate: Scores, *, clusters: Codes | None, higher_is_better: bool, alpha: float
+) -> Drift:
+    """The drift of a run since an anchor.
+
+    The references since the anchor are the runs before this one, so the more often a reference was replaced, the more a
+    decline has to show. Of a run that was stopped early the difference is that of the samples it took.
 
     Parameters
     ----------
-    store, baseline, task
-        As for `find_anchor`.
     candidate : Scores
         Of this run, points. Samples without a score are left out, and a reason says so.
     clusters : int array of shape (candidate.n,), optional
@@ -252,25 +233,6 @@ def drift_of(
         Of the task's metric.
     alpha : float
         Type I error rate of the whole history.
-
-    Raises
-    ------
-    BadInput
-        When the anchor is damaged.
-    """
-    anchor = find_anchor(store, baseline, task)
-    if anchor is None:
-        return None
-    return drift_since(anchor, candidate, clusters=clusters, higher_is_better=higher_is_better, alpha=alpha)
-
-
-def drift_since(
-    anchor: Anchor, candidate: Scores, *, clusters: Codes | None, higher_is_better: bool, alpha: float
-) -> Drift:
-    """The drift of a run since this anchor; parameters as for `drift_of`.
-
-    The references since the anchor are the runs before this one, so the more often a reference was replaced, the more a
-    decline has to show. Of a run that was stopped early the difference is that of the samples it took.
     """
     history, pairs = anchor.about.history, _pairs(anchor, candidate, clusters)
     since, runs = anchor.about.date, len(history) + 1
