@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from accgate.config.config import Config, load_config
 from accgate.decision.progress import early_stop
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import EvaluatedRun, Silent, evaluate_checks
+from accgate.evaluation.assignment import Observer, Silent
+from accgate.evaluation.outcome import EvaluatedRun
+from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.shards.merge import join, refuse_own_output, write_union
 from accgate.evaluation.shards.run import ShardRun, begin_shard, ended_shard, write_shard
 from accgate.evaluation.shards.shard import Shard

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from accgate import metrics
 from accgate.config.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Evaluation, Observer
+from accgate.evaluation.assignment import Observer, Silent
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, failures
 from accgate.evaluation.reading import unread_problem
-from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, Silent, evaluate_checks, failures
+from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
 from accgate.evaluation.shards.run import (

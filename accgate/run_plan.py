@@ -12,7 +12,8 @@ from accgate.decision.progress import watch_of
 from accgate.decision.run import Decided, decide_checks, result_of
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Watch
-from accgate.evaluation.run import EvaluatedRun, refuse_unknown_ids
+from accgate.evaluation.outcome import EvaluatedRun
+from accgate.evaluation.presence import refuse_unknown_ids
 from accgate.evaluation.shards.run import plan_of
 from accgate.guard.base import RuleSets, own_samples
 from accgate.guard.own_rules import verdicts_beside

@@ -26,9 +26,8 @@ from accgate.engines.base import Engine, ModelTable, Reply, Request
 from accgate.engines.ray.actors import Spec
 from accgate.engines.ray.engine import Options, RayEngine
 from accgate.engines.table import create
-from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.assignment import Assignment, Silent
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.run import Silent
 from accgate.records.file import paths_of
 from accgate.result import EngineInfo
 from accgate.tasks.task import Task, load_task

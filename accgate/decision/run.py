@@ -14,7 +14,7 @@ from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.readings import with_readings
 from accgate.errors import BadInput, exit_code, worst
-from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, why_incomplete
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, split_of
 from accgate.records import Figures, Record, failed_of, readings_of

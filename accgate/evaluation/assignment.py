@@ -1,16 +1,20 @@
-"""What is evaluated of a check, who watches it, and what comes of it."""
+"""What is evaluated of a check, and who watches it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from accgate.config.tables import Sampling
-from accgate.records import Figures, Record, failed_of
-from accgate.references.judge import Makers
+from accgate.engines import split_options
+from accgate.evaluation.shards.shard import Shard, samples_digest
+from accgate.planning.checks import Check
+from accgate.records import FILES, PLAN, Figures, Record
+from accgate.records.file import OPERATIONAL
+from accgate.result import EngineInfo
 from accgate.tasks import Sample, Task
 
 
@@ -67,27 +71,36 @@ class Assignment:
         return ((sample, repeat) for sample in self.task.samples for repeat in range(self.repeats))
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The records of one (model, task), in the fixed order; `complete` unless too many failed or held no answer.
+NO_ENGINE = EngineInfo("", "", "")
 
-    With `stopped` the check was decided early, on these records: all of the first samples of the order, without a gap.
-    `beyond` are the records of later samples that had finished by then: they cost, and decide nothing. `asked` of
-    the records were not kept of an earlier run, and took `seconds`. `makers` are who answered and who marked.
+
+def assignment_of(
+    check: Check, info: EngineInfo, shard: Shard | None = None, files: Mapping[str, str] | None = None
+) -> Assignment:
+    """The samples to evaluate of a check, all or a shard's part, and the settings that tell two runs apart.
+
+    `files` are the digests of those that answers depend on, by their names.
     """
-
-    records: Sequence[Record]
-    complete: bool
-    stopped: bool = False
-    beyond: Sequence[Record] = ()
-    asked: int = 0
-    seconds: float | None = None
-    makers: Makers = field(default_factory=Makers)
-
-    @property
-    def failed(self) -> Sequence[Record]:
-        """Records without a score."""
-        return failed_of(self.records)
+    model = check.planned_model.settings
+    answering, operational = split_options(model.engine, model.options)
+    settings = {
+        "engine": asdict(info),
+        "model": model.model,
+        "variant": model.variant,
+        "options": answering,
+        OPERATIONAL: operational,
+        "sampling": asdict(model.sampling),
+        "repeats": check.repeats,
+    }
+    if files:
+        settings[FILES] = dict(files)
+    whole = Assignment(
+        check.model, check.task, check.repeats, model.sampling, settings, check.max_failed, max_unread=check.max_unread
+    )
+    if shard is None:
+        return whole
+    settings |= {"shard": str(shard), PLAN: samples_digest(check.task)}
+    return replace(whole, task=shard.of(check.task), settings=settings, whole=whole.total)
 
 
 class Observer(Protocol):
@@ -101,6 +114,19 @@ class Observer(Protocol):
 
     def ended(self) -> None:
         """The evaluation is over."""
+
+
+class Silent:
+    """An observer that says nothing."""
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        """Nothing."""
+
+    def finished(self, record: Record) -> None:
+        """Nothing."""
+
+    def ended(self) -> None:
+        """Nothing."""
 
 
 @runtime_checkable

@@ -12,8 +12,9 @@ import numpy as np
 from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.errors import writing
 from accgate.evaluation.ahead import Others, Places, Prefix
-from accgate.evaluation.assignment import Assignment, Evaluation, Observer, StopRule
+from accgate.evaluation.assignment import Assignment, Observer, StopRule
 from accgate.evaluation.interruption import Stop
+from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.rescoring import reread
 from accgate.evaluation.resume import FaultOf, Servers, SettingsFile
 from accgate.evaluation.sample import Asker

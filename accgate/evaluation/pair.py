@@ -8,11 +8,11 @@ from pathlib import Path
 
 from accgate.engines import Engine, all_or_first_error
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Evaluation, Observer
+from accgate.evaluation.assignment import Observer, Silent, assignment_of
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop, interruptible
-from accgate.evaluation.presence import refuse_absent, running_servers
-from accgate.evaluation.run import EvaluatedCheck, Interrupted, Silent, assignment_of, missing_records, why_incomplete
+from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, Interrupted, why_incomplete
+from accgate.evaluation.presence import missing_records, refuse_absent, running_servers
 from accgate.evaluation.scoring import Scorers, Scoring, missing_ability
 from accgate.planning.checks import Check
 from accgate.records import Record, paths_of, sole_run

@@ -1,4 +1,4 @@
-"""Servers whose turn comes later in a run: asked before it begins whether they have their models."""
+"""What a run needs of others, looked at before anything is asked: servers' models, and recordings' samples."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
+from accgate.engines import Engine, recording_of
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey, PlannedModel
-from accgate.text import with_stop
+from accgate.tasks import Task
+from accgate.text import some_of, with_stop
 
 
 def models_and_judges(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
@@ -55,3 +57,44 @@ async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, Plan
             )
         elif isinstance(outcome, BaseException):
             raise outcome
+
+
+def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
+    """The models of the checks by name, in the checks' order."""
+    return {check.model: check.planned_model for check in checks}
+
+
+def refuse_unknown_ids(checks: Sequence[Check]) -> None:
+    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
+
+    Raises
+    ------
+    BadInput
+        Which, and how many.
+    """
+    for name, model in models_of(checks).items():
+        recording = recording_of(model.engine())
+        datasets = [check.task.dataset_ids for check in checks if check.model == name]
+        if recording is None or None in datasets:
+            continue
+        unknown = recording.unknown_ids([ids for ids in datasets if ids is not None])
+        if unknown:
+            raise BadInput(
+                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {some_of(unknown)}; "
+                "were they made with another prompt or dataset?"
+            )
+
+
+def missing_records(engine: Engine, task: Task) -> str | None:
+    """Which of a task's samples a recording lacks; None where it has them all.
+
+    A sample that was left out is no failed sample, and a test that stops early might never look for it.
+    """
+    recording = recording_of(engine)
+    if recording is None:
+        return None
+    missing = recording.missing_ids(task.samples.ids)
+    if not missing:
+        return None
+    count = len(task.samples)
+    return f"{len(missing)} of {count} samples have no record: {some_of(missing)}; record every sample, each once"

@@ -8,81 +8,47 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from accgate.engines import Engine, all_or_first_error, recording_of, split_options
+from accgate.engines import Engine, all_or_first_error
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
-from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Watch
+from accgate.evaluation.assignment import NO_ENGINE, ComparingObserver, Observer, Watch, assignment_of
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, content_of
-from accgate.evaluation.finished import earlier_evaluation, engine_of
 from accgate.evaluation.interruption import Stop, interruptible
-from accgate.evaluation.presence import models_and_judges, refuse_absent, running_servers
-from accgate.evaluation.reading import unread_problem
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
+from accgate.evaluation.presence import (
+    missing_records,
+    models_and_judges,
+    models_of,
+    refuse_absent,
+    running_servers,
+)
 from accgate.evaluation.resume import Servers, begin_anew, has_answers, resumable_records
 from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, crowding, judge_fault, missing_ability
-from accgate.evaluation.shards.shard import Shard, samples_digest
+from accgate.evaluation.shards.shard import Shard
 from accgate.evaluation.shards.siblings import Siblings
+from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
 from accgate.planning.checks import Check
-from accgate.planning.model import ModelKey, PlannedModel
+from accgate.planning.model import ModelKey
 from accgate.records import (
-    FILES,
-    PLAN,
-    Record,
-    RecordLog,
-    in_fixed_order,
     paths_of,
     read_log,
     refuse_unwritable,
     settings_of_run,
     sole_run,
 )
-from accgate.records.file import OPERATIONAL, changed_fault, stamp_of
+from accgate.records.file import changed_fault, stamp_of
 from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo
-from accgate.tasks import Task
-from accgate.text import some_of
 
 if TYPE_CHECKING:
     from accgate.evaluation.cache.engine import Cache
-
-
-@dataclass(frozen=True)
-class EvaluatedCheck:
-    """A check with its evaluation, or with the reason why that did not finish and what it recorded by then."""
-
-    check: Check
-    evaluation: Evaluation | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True)
-class EvaluatedRun:
-    """What a run evaluated: its checks, the engine of each model, when it began (ISO 8601) and how long it took."""
-
-    checks: tuple[EvaluatedCheck, ...]
-    engines: Mapping[str, EngineInfo]
-    started: str | None = None
-    seconds: float | None = None
-    shards: int = 1
-
-
-class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop, and what was in flight has ended or had its time.
-
-    Of its `checks`, `evaluated` are those that it came to, the last of them perhaps in part.
-    """
-
-    def __init__(self, checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> None:
-        super().__init__()
-        self.checks, self.evaluated = tuple(checks), tuple(evaluated)
 
 
 def evaluate_checks(
@@ -134,7 +100,6 @@ def evaluate_checks(
     return EvaluatedRun(evaluated, run.infos, began.isoformat(timespec="seconds"), seconds)
 
 
-NO_ENGINE = EngineInfo("", "", "")
 KEPT = "the samples that were finished before are kept; correct that, then go on with --resume"
 Content = dict[ModelKey, Mapping[str, str]]  # of the files of each model and judge
 
@@ -311,7 +276,7 @@ class _Run:
             return EvaluatedCheck(item.check, problem=str(changed_fault(path)))
         if item.evaluation is None and path.exists():  # of this run, or of the one that it resumes
             with contextlib.suppress(BadInput):  # damaged: of an earlier run, before its engine started
-                return replace(item, evaluation=_unfinished(item.check, read_log(path)))
+                return replace(item, evaluation=unfinished_evaluation(item.check, read_log(path)))
         return item
 
     def _files_of(self, check: Check) -> Mapping[str, str]:
@@ -325,113 +290,3 @@ class _Run:
 
 def _pair(check: Check) -> tuple[str, str]:
     return check.model, check.task.name
-
-
-def _unfinished(check: Check, log: RecordLog) -> Evaluation:
-    """The evaluation of a check whose engine failed after these records."""
-    records, places = in_fixed_order(check.task.samples.ids, check.repeats, log)
-    return Evaluation(records.take(np.flatnonzero(places >= 0)), complete=False)
-
-
-def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
-    """The models of the checks by name, in the checks' order."""
-    return {check.model: check.planned_model for check in checks}
-
-
-def refuse_unknown_ids(checks: Sequence[Check]) -> None:
-    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
-
-    Raises
-    ------
-    BadInput
-        Which, and how many.
-    """
-    for name, model in models_of(checks).items():
-        recording = recording_of(model.engine())
-        datasets = [check.task.dataset_ids for check in checks if check.model == name]
-        if recording is None or None in datasets:
-            continue
-        unknown = recording.unknown_ids([ids for ids in datasets if ids is not None])
-        if unknown:
-            raise BadInput(
-                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {some_of(unknown)}; "
-                "were they made with another prompt or dataset?"
-            )
-
-
-def missing_records(engine: Engine, task: Task) -> str | None:
-    """Which of a task's samples a recording lacks; None where it has them all.
-
-    A sample that was left out is no failed sample, and a test that stops early might never look for it.
-    """
-    recording = recording_of(engine)
-    if recording is None:
-        return None
-    missing = recording.missing_ids(task.samples.ids)
-    if not missing:
-        return None
-    count = len(task.samples)
-    return f"{len(missing)} of {count} samples have no record: {some_of(missing)}; record every sample, each once"
-
-
-def assignment_of(
-    check: Check, info: EngineInfo, shard: Shard | None = None, files: Mapping[str, str] | None = None
-) -> Assignment:
-    """The samples to evaluate of a check, all or a shard's part, and the settings that tell two runs apart.
-
-    `files` are the digests of those that answers depend on, by their names.
-    """
-    model = check.planned_model.settings
-    answering, operational = split_options(model.engine, model.options)
-    settings = {
-        "engine": asdict(info),
-        "model": model.model,
-        "variant": model.variant,
-        "options": answering,
-        OPERATIONAL: operational,
-        "sampling": asdict(model.sampling),
-        "repeats": check.repeats,
-    }
-    if files:
-        settings[FILES] = dict(files)
-    whole = Assignment(
-        check.model, check.task, check.repeats, model.sampling, settings, check.max_failed, max_unread=check.max_unread
-    )
-    if shard is None:
-        return whole
-    settings |= {"shard": str(shard), PLAN: samples_digest(check.task)}
-    return replace(whole, task=shard.of(check.task), settings=settings, whole=whole.total)
-
-
-def failures(item: EvaluatedCheck, consequence: str) -> str:
-    """How many samples of an evaluation failed, why the first did, and what to do."""
-    assert item.evaluation is not None
-    failed = item.evaluation.failed
-    total = len(item.check.task.samples) * item.check.repeats
-    first = failed[0].error if failed else "none"
-    return (
-        f"{len(failed)} of {total} samples failed, {consequence}; the first: {first}. "
-        "Correct the cause, then go on with --resume"
-    )
-
-
-def why_incomplete(item: EvaluatedCheck, of: str = "") -> tuple[str, ...]:
-    """Why an evaluation ended before its last sample: too many samples have no score, or replies no answer."""
-    assert item.evaluation is not None
-    check, evaluation = item.check, item.evaluation
-    has_scores = len(evaluation.failed) <= check.max_failed * check.n * check.repeats + 1e-9
-    problem = unread_problem(evaluation.records, check.max_unread) if has_scores else None
-    return problem or (failures(item, f"more than max_failed allows {of}".strip()),)
-
-
-class Silent:
-    """An observer that says nothing."""
-
-    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
-        """Nothing."""
-
-    def finished(self, record: Record) -> None:
-        """Nothing."""
-
-    def ended(self) -> None:
-        """Nothing."""

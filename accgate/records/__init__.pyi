@@ -23,7 +23,7 @@ from .file import (
 )
 from .ids import Ids, Places, order_of
 from .lock import sole_run
-from .log import RecordLog, beginning_of, failed_of, fills, in_fixed_order, places_in, read_log, records_at
+from .log import RecordLog, beginning_of, failed_of, fills, places_in, read_log, records_at
 from .membership import clusters_of, codes_of
 from .replacement import Replacements, json_line, refuse_unwritable, replacing, write_atomically, write_gzip_lines
 from .scores import Codes, Floats, Scores, check_bounds, collect, in_points, is_binary, pair_scores, read_scores
@@ -57,7 +57,6 @@ __all__ = [
     "failed_of",
     "file_name",
     "fills",
-    "in_fixed_order",
     "in_points",
     "is_binary",
     "json_line",

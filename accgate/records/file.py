@@ -25,7 +25,7 @@ from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, writing
 from accgate.inputs.paths import read_plain
-from accgate.records.replacement import json_line, replacing, write_atomically
+from accgate.records.replacement import BLOCK, json_line, replacing, write_atomically
 
 READINGS = ("read", "unread", "empty", "cut")
 SETTINGS = ".settings.json"
@@ -195,6 +195,12 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     yield number, line
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def count_lines(path: Path) -> int:
+    """Return how many lines of a file are complete."""
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(partial(file.read, BLOCK), b""))
 
 
 def new_records(path: Path, offset: int) -> tuple[list[Record], int]:

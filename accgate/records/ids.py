@@ -100,10 +100,7 @@ class Ids(Sequence[str]):
         (3, 1)
         """
         numbers = np.array(repeats)
-        order = self.by_text
-        if numbers.any():
-            by_repeat = np.argsort(numbers, kind="stable")
-            order = by_repeat[self.take(by_repeat).by_text]
+        order = self.by_text_and(numbers) if numbers.any() else self.by_text
         same = self.take(order).are_repeated
         if not same.any():
             return None
@@ -138,6 +135,11 @@ class Ids(Sequence[str]):
         """The places in the order of the texts; of the same text the first place first."""
         order = np.argsort(self._texts, kind="stable")
         return order.astype(np.int32) if len(order) < 2**31 else order
+
+    def by_text_and(self, repeats: npt.NDArray[Any]) -> Places:
+        """Return the places in the order of the texts, those of the same text in the order of their repeats."""
+        by_repeat = np.argsort(repeats, kind="stable")
+        return by_repeat[self.take(by_repeat).by_text]
 
 
 def _text(value: Any) -> str:

@@ -26,6 +26,7 @@ from accgate.references.store import (
     reference_path,
     stored_scores,
     toml_of,
+    without_empty,
 )
 from accgate.stats import anchor_tails, difference_to_anchor
 from accgate.stats.drift import drift_test, normal_tails
@@ -148,9 +149,7 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replac
     step = pairs.step(about.date, about.commit)
     if not anchor.path.is_file():
         files.write(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
-    history = tuple(
-        {k: v for k, v in asdict(past).items() if v not in ("", None)} for past in (*anchor.about.history, step)
-    )
+    history = tuple(without_empty(asdict(past)) for past in (*anchor.about.history, step))
     files.write(anchor.path, toml_of({**asdict(anchor.about), "history": history, "replaced": len(history)}))
     return ""
 

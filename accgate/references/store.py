@@ -407,8 +407,13 @@ def copy_references(
 
 
 def toml_of(row: Mapping[str, Any]) -> bytes:
-    """The content of a TOML file of the store, without empty values."""
-    return tomli_w.dumps({key: value for key, value in row.items() if value not in (None, "", {}, ())}).encode()
+    """Return the content of a TOML file of the store, without empty values."""
+    return tomli_w.dumps(without_empty(row)).encode()
+
+
+def without_empty(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table without what is unset or empty, which its file leaves out."""
+    return {key: value for key, value in row.items() if value not in (None, "", {}, ())}
 
 
 def digest(content: bytes) -> str:

@@ -314,8 +314,7 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
 def _by_key(records: Sequence[Record]) -> Places:
     """The places of records by id, and of the same id by repeat."""
     figures = Figures.of(records)
-    by_repeat = np.argsort(figures.columns["repeat"], kind="stable")
-    return by_repeat[figures.ids.take(by_repeat).by_text]
+    return figures.ids.by_text_and(figures.columns["repeat"])
 
 
 def _run_digests(records: Sequence[Record], runs: int) -> tuple[str, ...]:

@@ -14,8 +14,7 @@ from accgate.config.config import load_config, select
 from accgate.config.tables import Model
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.errors import BadInput, CannotEvaluate, writing
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import Silent
+from accgate.evaluation.assignment import Observer, Silent
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_model
 from accgate.planning.model import PlannedModel

@@ -12,9 +12,8 @@ from accgate.decision.comparison import decide, is_decided
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.design import FEWEST_CLUSTERS
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
-from accgate.evaluation.assignment import Observer
+from accgate.evaluation.assignment import Observer, Silent
 from accgate.evaluation.pair import evaluate_pair, refuse_absent_judges
-from accgate.evaluation.run import Silent
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_model
 from accgate.records import Record, Scores

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.config.config import Config
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import Silent
+from accgate.evaluation.assignment import Observer, Silent
 from accgate.records import Record, failed_of
 from accgate.trials.arm import Arm, ask
 from accgate.trials.folder import TrialFolder

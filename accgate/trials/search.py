@@ -23,8 +23,7 @@ from accgate.decision.cause import (
     trial_of,
 )
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import Silent
+from accgate.evaluation.assignment import Observer, Silent
 from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
 from accgate.trials.arm import Answers, Arm, Scored, ask

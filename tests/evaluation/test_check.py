@@ -16,8 +16,9 @@ import pytest
 from accgate.config.tables import Sampling
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment, Evaluation
+from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.check import evaluate
+from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.resume import resumable_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
 from accgate.result import EngineInfo

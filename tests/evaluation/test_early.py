@@ -21,8 +21,9 @@ from accgate.decision.progress import early_stop
 from accgate.design import Design
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment, Evaluation
+from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.check import evaluate
+from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.resume import refuse_unfinished, resumable_records
 from accgate.inputs.toml import TomlFile
 from accgate.planning.checks import Check

@@ -14,9 +14,8 @@ import numpy as np
 from accgate.engines import FINGERPRINT, union_of
 from accgate.engines.identity import fingerprints_of, may_mix
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of
 from accgate.evaluation.resume import check_points, settings_of
-from accgate.evaluation.run import NO_ENGINE, assignment_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning.checks import Check
