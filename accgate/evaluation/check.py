@@ -7,8 +7,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.errors import writing
 from accgate.evaluation.ahead import Others, Places, Prefix
@@ -31,6 +29,7 @@ from accgate.records import (
     write_settings,
 )
 from accgate.records.file import RecordWriter
+from accgate.records.log import empty_log
 from accgate.tasks import Task
 
 
@@ -188,7 +187,7 @@ def _reread(task: Task, records: RecordLog, writer: RecordWriter) -> bool:
 def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], starts: Sequence[int]) -> RecordLog:
     """A place for each record in the fixed order; those of an earlier run begin at these bytes of the file."""
     ids, repeats = assignment.task.samples.ids, assignment.repeats
-    log = RecordLog(paths.records, ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
+    log = empty_log(paths.records, ids, repeats)
     log.put_all(places_in(ids, repeats, earlier), earlier, starts)
     return log
 

@@ -13,15 +13,15 @@ from accgate.design import oriented
 from accgate.errors import BadInput
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Whole, parse_table_of
-from accgate.records import Codes, Floats, Replacements, Scores, clusters_of, file_name
+from accgate.records import Codes, Floats, Replacements, Scores, clusters_of
 from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
     ReferenceFile,
     baseline_of,
     changed_parts,
+    file_of,
     find_reference,
-    folder_of,
     is_rescored,
     reference_path,
     stored_scores,
@@ -102,7 +102,7 @@ def find_anchor(store: Path, baseline: str, task: str) -> Anchor | None:
     BadInput
         When its files are damaged or do not fit each other.
     """
-    return anchor_beside(folder_of(store, baseline, task) / f"{file_name(task)}.toml")
+    return anchor_beside(file_of(store, baseline, task))
 
 
 def anchor_beside(reference: Path) -> Anchor | None:

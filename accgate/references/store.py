@@ -180,7 +180,7 @@ def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
     BadInput
         When the files are damaged, do not fit each other, or several variants fit.
     """
-    return read_reference(folder_of(store, baseline, task) / f"{file_name(task)}.toml")
+    return read_reference(file_of(store, baseline, task))
 
 
 def read_reference(path: Path) -> Reference | None:
@@ -230,6 +230,11 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
 def reference_path(store: Path, model: str, variant: Mapping[str, Any], task: str) -> Path:
     """Where `record` writes the reference of a model and task."""
     return store / file_name(baseline_of(model, variant, None)) / f"{file_name(task)}.toml"
+
+
+def file_of(store: Path, baseline: str, task: str) -> Path:
+    """Return where the reference of a baseline and task stands."""
+    return folder_of(store, baseline, task) / f"{file_name(task)}.toml"
 
 
 def folder_of(store: Path, baseline: str, task: str) -> Path:

@@ -35,6 +35,7 @@ from accgate.records import (
     settings_of_run,
     to_line,
 )
+from accgate.records.log import empty_log
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 from accgate.text import mismatches, some_of
@@ -92,7 +93,7 @@ class Pool:
         One with a score goes before one that failed: a resumed run asks failed samples again too.
         """
         ids, repeats = self.check.task.samples.ids, self.check.repeats
-        log = RecordLog(Path(), ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
+        log = empty_log(Path(), ids, repeats)
         for source in self.sources:
             places = self.places(source)
             of_plan = np.flatnonzero(places >= 0)
