@@ -16,7 +16,7 @@ from accgate.history.file import History, history_of, merge_histories, read_cont
 from accgate.history.page import html_page
 from accgate.history.run import Run, line_of
 from accgate.records import write_atomically
-from accgate.records.lock import holding, wait_for
+from accgate.records.lock import holding
 
 NAME = "history.jsonl"
 BRANCH = "accgate-history"
@@ -128,7 +128,7 @@ def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Additi
 def _lock(path: Path) -> Iterator[int]:
     """Hold the file, open to append and locked."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with holding(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, wait_for) as file:
+    with holding(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, waits=True) as file:
         yield file
 
 

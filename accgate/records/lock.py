@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from accgate.errors import BadInput, writing
@@ -15,21 +14,29 @@ LOCK = ".lock"  # in a run's folder while it goes on
 
 
 @contextlib.contextmanager
-def holding(path: Path, flags: int, lock: Callable[[int], object]) -> Iterator[int]:
+def holding(path: Path, flags: int, *, waits: bool) -> Iterator[int]:
     """Open a file or folder and lock it; one that was removed or replaced meanwhile is opened anew.
 
-    `filelock` would need a file of its own beside it, which it leaves there, and whose lock the processes that a run
-    started go on to hold after its end.
+    A lock that is not waited for is the process's own: none that it starts has it, and goes on to hold it. `filelock`
+    gives it to those, and needs a file of its own, which it leaves there.
 
     Raises
     ------
-    OSError
-        As opening it and `lock` do.
+    BlockingIOError
+        When another has the lock, and this one does not wait.
+    OSError, ModuleNotFoundError
+        When it cannot be opened, and where the file system, or the system, has no locks.
     """
+    import fcntl  # not on Windows
+
+    lock, how = (fcntl.flock, fcntl.LOCK_EX) if waits else (fcntl.lockf, fcntl.LOCK_EX | fcntl.LOCK_NB)
     while True:
         file = os.open(path, flags, 0o666)
         try:
-            lock(file)
+            try:
+                lock(file, how)
+            except PermissionError as error:  # so some systems say that it is taken
+                raise BlockingIOError from error
             about, now = os.fstat(file), stamp_of(path)
             if now is not None and now[:2] == (about.st_dev, about.st_ino):
                 yield file
@@ -56,7 +63,7 @@ def sole_run(out: Path) -> Iterator[None]:
         if is_new:
             stack.callback(_remove_empty, [out])
         try:
-            file = stack.enter_context(holding(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _lock_now))
+            file = stack.enter_context(holding(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, waits=False))
             stack.callback(_remove_unused, path, file)
         except BlockingIOError as error:
             raise BadInput(f"{out}: another run writes into it; wait for its end, or name another --out") from error
@@ -83,7 +90,7 @@ def sole_writer(folder: Path) -> Iterator[None]:
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             try:
-                stack.enter_context(holding(folder, os.O_RDONLY, wait_for))
+                stack.enter_context(holding(folder, os.O_RDONLY, waits=True))
             except FileNotFoundError:  # who had it wrote nothing, and removed it
                 continue
             except (ModuleNotFoundError, OSError):  # there are no locks
@@ -105,22 +112,3 @@ def _remove_unused(path: Path, file: int) -> None:
     with contextlib.suppress(OSError):
         if not os.fstat(file).st_size:
             path.unlink()
-
-
-def wait_for(file: int) -> None:
-    """Take the lock of an open file or folder, once no other has it."""
-    import fcntl  # not on Windows
-
-    fcntl.flock(file, fcntl.LOCK_EX)
-
-
-def _lock_now(file: int) -> None:
-    """Take a lock that no child has, unlike flock's: it ends with its run; BlockingIOError where it is taken."""
-    import fcntl
-
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EAGAIN):
-            raise BlockingIOError from error
-        raise
