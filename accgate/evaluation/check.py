@@ -142,7 +142,6 @@ def _write_start(settings_file: SettingsFile, paths: RecordPaths, earlier: Seque
     with writing(paths.settings.parent, "name another folder with --out, or make room in this one"):
         if not earlier:  # records of an earlier run must never stand beside the settings of this one
             paths.records.unlink(missing_ok=True)
-        paths.settings.parent.mkdir(parents=True, exist_ok=True)
         settings_file.write()
     return settings_file
 

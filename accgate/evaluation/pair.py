@@ -12,8 +12,8 @@ from accgate.evaluation.assignment import Observer, Silent, assignment_of
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, Interrupted, why_incomplete
-from accgate.evaluation.presence import missing_records, refuse_absent, running_servers
-from accgate.evaluation.scoring import Scorers, Scoring, missing_ability
+from accgate.evaluation.presence import missing_ability, missing_records, refuse_absent, running_servers
+from accgate.evaluation.scoring import Scorers, Scoring
 from accgate.planning.checks import Check
 from accgate.records import Record, paths_of, sole_run
 

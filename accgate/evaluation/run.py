@@ -23,6 +23,8 @@ from accgate.evaluation.files import FileDigests, content_of
 from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
 from accgate.evaluation.presence import (
+    crowding,
+    missing_ability,
     missing_records,
     models_and_judges,
     models_of,
@@ -30,7 +32,7 @@ from accgate.evaluation.presence import (
     running_servers,
 )
 from accgate.evaluation.resume import Servers, begin_anew, has_answers, resumable_records
-from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, crowding, judge_fault, missing_ability
+from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, judge_fault
 from accgate.evaluation.shards.shard import Shard
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
@@ -222,8 +224,8 @@ class _Run:
         """The check evaluated; None where a stop was requested before its judge had started."""
         info = self.infos[check.model]
         assignment = assignment_of(check, info, self.shard, self._files_of(check))
-        if missing_ability := missing_records(engine, assignment.task):
-            return EvaluatedCheck(check, problem=missing_ability)
+        if missing := missing_records(engine, assignment.task):
+            return EvaluatedCheck(check, problem=missing)
         paths = paths_of(self.out, check.model, check.task.name)
         earlier = resumable_records(assignment, paths, resume=self.resume)
         watch = self.watches.get(_pair(check), Watch())

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from accgate.config.tables import Sampling
-from accgate.engines import Engine, Request, RequestFailed, recording_of, split_reasoning
+from accgate.engines import Engine, Request, RequestFailed, split_reasoning
 from accgate.errors import CannotEvaluate
 from accgate.metrics import Metric
 from accgate.planning.checks import Check
 from accgate.records import Scores
 from accgate.references.judge import Makers, other_judge
-from accgate.tasks import HarnessTask, Sample, Task
+from accgate.tasks import Sample, Task
 from accgate.tasks.extract import by_regex
 from accgate.tasks.prompts import CannotRender
 from accgate.tasks.schema import JudgeTable
@@ -245,39 +245,3 @@ def judge_fault(check: Check, makers: Makers) -> str | None:
         return None  # the task's table has the mean or the target
     change = recorded.about.makers.judge_change(makers, check.judge.settings.options)
     return None if change is None else other_judge(recorded.path, f"judge {check.judge.name}", change)
-
-
-def crowding(engine: Engine, check: Check) -> str | None:
-    """Why a check's model and its judge do not fit into one GPU's memory together; None where they do, or nobody knows.
-
-    Both run while answers are marked.
-    """
-    share, judge = getattr(engine, "memory_share", None), check.judge
-    if share is None or judge is None:
-        return None
-    judges = getattr(judge.engine(), "memory_share", None)
-    if judges is None or share + judges <= 1.0 + 1e-9:
-        return None
-    return (
-        f"model {check.model} takes {share:.0%} of the GPU's memory and its judge {judge.name} {judges:.0%}, at the "
-        "same time; set options.gpu_memory_utilization of both to at most 1 together, or let a server judge (openai)"
-    )
-
-
-def missing_ability(engine: Engine, check: Check) -> str | None:
-    """Why an engine cannot answer a check's task, with the alternative; None where it can."""
-    task = check.task
-    answering = getattr(engine, "inner", engine)  # of replicas, what each of them runs
-    if task.has_tools and not getattr(answering, "calls_tools", True):
-        return (
-            f"task {task.name} has tools, but the engine of {check.model} reads no tool calls; use openai with "
-            'options.serve = ["vllm", "serve", "MODEL", "--enable-auto-tool-choice", "--tool-call-parser", "PARSER", '
-            '"--port", "{port}"]'
-        )
-    by_harness = isinstance(task, HarnessTask) and task.lm_eval.needs_likelihoods
-    needed = by_harness or task.by_likelihood or task.metric.kind == "likelihood"
-    if not needed or hasattr(engine, "score") or recording_of(engine) is not None:
-        return None
-    what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"
-    can = "use vllm, or openai with a server whose /v1/completions has echo and logprobs (vLLM, SGLang)"
-    return f"{what}; {can}" + (', or let it generate the letter: choose = "letter"' if task.by_likelihood else "")

@@ -75,7 +75,6 @@ def export_hub(
     }
     try:
         for path, text in texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
     except OSError as error:
         raise BadInput(f"{out}: cannot be written: {error.strerror}; name another --out") from error

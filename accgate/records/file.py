@@ -275,8 +275,6 @@ class RecordWriter:
         `starts` has the byte where the line of each of them begins.
         """
         self._path, self.starts = path, array("q")
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self._replaced(records)
 
     def _replaced(self, records: Iterable[Record]) -> FileIO:

@@ -263,7 +263,6 @@ def _store(
     row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": digest(content)}
     csv_path, sidecar = path.with_suffix(".scores.csv"), path.with_suffix(".replies.jsonl.gz")
     with writing(csv_path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         files.write(csv_path, content)
     with writing(sidecar):
         if len(replies):

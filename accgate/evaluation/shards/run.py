@@ -120,7 +120,6 @@ def write_shard(run: ShardRun, out: Path) -> Path:
     """
     path = out / SHARD
     with writing(path, "name another folder with --out, or make room in this one"):
-        out.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(run), indent=1, allow_nan=False).encode() + b"\n")
     return path
 
