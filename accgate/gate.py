@@ -13,13 +13,14 @@ from accgate.decision.run import Decided, decide_checks, result_of
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Observer, Silent
 from accgate.evaluation.options import RunOptions
-from accgate.evaluation.run import EvaluatedRun, evaluate_checks
+from accgate.evaluation.outcome import EvaluatedRun
+from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.shards.merge import join, refuse_own_output, write_union
 from accgate.evaluation.shards.run import ShardRun, begin_shard, end_shard
 from accgate.evaluation.stored import read_evaluation
 from accgate.guard.base import RuleSets
 from accgate.guard.own_rules import verdicts_beside
-from accgate.references.copies import copy_references
+from accgate.references.store import copy_references
 from accgate.report.result_file import differences, forget_result, read_result, write_result
 from accgate.result import NAME, Result
 from accgate.run_plan import RunPlan, plan_run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypedDict
@@ -14,10 +14,10 @@ import numpy.typing as npt
 from accgate import metrics
 from accgate.config.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.options import RunOptions
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, failures
 from accgate.evaluation.reading import unread_problem
-from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, evaluate_checks, failures
+from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
 from accgate.evaluation.shards.run import (
@@ -37,7 +37,6 @@ from accgate.references.writer import (
     add_runs,
     figures_of,
     has_runs,
-    keys_of_makers,
     reference_to_extend,
     replaced_figures,
     write_reference,
@@ -301,7 +300,7 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
         variant=dict(check.planned_model.variant),
         fingerprint=dict(check.task.fingerprint),
         settings=answer_settings(check.planned_model.settings),
-        **keys_of_makers(evaluation.makers),
+        **asdict(evaluation.makers),
     )
 
 

@@ -11,7 +11,7 @@ from accgate.config.tables import Gate
 from accgate.decision.progress import watch_of
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Watch
-from accgate.evaluation.run import refuse_unknown_ids
+from accgate.evaluation.presence import refuse_unknown_ids
 from accgate.evaluation.shards.run import plan_of
 from accgate.guard.base import RuleSets, own_samples
 from accgate.planning.checks import Check, plan_checks

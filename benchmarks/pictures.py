@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import accgate
-from accgate.records.order import order_key
+from accgate.records import Ids, order_of
 from accgate.stats.power import quantile
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -138,7 +138,7 @@ def scores(name: str) -> dict[str, float]:
 def stopping() -> str:
     """Two real runs of the quick start, sample by sample in the fixed order, to where the test stops."""
     reference = scores("reference")
-    order = sorted(reference, key=lambda name: order_key(0, name, None))
+    order = Ids(reference).take(order_of(0, reference))
     x, y = scale(0.0, 200.0, LEFT, RIGHT), scale(-3.0, 21.0, 270.0, 40.0)
     shapes = [
         *axis(x, 270.0, [0, 50, 100, 150, 200], "samples scored"),

@@ -21,11 +21,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from accgate.config.tables import Sampling
 from accgate.engines.base import Engine, ModelTable, Reply, Request
 from accgate.engines.ray.actors import Spec
 from accgate.engines.ray.engine import Options, RayEngine
 from accgate.engines.table import create
-from accgate.evaluation.assignment import Assignment, Sampling, Silent
+from accgate.evaluation.assignment import Assignment, Silent
 from accgate.evaluation.check import evaluate
 from accgate.records.file import paths_of
 from accgate.result import EngineInfo

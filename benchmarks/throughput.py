@@ -33,9 +33,10 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout, where it is not installed
 
+from accgate.config.tables import Sampling
 from accgate.engines import Engine
 from accgate.errors import AccgateError
-from accgate.evaluation.assignment import Assignment, Sampling
+from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.check import evaluate
 from accgate.records.file import Record, paths_of
 from accgate.tasks.sample import Sample

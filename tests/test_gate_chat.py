@@ -12,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines.vllm.engine import VllmEngine
-from accgate.evaluation.scoring import missing_ability
+from accgate.evaluation.presence import missing_ability
 from accgate.records.file import Record, read_records
 from accgate.tasks.task import load_task
 from tests.gates import toml, write_task

@@ -10,7 +10,7 @@ import pytest
 
 from accgate import load_config
 from accgate.cli.main import main
-from accgate.evaluation.run import missing_records
+from accgate.evaluation.presence import missing_records
 from accgate.planning.checks import plan_checks
 from accgate.planning.design import planned_model
 from tests.gates import RIGHT, Project, questions, right_but, write_lines, write_task

@@ -305,7 +305,7 @@ def observer_of(arguments: argparse.Namespace) -> Observer:
 @contextlib.contextmanager
 def _reporting_interruption(out: Path) -> Iterator[None]:
     """Write into report.md what an interrupted run evaluated; it has no accgate.json."""
-    from accgate.evaluation.run import Interrupted
+    from accgate.evaluation.outcome import Interrupted
 
     try:
         yield

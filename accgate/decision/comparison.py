@@ -16,8 +16,7 @@ from accgate.decision.stopping import are_decided, sequential_cases
 from accgate.design import Design, Mean, allowed_points, given_of, refuse_unsuitable
 from accgate.errors import BadInput
 from accgate.records import Floats, Scores, codes_of, in_points, order_of
-from accgate.records.clusters import cluster_labels
-from accgate.records.groups import groups_of
+from accgate.records.membership import cluster_labels, groups_of
 from accgate.records.scores import LARGEST, ROUNDING, check_range, from_python
 from accgate.stats import Correction, TestName, adjust_p_values, share_of_alpha
 from accgate.stats.multiplicity import level_shares

@@ -14,11 +14,11 @@ from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.readings import with_readings
 from accgate.errors import BadInput, exit_code, worst
-from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, why_incomplete
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, split_of
 from accgate.records import Figures, Record, failed_of, readings_of
-from accgate.references.anchor import drift_of
+from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, setting_changes
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
@@ -105,11 +105,12 @@ def _annotate(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, in
     if check.recorded is not None and (note := batch_note(check.recorded.about)) is not None:
         notes.append(note)
     drift = None
-    if check.task.aggregate is None:  # an anchor keeps scores, and no statistic
-        drift = drift_of(
-            check.references,
-            check.baseline,
-            check.task.name,
+    place = (check.references, check.baseline, check.task.name)
+    if (
+        check.task.aggregate is None and (anchor := find_anchor(*place)) is not None
+    ):  # it keeps scores, and no statistic
+        drift = drift_since(
+            anchor,
             evidence.candidate,
             clusters=evidence.clusters,
             higher_is_better=check.design.higher_is_better,

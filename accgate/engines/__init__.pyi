@@ -1,4 +1,4 @@
-from .base import Engine, LogProbs, Reply, Request, RequestFailed, Scorer, all_replies, useful_in_flight
+from .base import Engine, LogProbs, Reply, Request, RequestFailed, Scorer, all_or_first_error, useful_in_flight
 from .identity import FINGERPRINT, union_of
 from .openai.options import url_fault
 from .reasoning import split_reasoning
@@ -13,7 +13,7 @@ __all__ = [
     "Request",
     "RequestFailed",
     "Scorer",
-    "all_replies",
+    "all_or_first_error",
     "model_file",
     "recording_of",
     "split_options",

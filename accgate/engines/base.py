@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar, get_type_hints
@@ -219,11 +219,11 @@ class Scorer(Protocol):
         ...
 
 
-async def all_replies(requests: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """What all requests give, in their order; where one fails, the others are cancelled first."""
+async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
+    """Await all, and give their results in order; where one fails, the others are cancelled first."""
     import asyncio  # a plan needs none
 
-    tasks = [asyncio.ensure_future(request) for request in requests]
+    tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return await asyncio.gather(*tasks)
     finally:

@@ -30,11 +30,9 @@ class Others(Protocol):
 
     def record(self, key: tuple[str, int]) -> Record | None:
         """The record of an (id, repeat); None while nobody has it."""
-        ...
 
     def refresh(self) -> None:
         """Look what they have finished since."""
-        ...
 
 
 class FirstSamples:

@@ -1,29 +1,21 @@
-"""What is evaluated of a check, who watches it, and what comes of it."""
+"""What is evaluated of a check, and who watches it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
-from accgate.records import Figures, Record, failed_of
-from accgate.references.judge import Makers
+from accgate.config.tables import Sampling
+from accgate.engines import split_options
+from accgate.evaluation.shards.shard import Shard, samples_digest
+from accgate.planning.checks import Check
+from accgate.records import FILES, PLAN, Figures, Record
+from accgate.records.file import OPERATIONAL
+from accgate.result import EngineInfo
 from accgate.tasks import Sample, Task
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How replies are drawn; `max_tokens` None leaves the task's."""
-
-    temperature: float = 0.0
-    max_tokens: int | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    seed: int | None = None
-    stop: tuple[str, ...] = ()
-    extra: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,27 +71,36 @@ class Assignment:
         return ((sample, repeat) for sample in self.task.samples for repeat in range(self.repeats))
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The records of one (model, task), in the fixed order; `complete` unless too many failed or held no answer.
+NO_ENGINE = EngineInfo("", "", "")
 
-    With `stopped` the check was decided early, on these records: all of the first samples of the order, without a gap.
-    `beyond` are the records of later samples that had finished by then: they cost, and decide nothing. `asked` of
-    the records were not kept of an earlier run, and took `seconds`. `makers` are who answered and who marked.
+
+def assignment_of(
+    check: Check, info: EngineInfo, shard: Shard | None = None, files: Mapping[str, str] | None = None
+) -> Assignment:
+    """The samples to evaluate of a check, all or a shard's part, and the settings that tell two runs apart.
+
+    `files` are the digests of those that answers depend on, by their names.
     """
-
-    records: Sequence[Record]
-    complete: bool
-    stopped: bool = False
-    beyond: Sequence[Record] = ()
-    asked: int = 0
-    seconds: float | None = None
-    makers: Makers = field(default_factory=Makers)
-
-    @property
-    def failed(self) -> Sequence[Record]:
-        """Records without a score."""
-        return failed_of(self.records)
+    model = check.planned_model.settings
+    answering, operational = split_options(model.engine, model.options)
+    settings = {
+        "engine": asdict(info),
+        "model": model.model,
+        "variant": model.variant,
+        "options": answering,
+        OPERATIONAL: operational,
+        "sampling": asdict(model.sampling),
+        "repeats": check.repeats,
+    }
+    if files:
+        settings[FILES] = dict(files)
+    whole = Assignment(
+        check.model, check.task, check.repeats, model.sampling, settings, check.max_failed, max_unread=check.max_unread
+    )
+    if shard is None:
+        return whole
+    settings |= {"shard": str(shard), PLAN: samples_digest(check.task)}
+    return replace(whole, task=shard.of(check.task), settings=settings, whole=whole.total)
 
 
 class Observer(Protocol):
@@ -107,15 +108,12 @@ class Observer(Protocol):
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
         """An evaluation of `total` records begins, with those kept of an earlier run."""
-        ...
 
     def finished(self, record: Record) -> None:
         """A record was written."""
-        ...
 
     def ended(self) -> None:
         """The evaluation is over."""
-        ...
 
 
 class Silent:
@@ -137,7 +135,6 @@ class ComparingObserver(Observer, Protocol):
 
     def compares(self, comparison: Comparison) -> None:
         """What the evaluation that starts next is held against."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -180,7 +177,6 @@ class StopRule(Protocol):
 
     def __call__(self, records: Sequence[Record]) -> bool:
         """Whether they do; `records` holds every repeat of the first samples, in the order."""
-        ...
 
 
 @runtime_checkable
@@ -189,11 +185,9 @@ class ForeseeingStopRule(StopRule, Protocol):
 
     def expected(self) -> int | None:
         """Samples of the order by which a decision is likely, at the records seen last; None where nothing tells."""
-        ...
 
     def fewest(self) -> int:
         """Samples of the order that a pass takes if none of the next changes; 0 where nothing tells."""
-        ...
 
 
 @dataclass(frozen=True)

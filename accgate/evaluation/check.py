@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from accgate.engines import Engine, useful_in_flight
+from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.errors import writing
 from accgate.evaluation.ahead import Others, Places, Prefix
-from accgate.evaluation.assignment import Assignment, Evaluation, Observer, StopRule
-from accgate.evaluation.interruption import GRACE, Stop
-from accgate.evaluation.reading import Thoughts
+from accgate.evaluation.assignment import Assignment, Observer, StopRule
+from accgate.evaluation.interruption import Stop
+from accgate.evaluation.outcome import Evaluation
+from accgate.evaluation.rescoring import reread
 from accgate.evaluation.resume import FaultOf, Servers, SettingsFile
-from accgate.evaluation.sample import ask, reread
+from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, Scoring
 from accgate.records import (
     MEASURED,
@@ -25,11 +24,13 @@ from accgate.records import (
     RecordLog,
     RecordPaths,
     beginning_of,
+    empty_log,
     places_in,
     write_gzip_lines,
     write_settings,
 )
 from accgate.records.file import RecordWriter
+from accgate.tasks import Task
 
 
 async def evaluate(
@@ -44,7 +45,6 @@ async def evaluate(
     scoring: Scoring | None = None,
     fault_of: FaultOf = lambda _: None,
     stop: Stop | None = None,
-    grace: float = GRACE,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
     """Ask what no earlier run answered, score it and write it down.
@@ -53,7 +53,7 @@ async def evaluate(
     `max_unread` hold no answer: the check is an error whatever follows. Stops early with `stopped` once `stop_rule`
     says that the finished beginning of the order decides; answers still awaited are then dropped, since those that
     come first are no random subset. Of a part of the order that is the beginning of all parts, which `others` evaluate.
-    Once a stop is requested, no further sample is asked, and requests in flight have `grace` seconds to finish.
+    Once a stop is requested, no further sample is asked, and requests in flight have its grace to finish.
     `fault_of` says of who answers and marks why that may not be recorded, as soon as it shows.
 
     Raises
@@ -73,7 +73,7 @@ async def evaluate(
     in_flight = engine.concurrency if stop_rule is None else useful_in_flight(engine)
     prefix = None if stop_rule is None else Prefix(stop_rule, records, assignment, in_flight, others)
     places = Places(records, prefix, in_flight, clock)
-    thoughts = Thoughts()
+    asker = Asker(engine, assignment, scoring, clock)
     decided, stop = asyncio.Event(), stop or Stop()
 
     def is_lost() -> bool:
@@ -86,11 +86,11 @@ async def evaluate(
         nonlocal failed, unread, attacked
         while (place := await places.next(is_over)) is not None:
             sample, repeat = task.samples[place // assignment.repeats], place % assignment.repeats
-            had_learned = thoughts.unopened
-            record = await ask(engine, assignment, sample, repeat, clock, scoring, thoughts)
+            had_learned = asker.thoughts.unopened
+            record = await asker.record(sample, repeat)
             settings_file.update()  # before a record that it is of
             records.put(place, record, writer.append(record))
-            if thoughts.unopened and not had_learned and _reread(assignment, records, writer):
+            if asker.thoughts.unopened and not had_learned and _reread(task, records, writer):
                 unread = int(records.figures.unread.sum()) - record.is_unread
             failed += record.score is None
             unread, attacked = unread + record.is_unread, attacked + record.attacked_unread
@@ -106,8 +106,7 @@ async def evaluate(
         with writer:
             if prefix is not None and (earlier or others) and prefix.decides():
                 decided.set()
-            workers = [asyncio.create_task(work()) for _ in range(in_flight)]
-            await _until_decided(workers, decided, stop, grace)
+            await _until_decided(all_or_first_error(work() for _ in range(in_flight)), decided, stop)
     finally:
         observer.ended()
         seconds = clock() - began
@@ -143,7 +142,6 @@ def _write_start(settings_file: SettingsFile, paths: RecordPaths, earlier: Seque
     with writing(paths.settings.parent, "name another folder with --out, or make room in this one"):
         if not earlier:  # records of an earlier run must never stand beside the settings of this one
             paths.records.unlink(missing_ok=True)
-        paths.settings.parent.mkdir(parents=True, exist_ok=True)
         settings_file.write()
     return settings_file
 
@@ -173,10 +171,10 @@ def _write_end(
         write_settings(paths, settings)
 
 
-def _reread(assignment: Assignment, records: RecordLog, writer: RecordWriter) -> bool:
+def _reread(task: Task, records: RecordLog, writer: RecordWriter) -> bool:
     """Read again what was read before it showed that the prompt opens thoughts; whether that changed any."""
     places, before = records.places(), list(records.present)
-    again = [reread(assignment, record) for record in before]
+    again = [reread(task, record) for record in before]
     if all(new is old for new, old in zip(again, before, strict=True)):
         return False
     writer.rewrite(again)
@@ -188,21 +186,19 @@ def _reread(assignment: Assignment, records: RecordLog, writer: RecordWriter) ->
 def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], starts: Sequence[int]) -> RecordLog:
     """A place for each record in the fixed order; those of an earlier run begin at these bytes of the file."""
     ids, repeats = assignment.task.samples.ids, assignment.repeats
-    log = RecordLog(paths.records, ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
+    log = empty_log(paths.records, ids, repeats)
     log.put_all(places_in(ids, repeats, earlier), earlier, starts)
     return log
 
 
-async def _until_decided(
-    workers: Sequence[asyncio.Task[None]], decided: asyncio.Event, stop: Stop, grace: float
-) -> None:
-    """Wait for all, until the check is decided or `grace` seconds after a stop was requested; then cancel."""
+async def _until_decided(work: Awaitable[object], decided: asyncio.Event, stop: Stop) -> None:
+    """Wait for the work, until the check is decided or the grace of a requested stop is over; then cancel."""
     watches = [asyncio.create_task(decided.wait()), asyncio.create_task(stop.wait())]
-    everyone = asyncio.create_task(_all_or_first_error(workers))
+    everyone = asyncio.ensure_future(work)
     try:
         await asyncio.wait([*watches, everyone], return_when=asyncio.FIRST_COMPLETED)
         if stop.requested and not decided.is_set():
-            await asyncio.wait([watches[0], everyone], timeout=grace, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([watches[0], everyone], timeout=stop.grace, return_when=asyncio.FIRST_COMPLETED)
         if not everyone.done():
             everyone.cancel()
             await asyncio.gather(everyone, return_exceptions=True)
@@ -212,13 +208,3 @@ async def _until_decided(
         for task in (*watches, everyone):
             task.cancel()
         await asyncio.gather(*watches, everyone, return_exceptions=True)
-
-
-async def _all_or_first_error(workers: Sequence[asyncio.Task[None]]) -> None:
-    """Wait for all workers; when one fails, or this is cancelled, the others are cancelled and awaited."""
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)

@@ -41,7 +41,7 @@ class FileDigests:
 
     def __init__(self, memory: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         self._memory, self._clock = memory, clock
-        self._digests = {} if memory is None else _read(memory)
+        self._digests = {} if memory is None else json_table(memory)
         self._new = False
 
     def __call__(self, path: Path, is_over: Callable[[], bool] = lambda: False) -> str:
@@ -87,12 +87,13 @@ class FileDigests:
         self._new = False
 
 
-def _read(memory: Path) -> dict[str, object]:
+def json_table(path: Path) -> dict[str, Any]:
+    """Read a JSON object that a run can do without; empty where it is missing or damaged."""
     try:
-        digests = json.loads(memory.read_bytes())
+        table = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    return digests if isinstance(digests, dict) else {}
+    return table if isinstance(table, dict) else {}
 
 
 def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:

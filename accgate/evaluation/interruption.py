@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Awaitable, Iterator, Mapping
@@ -32,10 +33,13 @@ def grace_of(environ: Mapping[str, str]) -> float:
 
 
 class Stop:
-    """A request to stop an evaluation. A signal may make it while no event loop runs."""
+    """A request to stop an evaluation, with `grace` seconds for what is in flight.
 
-    def __init__(self) -> None:
-        self.requested = False
+    A signal may make it while no event loop runs.
+    """
+
+    def __init__(self, grace: float = GRACE) -> None:
+        self.requested, self.grace = False, grace
         self._loop: asyncio.AbstractEventLoop | None = None
         self._event: asyncio.Event | None = None
 
@@ -71,7 +75,7 @@ def interruptible() -> Iterator[Stop]:
     Only signals that raise KeyboardInterrupt are taken over, and only in the main thread: a program that uses accgate
     as a library keeps handlers of its own.
     """
-    stop = Stop()
+    stop = Stop(grace_of(os.environ))
     main_thread = threading.current_thread() is threading.main_thread()
     handlers = [(number, signal.getsignal(number)) for number in SIGNALS if main_thread]
     taken = [(n, h) for n, h in handlers if h is signal.default_int_handler or isinstance(h, Ending)]

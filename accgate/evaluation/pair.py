@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from accgate.engines import Engine
+from accgate.engines import Engine, all_or_first_error
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Evaluation, Observer, Silent
+from accgate.evaluation.assignment import Observer, Silent, assignment_of
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.interruption import Stop, grace_of, interruptible
+from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.options import RunOptions
-from accgate.evaluation.presence import refuse_absent, running_servers
-from accgate.evaluation.run import EvaluatedCheck, Interrupted, assignment_of, missing_records, why_incomplete
-from accgate.evaluation.scoring import Scorers, Scoring, missing_ability
+from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, Interrupted, why_incomplete
+from accgate.evaluation.presence import missing_ability, missing_records, refuse_absent, running_servers
+from accgate.evaluation.scoring import Scorers, Scoring
 from accgate.planning.checks import Check
 from accgate.records import Record, paths_of, sole_run
-from accgate.result import EngineInfo
 
 Decides = Callable[[Sequence[Record], Sequence[Record]], bool]
 Pair = tuple[Check, Check]
-
-
-async def _evaluate(
-    pair: Pair, engines: Sequence[Engine], scorings: Sequence[Scoring], out: Path, side_by_side: _SideBySide
-) -> list[Evaluation]:
-    infos = [engine.describe() for engine in engines]
-    tasks = [
-        asyncio.create_task(side_by_side.evaluate(side, check, engine, info, out, scoring))
-        for side, (check, engine, info, scoring) in enumerate(zip(pair, engines, infos, scorings, strict=True))
-    ]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _SideBySide:
@@ -49,10 +31,8 @@ class _SideBySide:
         self._looked = 0
         self.used: int | None = None
 
-    async def evaluate(
-        self, side: int, check: Check, engine: Engine, info: EngineInfo, out: Path, scoring: Scoring
-    ) -> Evaluation:
-        assignment = assignment_of(check, info)
+    async def evaluate(self, side: int, check: Check, engine: Engine, scoring: Scoring, out: Path) -> Evaluation:
+        assignment = assignment_of(check, engine.describe())
         if problem := missing_records(engine, assignment.task):
             raise CannotEvaluate(f"{check.name}: {problem}")
         return await evaluate(
@@ -63,7 +43,6 @@ class _SideBySide:
             stop_rule=None if self._decides is None else lambda records: self._is_decided(side, records),
             scoring=scoring,
             stop=self._stop,
-            grace=grace_of(os.environ),
         )
 
     def _is_decided(self, side: int, records: Sequence[Record]) -> bool:
@@ -131,7 +110,10 @@ async def _both(
     async with Scorers() as scorers:
         try:
             scorings = await stop.unless_requested(_start(pair, engines, scorers))
-            return [] if scorings is None else await _evaluate(pair, engines, scorings, out, side_by_side)
+            if scorings is None:
+                return []
+            sides = enumerate(zip(pair, engines, scorings, strict=True))
+            return await all_or_first_error(side_by_side.evaluate(side, *each, out) for side, each in sides)
         finally:
             for engine in engines:
                 await engine.close()

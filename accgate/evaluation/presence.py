@@ -1,4 +1,4 @@
-"""Servers whose turn comes later in a run: asked before it begins whether they have their models."""
+"""What a run needs, looked at before anything is asked: abilities, memory, servers' models, recordings' samples."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
+from accgate.engines import Engine, recording_of
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey, PlannedModel
-from accgate.text import with_stop
+from accgate.tasks import HarnessTask, Task
+from accgate.text import some_of, with_stop
 
 
 def models_and_judges(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
@@ -55,3 +57,80 @@ async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, Plan
             )
         elif isinstance(outcome, BaseException):
             raise outcome
+
+
+def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
+    """The models of the checks by name, in the checks' order."""
+    return {check.model: check.planned_model for check in checks}
+
+
+def refuse_unknown_ids(checks: Sequence[Check]) -> None:
+    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
+
+    Raises
+    ------
+    BadInput
+        Which, and how many.
+    """
+    for name, model in models_of(checks).items():
+        recording = recording_of(model.engine())
+        datasets = [check.task.dataset_ids for check in checks if check.model == name]
+        if recording is None or None in datasets:
+            continue
+        unknown = recording.unknown_ids([ids for ids in datasets if ids is not None])
+        if unknown:
+            raise BadInput(
+                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {some_of(unknown)}; "
+                "were they made with another prompt or dataset?"
+            )
+
+
+def missing_records(engine: Engine, task: Task) -> str | None:
+    """Which of a task's samples a recording lacks; None where it has them all.
+
+    A sample that was left out is no failed sample, and a test that stops early might never look for it.
+    """
+    recording = recording_of(engine)
+    if recording is None:
+        return None
+    missing = recording.missing_ids(task.samples.ids)
+    if not missing:
+        return None
+    count = len(task.samples)
+    return f"{len(missing)} of {count} samples have no record: {some_of(missing)}; record every sample, each once"
+
+
+def crowding(engine: Engine, check: Check) -> str | None:
+    """Why a check's model and its judge do not fit into one GPU's memory together; None where they do, or nobody knows.
+
+    Both run while answers are marked.
+    """
+    share, judge = getattr(engine, "memory_share", None), check.judge
+    if share is None or judge is None:
+        return None
+    judges = getattr(judge.engine(), "memory_share", None)
+    if judges is None or share + judges <= 1.0 + 1e-9:
+        return None
+    return (
+        f"model {check.model} takes {share:.0%} of the GPU's memory and its judge {judge.name} {judges:.0%}, at the "
+        "same time; set options.gpu_memory_utilization of both to at most 1 together, or let a server judge (openai)"
+    )
+
+
+def missing_ability(engine: Engine, check: Check) -> str | None:
+    """Why an engine cannot answer a check's task, with the alternative; None where it can."""
+    task = check.task
+    answering = getattr(engine, "inner", engine)  # of replicas, what each of them runs
+    if task.has_tools and not getattr(answering, "calls_tools", True):
+        return (
+            f"task {task.name} has tools, but the engine of {check.model} reads no tool calls; use openai with "
+            'options.serve = ["vllm", "serve", "MODEL", "--enable-auto-tool-choice", "--tool-call-parser", "PARSER", '
+            '"--port", "{port}"]'
+        )
+    by_harness = isinstance(task, HarnessTask) and task.lm_eval.needs_likelihoods
+    needed = by_harness or task.by_likelihood or task.metric.kind == "likelihood"
+    if not needed or hasattr(engine, "score") or recording_of(engine) is not None:
+        return None
+    what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"
+    can = "use vllm, or openai with a server whose /v1/completions has echo and logprobs (vLLM, SGLang)"
+    return f"{what}; {can}" + (', or let it generate the letter: choose = "letter"' if task.by_likelihood else "")

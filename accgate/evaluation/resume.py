@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,10 +124,14 @@ def check_points(records: Sequence[Record], task: Task, paths: RecordPaths) -> N
     check_bounds(scores, low, high, str(paths.records), fix)
 
 
+def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any], own: Set[str] = NOT_COMPARED) -> list[str]:
+    """Return the keys in which settings of records differ, but for those that each run has to itself."""
+    return sorted(key for key in {*one, *other} - own if one.get(key) != other.get(key))
+
+
 def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
     earlier, now = settings_of_run(paths), settings_of(assignment)
-    changed = sorted(key for key in {*earlier, *now} - NOT_COMPARED if earlier.get(key) != now.get(key))
-    if changed:
+    if changed := changed_settings(earlier, now):
         raise BadInput(
             f"{paths.settings}: {', '.join(changed)} changed since the run began; undo that, or start without "
             "--resume in another --out"
@@ -227,7 +231,7 @@ class SettingsFile:
     def write(self) -> None:
         """Write them."""
         self._served = self._servers.settings()
-        write_settings(self._paths, {**settings_of(self._assignment), **self._served})
+        write_settings(self._paths, self.settings())
 
     def update(self) -> None:
         """Write them again where replies said more of who gives them.

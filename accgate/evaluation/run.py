@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from accgate.engines import Engine, recording_of, split_options
+from accgate.engines import Engine, all_or_first_error
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
-from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Sampling, Watch
+from accgate.evaluation.assignment import NO_ENGINE, ComparingObserver, Watch, assignment_of
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, content_of
-from accgate.evaluation.finished import earlier_evaluation, engine_of
-from accgate.evaluation.interruption import Stop, grace_of, interruptible
+from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.options import RunOptions
-from accgate.evaluation.presence import models_and_judges, refuse_absent, running_servers
-from accgate.evaluation.reading import unread_problem
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
+from accgate.evaluation.presence import (
+    crowding,
+    missing_ability,
+    missing_records,
+    models_and_judges,
+    models_of,
+    refuse_absent,
+    running_servers,
+)
 from accgate.evaluation.resume import Servers, begin_anew, has_answers, resumable_records
-from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, crowding, judge_fault, missing_ability
-from accgate.evaluation.shards.shard import Shard, samples_digest
+from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, judge_fault
 from accgate.evaluation.shards.siblings import Siblings
+from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
 from accgate.planning.checks import Check
-from accgate.planning.model import ModelKey, PlannedModel
+from accgate.planning.model import ModelKey
 from accgate.records import (
-    FILES,
-    PLAN,
-    RecordLog,
-    in_fixed_order,
     paths_of,
     read_log,
     refuse_unwritable,
@@ -45,42 +45,8 @@ from accgate.records import (
     sole_run,
 )
 from accgate.records.file import changed_fault, stamp_of
-from accgate.records.settings import OPERATIONAL
 from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo
-from accgate.tasks import Task
-from accgate.text import some_of
-
-
-@dataclass(frozen=True)
-class EvaluatedCheck:
-    """A check with its evaluation, or with the reason why that did not finish and what it recorded by then."""
-
-    check: Check
-    evaluation: Evaluation | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True)
-class EvaluatedRun:
-    """What a run evaluated: its checks, the engine of each model, when it began (ISO 8601) and how long it took."""
-
-    checks: tuple[EvaluatedCheck, ...]
-    engines: Mapping[str, EngineInfo]
-    started: str | None = None
-    seconds: float | None = None
-    shards: int = 1
-
-
-class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop, and what was in flight has ended or had its time.
-
-    Of its `checks`, `evaluated` are those that it came to, the last of them perhaps in part.
-    """
-
-    def __init__(self, checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> None:
-        super().__init__()
-        self.checks, self.evaluated = tuple(checks), tuple(evaluated)
 
 
 def evaluate_checks(
@@ -120,7 +86,6 @@ def evaluate_checks(
     return EvaluatedRun(evaluated, run.infos, began.isoformat(timespec="seconds"), seconds)
 
 
-NO_ENGINE = EngineInfo("", "", "")
 KEPT = "the samples that were finished before are kept; correct that, then go on with --resume"
 Content = dict[ModelKey, Mapping[str, str]]  # of the files of each model and judge
 
@@ -198,21 +163,16 @@ class _Run:
         is_over = threading.Event()
         digest_of = partial(self.digests, is_over=is_over.is_set)
 
-        def read() -> Content:
+        def content() -> Content:
             return {key: content_of(each, digest_of) for key, each in new.items()}
 
-        async def both() -> None:
-            starting = asyncio.ensure_future(asyncio.sleep(0) if engine is None else engine.start())
-            try:
-                content, _ = await asyncio.gather(asyncio.to_thread(read), starting)
-            finally:  # where a file cannot be read: `close` must not come before its end
-                starting.cancel()
-                await asyncio.gather(starting, return_exceptions=True)
-            self.content.update(content)
+        async def read() -> None:
+            self.content.update(await asyncio.to_thread(content))
 
         try:
             with self._kept_note(), model.locating():
-                await self.stop.unless_requested(both())
+                starting = [] if engine is None else [engine.start()]  # `close` must not come before its end
+                await self.stop.unless_requested(all_or_first_error([read(), *starting]))
         finally:
             is_over.set()
         if self.stop.requested:
@@ -242,8 +202,8 @@ class _Run:
         """The check evaluated; None where a stop was requested before its judge had started."""
         options, info = self.options, self.infos[check.model]
         assignment = assignment_of(check, info, options.shard, self._files_of(check))
-        if missing_ability := missing_records(engine, assignment.task):
-            return EvaluatedCheck(check, problem=missing_ability)
+        if missing := missing_records(engine, assignment.task):
+            return EvaluatedCheck(check, problem=missing)
         paths = paths_of(options.out, *check.key)
         earlier = resumable_records(assignment, paths, resume=options.resume)
         watch = self.watches.get(check.key, Watch())
@@ -280,7 +240,6 @@ class _Run:
                 scoring=scoring,
                 fault_of=fault_of,
                 stop=self.stop,
-                grace=grace_of(os.environ),
             )
         except OtherJudge as error:
             return EvaluatedCheck(check, problem=str(error))
@@ -297,7 +256,7 @@ class _Run:
             return EvaluatedCheck(item.check, problem=str(changed_fault(path)))
         if item.evaluation is None and path.exists():  # of this run, or of the one that it resumes
             with contextlib.suppress(BadInput):  # damaged: of an earlier run, before its engine started
-                return replace(item, evaluation=_unfinished(item.check, read_log(path)))
+                return replace(item, evaluation=unfinished_evaluation(item.check, read_log(path)))
         return item
 
     def _files_of(self, check: Check) -> Mapping[str, str]:
@@ -307,101 +266,3 @@ class _Run:
             marks = self.content[check.judge.key]
             files |= {f"{name}{OF_JUDGE}{check.judge.name}": digest for name, digest in marks.items()}
         return files
-
-
-def _unfinished(check: Check, log: RecordLog) -> Evaluation:
-    """The evaluation of a check whose engine failed after these records."""
-    records, places = in_fixed_order(check.task.samples.ids, check.repeats, log)
-    return Evaluation(records.take(np.flatnonzero(places >= 0)), complete=False)
-
-
-def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
-    """The models of the checks by name, in the checks' order."""
-    return {check.model: check.planned_model for check in checks}
-
-
-def refuse_unknown_ids(checks: Sequence[Check]) -> None:
-    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
-
-    Raises
-    ------
-    BadInput
-        Which, and how many.
-    """
-    for name, model in models_of(checks).items():
-        recording = recording_of(model.engine())
-        datasets = [check.task.dataset_ids for check in checks if check.model == name]
-        if recording is None or None in datasets:
-            continue
-        unknown = recording.unknown_ids([ids for ids in datasets if ids is not None])
-        if unknown:
-            raise BadInput(
-                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {some_of(unknown)}; "
-                "were they made with another prompt or dataset?"
-            )
-
-
-def missing_records(engine: Engine, task: Task) -> str | None:
-    """Which of a task's samples a recording lacks; None where it has them all.
-
-    A sample that was left out is no failed sample, and a test that stops early might never look for it.
-    """
-    recording = recording_of(engine)
-    if recording is None:
-        return None
-    missing = recording.missing_ids(task.samples.ids)
-    if not missing:
-        return None
-    count = len(task.samples)
-    return f"{len(missing)} of {count} samples have no record: {some_of(missing)}; record every sample, each once"
-
-
-def assignment_of(
-    check: Check, info: EngineInfo, shard: Shard | None = None, files: Mapping[str, str] | None = None
-) -> Assignment:
-    """The samples to evaluate of a check, all or a shard's part, and the settings that tell two runs apart.
-
-    `files` are the digests of those that answers depend on, by their names.
-    """
-    model = check.planned_model.settings
-    sampling = Sampling(**asdict(model.sampling))
-    answering, operational = split_options(model.engine, model.options)
-    settings = {
-        "engine": asdict(info),
-        "model": model.model,
-        "variant": model.variant,
-        "options": answering,
-        OPERATIONAL: operational,
-        "sampling": asdict(sampling),
-        "repeats": check.repeats,
-    }
-    if files:
-        settings[FILES] = dict(files)
-    whole = Assignment(
-        check.model, check.task, check.repeats, sampling, settings, check.max_failed, max_unread=check.max_unread
-    )
-    if shard is None:
-        return whole
-    settings |= {"shard": str(shard), PLAN: samples_digest(check.task)}
-    return replace(whole, task=shard.of(check.task), settings=settings, whole=whole.total)
-
-
-def failures(item: EvaluatedCheck, consequence: str) -> str:
-    """How many samples of an evaluation failed, why the first did, and what to do."""
-    assert item.evaluation is not None
-    failed = item.evaluation.failed
-    total = len(item.check.task.samples) * item.check.repeats
-    first = failed[0].error if failed else "none"
-    return (
-        f"{len(failed)} of {total} samples failed, {consequence}; the first: {first}. "
-        "Correct the cause, then go on with --resume"
-    )
-
-
-def why_incomplete(item: EvaluatedCheck, of: str = "") -> tuple[str, ...]:
-    """Why an evaluation ended before its last sample: too many samples have no score, or replies no answer."""
-    assert item.evaluation is not None
-    check, evaluation = item.check, item.evaluation
-    has_scores = len(evaluation.failed) <= check.max_failed * check.n * check.repeats + 1e-9
-    problem = unread_problem(evaluation.records, check.max_unread) if has_scores else None
-    return problem or (failures(item, f"more than max_failed allows {of}".strip()),)

@@ -1,26 +1,27 @@
-"""One sample: the request, the reply, and its score."""
+"""One sample asked: the request, the reply, the answer read from it, and its score."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import cast
 
-from accgate.engines import Engine, Reply, Request, RequestFailed, all_replies, recording_of, split_reasoning
+from accgate.engines import Engine, Reply, Request, RequestFailed, Scorer, all_or_first_error, recording_of
 from accgate.engines.reasoning import opened_by
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.reading import Thoughts, divide, kind_of, kind_without_answer, read, shorten
-from accgate.evaluation.scoring import NotScored, Scoring, in_range, score_of
+from accgate.evaluation.scoring import NotScored, Scoring, in_range, is_in_range, score_of
 from accgate.metrics.kinds import perplexity
-from accgate.records import CUT, Record
+from accgate.records import Record
 from accgate.tasks import HarnessTask, Sample, Task
 from accgate.tasks.choices import continuation, likeliest_option
 from accgate.tasks.conversation import Messages
 
 ROUNDING = 1e-3  # above 0, at most, of a log-probability in 16 bits
+SEPARATOR = ": "  # between label and text, in the reply of a choice by likelihood
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,200 +35,194 @@ class _Answer:
     reading: str | None = None
 
 
-async def ask(
-    engine: Engine,
-    assignment: Assignment,
-    sample: Sample,
-    repeat: int,
-    clock: Callable[[], float],
-    scoring: Scoring,
-    thoughts: Thoughts | None = None,
-) -> Record:
-    """The record of one sample; where it got no reply or no score, with the error instead.
+@dataclass(frozen=True)
+class Asker:
+    """Asks an engine the samples of an assignment, and scores what it replies.
 
-    `thoughts` is what the run has learned of its model's reasoning, and learns here.
+    `thoughts` is what it has learned of its model's reasoning.
     """
-    began, thoughts = clock(), thoughts or Thoughts()
-    task = assignment.task.part_of(sample)
-    if task is not assignment.task:
-        assignment = replace(assignment, task=task)
-    error: str | None = None
-    attacked: float | tuple[float | None, ...] | None = None
-    attacked_reading: tuple[str | None, ...] | None = None
-    try:
-        done = await _answer(engine, assignment, sample, repeat, sample.messages or sample.user, scoring, thoughts)
-        if recording_of(engine) is not None:
-            attacked, attacked_reading = done.reply.attacked, done.reply.attacked_reading
-            for score in attacked if isinstance(attacked, tuple) else (attacked,):
-                _check_recorded(engine, task, sample, score)
-        elif sample.attacked:
-            after = await _under_attack(engine, assignment, sample, repeat, scoring, done.score, thoughts)
-            scores = tuple(None if each is None else each.score for each in after)
-            attacked = scores[0] if len(scores) == 1 else scores
-            attacked_reading = tuple(None if each is None else each.reading for each in after)
-    except (RequestFailed, NotScored) as failure:
-        done, error = _Answer(Reply(None), None, None), str(failure) or "no reply"
-    if done.score is None and error is None:
-        error = "no answer in the reply, and the metric has no worst score"
-    reply = done.reply
-    return Record(
-        id=sample.id,
-        repeat=repeat,
-        score=done.score,
-        target=sample.target,
-        answer=done.answer,
-        reply=reply.text,
-        finish_reason=reply.finish_reason,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        seconds=round(clock() - began, 4) if reply.seconds is None else reply.seconds,
-        error=error,
-        cluster=sample.cluster,
-        group=sample.group,
-        label=sample.label,
-        confidence=done.confidence,
-        attacked=attacked,
-        cached=reply.cached or None,
-        reading=done.reading,
-        reasoning=shorten(reply.reasoning),
-        reasoning_tokens=reply.reasoning_tokens,
-        attacked_reading=attacked_reading if any(attacked_reading or ()) else None,
-    )
 
+    engine: Engine
+    assignment: Assignment
+    scoring: Scoring
+    clock: Callable[[], float]
+    thoughts: Thoughts = field(default_factory=Thoughts)
 
-async def _answer(
-    engine: Engine,
-    assignment: Assignment,
-    sample: Sample,
-    repeat: int,
-    question: str | Messages,
-    scoring: Scoring,
-    thoughts: Thoughts,
-) -> _Answer:
-    task, request = assignment.task, _request(assignment, sample, repeat, question)
-    recorded = recording_of(engine) is not None
-    if not recorded and (other := _other_way(engine, task, sample, repeat, request, thoughts)):
-        return await other
-    reply = await engine.complete(request)
-    if reply.text is None:
-        _check_recorded(engine, task, sample, reply.score)
-        if reply.score is not None:
-            return _Answer(reply, None, reply.score, reply.confidence, reply.reading)
-        return _Answer(reply, None, task.metric.worst, _confidence(task, reply, "", unread=True), reply.reading)
-    opened = opened_by(request.prompt) if request.mode == "completion" else ""
-    reading = read(task, reply, thoughts, sample, opened=opened, recorded=recorded)
-    answer = reading.answer
-    if task.by_likelihood and answer is not None:  # a recording of the likeliest option
-        answer = answer.partition(SEPARATOR)[0]
-    if (reading.text, reading.reasoning) != (reply.text, reply.reasoning):
-        reply = replace(reply, text=reading.text, reasoning=reading.reasoning)
-    if reply.score is not None:  # only the recording knows how the reply was read then
-        _check_recorded(engine, task, sample, reply.score)
-        return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)
-    confidence = _confidence(task, reply, reading.text, unread=answer is None)
-    score = task.metric.worst if answer is None else await scoring.points(task, sample, answer, repeat=repeat)
-    kind = None if task.by_likelihood else kind_of(reading.kind, task, score)
-    return _Answer(reply, answer, score, confidence, kind)
+    @property
+    def _task(self) -> Task:
+        return self.assignment.task
 
+    async def record(self, sample: Sample, repeat: int) -> Record:
+        """The record of one sample; where it got no reply or no score, with the error instead."""
+        task = self._task.part_of(sample)
+        if task is not self._task:
+            return await replace(self, assignment=replace(self.assignment, task=task)).record(sample, repeat)
+        began = self.clock()
+        error: str | None = None
+        attacked: float | tuple[float | None, ...] | None = None
+        attacked_reading: tuple[str | None, ...] | None = None
+        try:
+            done = await self._answer(sample, repeat, sample.messages or sample.user)
+            if recording_of(self.engine) is not None:
+                attacked, attacked_reading = done.reply.attacked, done.reply.attacked_reading
+                for score in attacked if isinstance(attacked, tuple) else (attacked,):
+                    self._check_recorded(sample, score)
+            elif sample.attacked:
+                after = await self._under_attack(sample, repeat, done.score)
+                scores = tuple(None if each is None else each.score for each in after)
+                attacked = scores[0] if len(scores) == 1 else scores
+                attacked_reading = tuple(None if each is None else each.reading for each in after)
+        except (RequestFailed, NotScored) as failure:
+            done, error = _Answer(Reply(None), None, None), str(failure) or "no reply"
+        if done.score is None and error is None:
+            error = "no answer in the reply, and the metric has no worst score"
+        reply = done.reply
+        return Record(
+            id=sample.id,
+            repeat=repeat,
+            score=done.score,
+            target=sample.target,
+            answer=done.answer,
+            reply=reply.text,
+            finish_reason=reply.finish_reason,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            seconds=round(self.clock() - began, 4) if reply.seconds is None else reply.seconds,
+            error=error,
+            cluster=sample.cluster,
+            group=sample.group,
+            label=sample.label,
+            confidence=done.confidence,
+            attacked=attacked,
+            cached=reply.cached or None,
+            reading=done.reading,
+            reasoning=shorten(reply.reasoning),
+            reasoning_tokens=reply.reasoning_tokens,
+            attacked_reading=attacked_reading if any(attacked_reading or ()) else None,
+        )
 
-def _other_way(
-    engine: Engine, task: Task, sample: Sample, repeat: int, request: Request, thoughts: Thoughts
-) -> Awaitable[_Answer] | None:
-    """The answer of a task that does not read one reply; None of the others."""
-    if isinstance(task, HarnessTask):
-        return _by_lm_eval(engine, task, sample, repeat, thoughts)
-    if task.metric.kind == "likelihood":
-        return _perplexity(engine, task, sample, request)
-    return _likeliest_option(engine, task, sample, request) if task.by_likelihood else None
+    async def _answer(self, sample: Sample, repeat: int, question: str | Messages) -> _Answer:
+        task, request = self._task, self._request(sample, repeat, question)
+        recorded = recording_of(self.engine) is not None
+        if not recorded and (other := self._other_way(sample, repeat, request)):
+            return await other
+        reply = await self.engine.complete(request)
+        if reply.text is None:
+            self._check_recorded(sample, reply.score)
+            if reply.score is not None:
+                return _Answer(reply, None, reply.score, reply.confidence, reply.reading)
+            return _Answer(reply, None, task.metric.worst, _confidence(task, reply, "", unread=True), reply.reading)
+        opened = opened_by(request.prompt) if request.mode == "completion" else ""
+        reading = read(task, reply, self.thoughts, sample, opened=opened, recorded=recorded)
+        answer = reading.answer
+        if task.by_likelihood and answer is not None:  # a recording of the likeliest option
+            answer = answer.partition(SEPARATOR)[0]
+        if (reading.text, reading.reasoning) != (reply.text, reply.reasoning):
+            reply = replace(reply, text=reading.text, reasoning=reading.reasoning)
+        if reply.score is not None:  # only the recording knows how the reply was read then
+            self._check_recorded(sample, reply.score)
+            return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)
+        confidence = _confidence(task, reply, reading.text, unread=answer is None)
+        score = task.metric.worst if answer is None else await self.scoring.points(task, sample, answer, repeat=repeat)
+        kind = None if task.by_likelihood else kind_of(reading.kind, task, score)
+        return _Answer(reply, answer, score, confidence, kind)
 
+    def _other_way(self, sample: Sample, repeat: int, request: Request) -> Awaitable[_Answer] | None:
+        """The answer of a task that does not read one reply; None of the others."""
+        if isinstance(task := self._task, HarnessTask):
+            return self._by_lm_eval(task, sample, repeat)
+        if task.metric.kind == "likelihood":
+            return self._perplexity(sample, request)
+        return self._likeliest_option(sample, request) if task.by_likelihood else None
 
-async def _perplexity(engine: Any, task: Task, sample: Sample, request: Request) -> _Answer:
-    """The target's perplexity after the prompt."""
-    likelihood = await engine.score(request, sample.target)
-    per, tokens = task.metric_options.get("per", "token"), len(likelihood.tokens)
-    score = perplexity(likelihood.total, tokens=tokens, text=sample.target, per=per)
-    reply = Reply(None, prompt_tokens=tokens, completion_tokens=0, cached=likelihood.cached)
-    return _Answer(reply, None, score)
+    async def _perplexity(self, sample: Sample, request: Request) -> _Answer:
+        """The target's perplexity after the prompt."""
+        likelihood = await self._scorer.score(request, sample.target)
+        per, tokens = self._task.metric_options.get("per", "token"), len(likelihood.tokens)
+        score = perplexity(likelihood.total, tokens=tokens, text=sample.target, per=per)
+        reply = Reply(None, prompt_tokens=tokens, completion_tokens=0, cached=likelihood.cached)
+        return _Answer(reply, None, score)
 
+    async def _by_lm_eval(self, task: HarnessTask, sample: Sample, repeat: int) -> _Answer:
+        """What lm-eval asks, and how it scores the answers; its reading is that of the answer behind its filter."""
+        from accgate.tasks.lm_eval.requests import responses_of
 
-async def _by_lm_eval(engine: Engine, task: HarnessTask, sample: Sample, repeat: int, thoughts: Thoughts) -> _Answer:
-    """What lm-eval asks, and how it scores the answers; its reading is that of the answer behind its filter."""
-    from accgate.tasks.lm_eval.requests import responses_of
+        question = task.documents[sample.id]
+        responses, replies = await responses_of(self.engine, question.requests, sample.id, repeat)
+        prompts = [request for request in question.requests if request.kind == "generate"]
+        parts = [
+            divide(task, reply, self.thoughts, opened_by(each.prompt))
+            for reply, each in zip(replies, prompts, strict=True)
+        ]
+        texts = (text or "" for text, _ in parts)
+        responses = tuple(next(texts) if isinstance(response, str) else response for response in responses)
+        score = in_range(task, task.lm_eval.points(question, responses))
+        answer = task.lm_eval.answer(question, responses)
+        if not replies:
+            return _Answer(Reply(answer), answer, score)
+        text, reasoning = parts[0]
+        kind = kind_without_answer(text, replies[0]) if not text or task.lm_eval.is_unread(answer) else "read"
+        reply = replace(replies[0], text=text or "", reasoning=reasoning)
+        return _Answer(reply, answer, score, reading=kind_of(kind, task, score))
 
-    question = task.documents[sample.id]
-    responses, replies = await responses_of(engine, question.requests, sample.id, repeat)
-    prompts = [request for request in question.requests if request.kind == "generate"]
-    parts = [
-        divide(task, reply, thoughts, opened_by(each.prompt)) for reply, each in zip(replies, prompts, strict=True)
-    ]
-    texts = (text or "" for text, _ in parts)
-    responses = tuple(next(texts) if isinstance(response, str) else response for response in responses)
-    score, answer = in_range(task, task.lm_eval.points(question, responses)), task.lm_eval.answer(question, responses)
-    if not replies:
-        return _Answer(Reply(answer), answer, score)
-    text, reasoning = parts[0]
-    kind = kind_without_answer(text, replies[0]) if not text or task.lm_eval.is_unread(answer) else "read"
-    reply = replace(replies[0], text=text or "", reasoning=reasoning)
-    return _Answer(reply, answer, score, reading=kind_of(kind, task, score))
+    @property
+    def _scorer(self) -> Scorer:
+        return cast("Scorer", self.engine)
 
+    async def _likeliest_option(self, sample: Sample, request: Request) -> _Answer:
+        """The option that the model finds likeliest after the prompt."""
+        task = self._task
+        assert task.choices is not None
+        texts = [continuation(task.choices, option) for option in sample.options]
+        scores = await all_or_first_error(self._scorer.score(request, text) for text in texts)
+        totals, tokens = [each.total for each in scores], [len(each.tokens) for each in scores]
+        choice = likeliest_option(task.choices, sample.options, totals, tokens)
+        text = next(option.text for option in sample.options if option.label == choice.label)
+        cached = all(each.cached for each in scores)
+        reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0, cached=cached)
+        return _Answer(reply, choice.label, score_of(task, sample, choice.label), choice.confidence)
 
-SEPARATOR = ": "  # between label and text, in the reply of a choice by likelihood
+    async def _under_attack(self, sample: Sample, repeat: int, score: float | None) -> list[_Answer | None]:
+        """The answer after each attack, None where none was made."""
+        task = self._task
+        right = score is not None and score == task.metric.best
+        return [
+            await self._answer(sample, repeat, question) if right or attack.ask == "all" else None
+            for attack, question in zip(task.attacks, sample.attacked, strict=True)
+        ]
 
+    def _request(self, sample: Sample, repeat: int, question: str | Messages) -> Request:
+        sampling, task = self.assignment.sampling, self._task
+        return Request(
+            id=sample.id,
+            repeat=repeat,
+            prompt=question if isinstance(question, str) else "",
+            system=sample.system,
+            mode=task.mode,
+            max_tokens=sampling.max_tokens or task.max_tokens,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            seed=None if sampling.seed is None else sampling.seed + repeat,
+            stop=(*task.stop, *sampling.stop),
+            extra=sampling.extra,
+            parts=tuple({"type": "image_url", "image_url": {"url": url}} for url in sample.images),
+            logprobs=task.confidence is not None and task.confidence.by == "tokens",
+            messages=() if isinstance(question, str) else question,
+            tools=sample.tools,
+            tool_choice=task.tool_choice,
+        )
 
-async def _likeliest_option(engine: Any, task: Task, sample: Sample, request: Request) -> _Answer:
-    """The option that the model finds likeliest after the prompt."""
-    assert task.choices is not None
-    texts = [continuation(task.choices, option) for option in sample.options]
-    scores = await all_replies(engine.score(request, text) for text in texts)
-    totals, tokens = [each.total for each in scores], [len(each.tokens) for each in scores]
-    choice = likeliest_option(task.choices, sample.options, totals, tokens)
-    text = next(option.text for option in sample.options if option.label == choice.label)
-    cached = all(each.cached for each in scores)
-    reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0, cached=cached)
-    return _Answer(reply, choice.label, score_of(task, sample, choice.label), choice.confidence)
-
-
-async def _under_attack(
-    engine: Engine,
-    assignment: Assignment,
-    sample: Sample,
-    repeat: int,
-    scoring: Scoring,
-    score: float | None,
-    thoughts: Thoughts,
-) -> list[_Answer | None]:
-    """The answer after each attack, None where none was made."""
-    task = assignment.task
-    right = score is not None and score == task.metric.best
-    return [
-        await _answer(engine, assignment, sample, repeat, question, scoring, thoughts)
-        if right or attack.ask == "all"
-        else None
-        for attack, question in zip(task.attacks, sample.attacked, strict=True)
-    ]
-
-
-def _request(assignment: Assignment, sample: Sample, repeat: int, question: str | Messages) -> Request:
-    sampling, task = assignment.sampling, assignment.task
-    return Request(
-        id=sample.id,
-        repeat=repeat,
-        prompt=question if isinstance(question, str) else "",
-        system=sample.system,
-        mode=task.mode,
-        max_tokens=sampling.max_tokens or task.max_tokens,
-        temperature=sampling.temperature,
-        top_p=sampling.top_p,
-        top_k=sampling.top_k,
-        seed=None if sampling.seed is None else sampling.seed + repeat,
-        stop=(*task.stop, *sampling.stop),
-        extra=sampling.extra or {},
-        parts=tuple({"type": "image_url", "image_url": {"url": url}} for url in sample.images),
-        logprobs=task.confidence is not None and task.confidence.by == "tokens",
-        messages=() if isinstance(question, str) else question,
-        tools=sample.tools,
-        tool_choice=task.tool_choice,
-    )
+    def _check_recorded(self, sample: Sample, score: float | None) -> None:
+        """Refuse a recorded score outside the metric's range: it would hide others, and is not a sample's failure."""
+        metric = self._task.metric
+        if score is not None and not is_in_range(metric, score):
+            recording = recording_of(self.engine)
+            where = f"task {self._task.name}" if recording is None else f"{recording.path}"
+            raise BadInput(
+                f"{where}: sample {sample.id} has the score {score:g}, which is outside {metric.lowest} to "
+                f"{metric.highest} points, the range of {metric.name}; correct it, or is options.scale right?"
+            )
 
 
 def _confidence(task: Task, reply: Reply, text: str, *, unread: bool = False) -> float | None:
@@ -275,71 +270,3 @@ def _share(text: str) -> float | None:
         return None
     value = value / 100.0 if "%" in text or value > 1.0 else value
     return value if 0.0 <= value <= 1.0 else None
-
-
-def rescore(task: Task, sample: Sample, record: Record) -> Record:
-    """A record as this task scores its reply; one without a reply keeps its score.
-
-    Raises
-    ------
-    BadInput
-        When the task's metric needs more than the reply.
-    """
-    if record.reply is None:
-        return record
-    task = task.part_of(sample)
-    if task.metric.kind != "text" or task.attacks or task.confidence is not None:
-        raise BadInput("not evaluated: its scores need more than the recorded replies")
-    if task.reasoning == "keep" and record.reasoning is not None:
-        raise BadInput("not evaluated: its scores need the whole reasoning, which records do not keep")
-    if task.by_likelihood:
-        answer, reading = record.answer, record.reading
-    elif not record.reply and record.reading in ("cut", "unread"):
-        answer, reading = None, record.reading  # it ended within its reasoning
-    else:
-        again = read(
-            task,
-            Reply(record.reply, record.finish_reason, reasoning=record.reasoning),
-            Thoughts(),
-            sample,
-            recorded=True,
-        )
-        answer, reading = again.answer, None if record.reading is None else again.kind
-    try:
-        score = task.metric.worst if answer is None else score_of(task, sample, answer)
-    except NotScored as error:
-        return replace(record, answer=answer, score=None, error=str(error))
-    reading = reading and kind_of(reading, task, score)
-    return replace(record, answer=answer, score=score, reading=reading)
-
-
-def reread(assignment: Assignment, record: Record) -> Record:
-    """A record of a model whose prompt opens its thought: a reply that was cut off without any mark held no answer.
-
-    That shows only once another reply closes a thought that it did not open.
-    """
-    task, reply = assignment.task, record.reply
-    is_within = record.finish_reason in CUT and record.reasoning is None and record.reading is not None
-    if not is_within or not reply or task.reasoning == "keep":
-        return record
-    if split_reasoning(reply, cut=True).answer != reply:
-        return record
-    score = task.metric.worst
-    if isinstance(task, HarnessTask):
-        question = task.documents[record.id]
-        score = in_range(task, task.lm_eval.points(question, [""] * len(question.requests)))
-    if score is None:
-        return record
-    return replace(record, answer=None, score=score, reading="cut", reply="", reasoning=shorten(reply))
-
-
-def _check_recorded(engine: Engine, task: Task, sample: Sample, score: float | None) -> None:
-    """Refuse a recorded score outside the metric's range: it would hide others, and is not a sample's failure."""
-    low, high = task.metric.lowest, task.metric.highest
-    if score is not None and ((low is not None and score < low) or (high is not None and score > high)):
-        recording = recording_of(engine)
-        where = f"task {task.name}" if recording is None else f"{recording.path}"
-        raise BadInput(
-            f"{where}: sample {sample.id} has the score {score:g}, which is outside {low} to {high} points, the range "
-            f"of {task.metric.name}; correct it, or is options.scale right?"
-        )

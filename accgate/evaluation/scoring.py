@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from accgate.engines import Engine, Request, RequestFailed, recording_of, split_reasoning
+from accgate.config.tables import Sampling
+from accgate.engines import Engine, Request, RequestFailed, split_reasoning
 from accgate.errors import CannotEvaluate
-from accgate.evaluation.assignment import Sampling
+from accgate.metrics import Metric
 from accgate.planning.checks import Check
 from accgate.records import Scores
 from accgate.references.judge import Makers, other_judge
-from accgate.tasks import HarnessTask, Sample, Task
+from accgate.tasks import Sample, Task
 from accgate.tasks.extract import by_regex
 from accgate.tasks.prompts import CannotRender
 from accgate.tasks.schema import JudgeTable
@@ -51,7 +52,6 @@ class Scoring(Protocol):
         CannotEvaluate
             When no further answer can.
         """
-        ...
 
 
 class ByFunction:
@@ -83,10 +83,17 @@ def score_of(task: Task, sample: Sample, answer: str) -> float:
 
 def in_range(task: Task, score: float) -> float:
     """A metric's score, which must be in its range; raises NotScored for another."""
-    low, high = task.metric.lowest, task.metric.highest
-    if not math.isfinite(score) or (low is not None and score < low) or (high is not None and score > high):
-        raise NotScored(f"the metric {task.metric.name} gave {score:g}, which is outside its range of {low} to {high}")
+    metric = task.metric
+    if not is_in_range(metric, score):
+        what = f"the metric {metric.name} gave {score:g}, which is outside its range"
+        raise NotScored(f"{what} of {metric.lowest} to {metric.highest}")
     return score
+
+
+def is_in_range(metric: Metric, score: float) -> bool:
+    """Whether a score is finite and one that its metric gives."""
+    low, high = metric.lowest, metric.highest
+    return math.isfinite(score) and (low is None or score >= low) and (high is None or score <= high)
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,7 @@ class ByJudge:
             top_k=self.sampling.top_k,
             seed=self.sampling.seed,
             stop=self.sampling.stop,
-            extra=self.sampling.extra or {},
+            extra=self.sampling.extra,
         )
         try:
             reply = await self.engine.complete(request)
@@ -225,7 +232,7 @@ class Scorers:
                     await engine.start()
             except CannotEvaluate as error:
                 raise JudgeFailed(judge.name, error) from error
-            self._made[key] = ByJudge(engine, Sampling(**asdict(judge.settings.sampling)), judge.name)
+            self._made[key] = ByJudge(engine, judge.settings.sampling, judge.name)
         return self._made[key]
 
 
@@ -238,39 +245,3 @@ def judge_fault(check: Check, makers: Makers) -> str | None:
         return None  # the task's table has the mean or the target
     change = recorded.about.makers.judge_change(makers, check.judge.settings.options)
     return None if change is None else other_judge(recorded.path, f"judge {check.judge.name}", change)
-
-
-def crowding(engine: Engine, check: Check) -> str | None:
-    """Why a check's model and its judge do not fit into one GPU's memory together; None where they do, or nobody knows.
-
-    Both run while answers are marked.
-    """
-    share, judge = getattr(engine, "memory_share", None), check.judge
-    if share is None or judge is None:
-        return None
-    judges = getattr(judge.engine(), "memory_share", None)
-    if judges is None or share + judges <= 1.0 + 1e-9:
-        return None
-    return (
-        f"model {check.model} takes {share:.0%} of the GPU's memory and its judge {judge.name} {judges:.0%}, at the "
-        "same time; set options.gpu_memory_utilization of both to at most 1 together, or let a server judge (openai)"
-    )
-
-
-def missing_ability(engine: Engine, check: Check) -> str | None:
-    """Why an engine cannot answer a check's task, with the alternative; None where it can."""
-    task = check.task
-    answering = getattr(engine, "inner", engine)  # of replicas, what each of them runs
-    if task.has_tools and not getattr(answering, "calls_tools", True):
-        return (
-            f"task {task.name} has tools, but the engine of {check.model} reads no tool calls; use openai with "
-            'options.serve = ["vllm", "serve", "MODEL", "--enable-auto-tool-choice", "--tool-call-parser", "PARSER", '
-            '"--port", "{port}"]'
-        )
-    by_harness = isinstance(task, HarnessTask) and task.lm_eval.needs_likelihoods
-    needed = by_harness or task.by_likelihood or task.metric.kind == "likelihood"
-    if not needed or hasattr(engine, "score") or recording_of(engine) is not None:
-        return None
-    what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"
-    can = "use vllm, or openai with a server whose /v1/completions has echo and logprobs (vLLM, SGLang)"
-    return f"{what}; {can}" + (', or let it generate the letter: choose = "letter"' if task.by_likelihood else "")

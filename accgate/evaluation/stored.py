@@ -1,8 +1,8 @@
-"""An evaluation read again from a run's folder: its records, each once, and the settings that they were made with."""
+"""The evaluation that records make up: one that an earlier run finished, or one that is read again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,26 +10,103 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Evaluation
-from accgate.evaluation.finished import Stops, engine_of, finished_evaluation
-from accgate.evaluation.resume import check_points, settings_of
-from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, assignment_of
+from accgate.evaluation.assignment import Assignment, assignment_of
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
+from accgate.evaluation.reading import is_beyond_unread
+from accgate.evaluation.resume import changed_settings, check_points, settings_of
 from accgate.planning.checks import Check
 from accgate.records import (
     NOT_COMPARED,
+    STOPPED,
+    Places,
+    Record,
+    RecordLog,
     RecordPaths,
-    in_fixed_order,
+    beginning_of,
+    count_lines,
     paths_of,
+    places_in,
     read_log,
     settings_of_run,
 )
+from accgate.records.log import in_fixed_order
 from accgate.references.judge import Makers
 from accgate.references.store import PARTS, changed_parts, is_rescored
 from accgate.result import EngineInfo
 from accgate.tasks import recorded_samples
 from accgate.text import some_of
 
-StopRuleOf = Callable[[Check], Stops | None]
+Stops = Callable[[Sequence[Record]], bool]
+StopRuleOf = Callable[[Check], "Stops | None"]
+OWN = {"records", *NOT_COMPARED}
+ENGINE = ("name", "version", "hardware")
+
+
+def finished_evaluation(
+    assignment: Assignment, present: Sequence[Record], places: Places, stops: Stops | None, makers: Makers
+) -> Evaluation | None:
+    """The evaluation of an assignment; None where records are missing that it needs.
+
+    `present` are its records in the fixed order, at these places of it. Where later ones are missing, the beginning
+    must decide the check by its rule. What is missing cannot change the verdict: a sequential test goes by the first
+    sample after which it decides.
+    """
+    if assignment.is_beyond(present):
+        return Evaluation(present, complete=False, makers=makers)
+    if len(present) == assignment.total:
+        return Evaluation(present, complete=True, makers=makers)
+    count = beginning_of(places, assignment.repeats)
+    first = present[:count]
+    if stops is None or not first or not stops(first):
+        return None
+    return Evaluation(first, complete=True, stopped=True, beyond=present[count:], makers=makers)
+
+
+def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: Stops | None) -> Evaluation | None:
+    """The evaluation that an earlier run finished, so that nothing is left to ask; None where something is.
+
+    Raises
+    ------
+    BadInput
+        When records or settings are damaged.
+    """
+    if not (paths.records.exists() and paths.settings.exists()):
+        return None
+    settings = settings_of_run(paths)
+    if STOPPED not in settings and count_lines(paths.records) < assignment.total:  # quicker than to read them
+        return None
+    records = read_log(paths.records)
+    if not records or records.figures.failed.any():  # failed samples are asked again
+        return None
+    places = places_in(assignment.task.samples.ids, assignment.repeats, records)
+    if (places < 0).any():  # of another plan, as whoever resumes is told
+        return None
+
+    def decides(first: Sequence[Record]) -> bool:
+        return stops is not None and not is_beyond_unread(first, assignment.max_unread) and stops(first)
+
+    order, makers = np.argsort(places), Makers.of_settings(settings)
+    return finished_evaluation(assignment, records.take(order), places[order], decides, makers)
+
+
+def engine_of(settings: Mapping[str, Any], paths: RecordPaths) -> EngineInfo:
+    """The engine that the settings beside records name.
+
+    Raises
+    ------
+    BadInput
+        When they name none.
+    """
+    engine = settings.get("engine")
+    if not isinstance(engine, dict) or any(not isinstance(engine.get(key), str) for key in ENGINE):
+        raise BadInput(f"{paths.settings}: names no engine; run the gate again")
+    return EngineInfo(*(engine[key] for key in ENGINE))
+
+
+def unfinished_evaluation(check: Check, log: RecordLog) -> Evaluation:
+    """The evaluation of a check whose engine failed after these records."""
+    records, places = in_fixed_order(check.task.samples.ids, check.repeats, log)
+    return Evaluation(records.take(np.flatnonzero(places >= 0)), complete=False)
 
 
 def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf) -> EvaluatedRun:
@@ -60,8 +137,7 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
 def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths) -> None:
     """Refuse records of another model, of other sampling, or of a task that is worded or scored in another way."""
     now = settings_of(assignment_of(check, info))
-    keys = {key for key in {*settings, *now} - NOT_COMPARED - {"records"} if not key.startswith("task ")}
-    changed = sorted(key for key in keys if settings.get(key) != now.get(key))
+    changed = [key for key in changed_settings(settings, now, OWN) if not key.startswith("task ")]
     then = {part: str(settings.get(f"task {part}")) for part in check.task.fingerprint}
     if is_rescored(then, check.task.fingerprint):
         changed += changed_parts(then, check.task.fingerprint)

@@ -13,8 +13,8 @@ from accgate.decision.progress import early_stop
 from accgate.decision.readings import with_readings
 from accgate.decision.run import Decided
 from accgate.errors import AccgateError, BadInput
-from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun
-from accgate.evaluation.sample import rescore
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
+from accgate.evaluation.rescoring import rescore
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, plan_checks, split_of_pairs
 from accgate.records import Record

@@ -16,9 +16,9 @@ from accgate.guard.difference import Difference, exact, file_digest, unreadable
 from accgate.guard.reference_rules import ReferencePair
 from accgate.guard.task_rules import is_higher_better
 from accgate.inputs.paths import read_plain
-from accgate.records import clusters_of, file_name
+from accgate.records import clusters_of
 from accgate.references.anchor import Anchor, Step, anchor_beside
-from accgate.references.store import Reference, baseline_of, folder_of, read_reference
+from accgate.references.store import Reference, baseline_of, file_of, read_reference
 from accgate.stats import anchor_tails, difference_to_anchor
 from accgate.text import some_of
 
@@ -163,7 +163,7 @@ def _reference_file(config: Config, model: str, task: str) -> Path:
     """The file of the reference that a check is compared with; it need not exist."""
     settings = config.models[model]
     baseline = baseline_of(model, settings.variant, settings.baseline)
-    return folder_of(config.references, baseline, task) / f"{file_name(task)}.toml"
+    return file_of(config.references, baseline, task)
 
 
 SAME = (

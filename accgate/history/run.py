@@ -205,8 +205,7 @@ def _label(model: str, config: Config | None) -> str:
 def _against(verdict: Verdict, config: Config | None) -> Against:
     """The reference's figures, and which recorded reference it was where that can be read."""
     from accgate.inputs.toml import read_toml
-    from accgate.records import file_name
-    from accgate.references.store import baseline_of, folder_of
+    from accgate.references.store import baseline_of, file_of
 
     mean, n = verdict.reference.mean, verdict.reference.n
     model = None if config is None or verdict.model is None else config.models.get(verdict.model)
@@ -214,7 +213,7 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
         return Against(mean, n)
     baseline = baseline_of(verdict.model or "", model.variant, model.baseline)
     try:
-        path = folder_of(config.references, baseline, verdict.task) / f"{file_name(verdict.task)}.toml"
+        path = file_of(config.references, baseline, verdict.task)
         if not path.is_file():
             return Against(mean, n)
         about = read_toml(path, fix="restore it from git").data

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from accgate.history.file import History, history_of, merge_histories, read_cont
 from accgate.history.page import html_page
 from accgate.history.run import Run, line_of
 from accgate.records import write_atomically
+from accgate.records.lock import holding
 
 NAME = "history.jsonl"
 BRANCH = "accgate-history"
@@ -124,27 +124,10 @@ def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Additi
 
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[int]:
-    """The file, open to append and locked; a file that was replaced while this waited for its lock is opened anew."""
+    """Hold the file, open to append and locked."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if not _is_at(file, path):
-                continue
-            yield file
-            return
-        finally:
-            os.close(file)
-
-
-def _is_at(file: int, path: Path) -> bool:
-    try:
-        there = path.stat()
-    except FileNotFoundError:
-        return False
-    here = os.fstat(file)
-    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+    with holding(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, waits=True) as file:
+        yield file
 
 
 @contextlib.contextmanager

@@ -66,7 +66,6 @@ def export_every_eval_ever(
     with writing(out, "name another --out", kind=BadInput):
         for path, log, rows in logs:
             samples = out / log["detailed_evaluation_results"]["file_path"]
-            samples.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(samples, rows)
             write_atomically(out / path, (json.dumps(log, indent=2) + "\n").encode())
             written.append(out / path)

@@ -75,7 +75,6 @@ def export_hub(
     }
     with writing(out, "name another --out", kind=BadInput):
         for path, text in texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
     return list(texts)
 

@@ -52,7 +52,6 @@ def export_lm_eval(
         "model_name": model,
     }
     with writing(out, "name another --out", kind=BadInput):
-        out.mkdir(parents=True, exist_ok=True)
         write_atomically(samples, b"".join(map(json_line, rows)))
         write_atomically(results, json.dumps(content, indent=2, ensure_ascii=False).encode("utf-8", "replace"))
     return samples, results

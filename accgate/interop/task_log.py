@@ -121,7 +121,6 @@ def write_run(out: Path, log: TaskLog) -> RecordPaths:
     paths = paths_of(out, log.model, log.task)
     with writing(paths.records, "name another --out", kind=BadInput):
         _refuse_others(paths, log.records)
-        paths.records.parent.mkdir(parents=True, exist_ok=True)
         write_gzip_lines(paths.prompts, ({"id": id_, "prompt": text} for id_, text in log.prompts.items()))
         write_settings(paths, _settings(log))
         write_atomically(paths.records, b"".join(map(to_line, log.records)))

@@ -270,7 +270,6 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
             raise BadInput(f"{one.source}: {one.name} is in {first} too, with other figures; import one of them")
     with writing(store, "correct that, then import again"), replacing() as files:
         for path, row in rows.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
             files.remove(path.with_suffix(".scores.csv"))
             files.remove(path.with_suffix(".replies.jsonl.gz"))
             files.write(path, toml_of(row))

@@ -1,25 +1,6 @@
-from .clusters import clusters_of, codes_of
-from .figures import CUT, Figures
+from .figures import CUT, Figures, readings_of, split_readings
 from .file import (
     ENDINGS,
-    Record,
-    RecordPaths,
-    file_name,
-    new_records,
-    numbered_records,
-    paths_of,
-    read_gzip_lines,
-    read_records,
-    to_line,
-)
-from .ids import Ids, Places
-from .lock import sole_run
-from .log import RecordLog, beginning_of, failed_of, fills, in_fixed_order, places_in, read_log, records_at
-from .order import order_of
-from .readings import readings_of, split_readings
-from .replacement import Replacements, json_line, refuse_unwritable, replacing, write_atomically, write_gzip_lines
-from .scores import Codes, Floats, Scores, check_bounds, collect, in_points, is_binary, pair_scores, read_scores
-from .settings import (
     FILES,
     JUDGE_SERVED,
     MEASURED,
@@ -28,9 +9,25 @@ from .settings import (
     PLAN,
     SERVED,
     STOPPED,
+    Record,
+    RecordPaths,
+    count_lines,
+    file_name,
+    new_records,
+    numbered_records,
+    paths_of,
+    read_gzip_lines,
+    read_records,
     settings_of_run,
+    to_line,
     write_settings,
 )
+from .ids import Ids, Places, order_of
+from .lock import sole_run
+from .log import RecordLog, beginning_of, empty_log, failed_of, fills, places_in, read_log, records_at
+from .membership import clusters_of, codes_of
+from .replacement import Replacements, json_line, refuse_unwritable, replacing, write_atomically, write_gzip_lines
+from .scores import Codes, Floats, Scores, check_bounds, collect, in_points, is_binary, pair_scores, read_scores
 
 __all__ = [
     "CUT",
@@ -58,10 +55,11 @@ __all__ = [
     "clusters_of",
     "codes_of",
     "collect",
+    "count_lines",
+    "empty_log",
     "failed_of",
     "file_name",
     "fills",
-    "in_fixed_order",
     "in_points",
     "is_binary",
     "json_line",

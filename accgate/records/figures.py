@@ -1,9 +1,9 @@
-"""The figures of many records as arrays: what verdicts are made of, without answers and replies."""
+"""The figures of many records as arrays, without answers and replies, and how many replies held an answer."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from accgate.records.file import READINGS, Record
 from accgate.records.ids import AT_ONCE, Ids, Places
+from accgate.verdict import Readings
 
 CUT = frozenset(
     {"length", "max_tokens", "model_length"}
@@ -112,3 +113,30 @@ class Figures:
         """The tokens of this column that were paid for: those of replies that were not kept."""
         column = self.columns[name]
         return int(column[~self.columns["cached"] & (column > 0)].sum())
+
+
+def readings_of(records: Sequence[Record]) -> Readings | None:
+    """The counts of records, the replies to attacked prompts included.
+
+    None where there was nothing to read, or where an earlier version wrote them.
+    """
+    own, attacked = split_readings(records)
+    if own is None or attacked is None:
+        return own or attacked
+    return Readings(
+        own.replies + attacked.replies, own.unread + attacked.unread, own.empty + attacked.empty, own.cut + attacked.cut
+    )
+
+
+def split_readings(records: Sequence[Record]) -> tuple[Readings | None, Readings | None]:
+    """The counts of the replies to the prompts themselves, and of those to the attacked ones; None as above.
+
+    Each is held to `max_unread` alone: where few prompts are attacked, many replies that were read would hide them.
+    """
+    columns = Figures.of(records).columns
+    kinds = np.bincount(columns["reading"], minlength=len(KINDS))
+    cut = (columns["reading"] > 0) & ((columns["reading"] == KINDS.index("cut")) | columns["cut"])
+    replies, empty = int(kinds[1:].sum()), int(kinds[KINDS.index("empty")])
+    own = Readings(replies, replies - int(kinds[KINDS.index("read")]), empty, int(cut.sum()))
+    attacked = Readings(*(int(columns[f"attacked_{name}"].sum()) for name in ("replies", "unread", "empty", "cut")))
+    return own if own.replies else None, attacked if attacked.replies else None

@@ -1,4 +1,7 @@
-"""The run-record file: one JSON line per sample, appended as it finishes, readable after any crash."""
+"""The run-record file, one JSON line per sample, and the settings beside it.
+
+A line is appended as its sample finishes, and readable after any crash.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,23 @@ from types import TracebackType
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, reading, writing
-from accgate.records.replacement import json_line, replacing
+from accgate.inputs.paths import read_plain
+from accgate.records.replacement import BLOCK, json_line, replacing, write_atomically
 
 READINGS = ("read", "unread", "empty", "cut")
 SETTINGS = ".settings.json"
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", SETTINGS, ".before.jsonl.gz")
 FIX = "name the records of a run"
 UNPACKED, LINE = 2_000_000_000, 64_000_000  # bytes of a compressed file, and of one line of it
+# In the settings beside records: scored records of a run that was decided early; the whole plan of a shard's part; the
+# shards whose records were merged; how long how many records took; who the replies and the server's list say answered,
+# and who they say marked the answers; the options that change no answer; the digests of the files that answers depend
+# on, as far as this machine has them.
+STOPPED, PLAN, MERGED, MEASURED, SERVED = "stopped_with", "plan", "merged", "measured", "served"
+JUDGE_SERVED, OPERATIONAL, FILES = "judge_served", "operational", "files"
+SETTINGS_BYTES = 200_000_000  # the plan of a shard of a million samples has 20 million of them
+# Not as they are: of who answered or marked, and of files, what both runs tell is compared.
+NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES})
 OPTIONAL = frozenset(
     {
         "cluster", "group", "label", "confidence", "attacked", "attacked_reading", "cached", "reading", "reasoning",
@@ -182,6 +195,12 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
+def count_lines(path: Path) -> int:
+    """Return how many lines of a file are complete."""
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(partial(file.read, BLOCK), b""))
+
+
 def new_records(path: Path, offset: int) -> tuple[list[Record], int]:
     """The complete records of a file from a byte on, and the byte where they end; raises as `read_records` does."""
     records: list[Record] = []
@@ -254,8 +273,6 @@ class RecordWriter:
         `starts` has the byte where the line of each of them begins.
         """
         self._path, self.starts = path, array("q")
-        with writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self._replaced(records)
 
     def _replaced(self, records: Iterable[Record]) -> FileIO:
@@ -359,3 +376,28 @@ def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[d
                 yield row
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise BadInput(f"{path}: is damaged ({error}); delete it, or record it again") from error
+
+
+def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
+    """The settings that records were made with.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be read, or is damaged.
+    """
+    unknown = f"so what its records belong to is unknown; delete {paths.records} or name another --out"
+    if not paths.settings.exists():
+        raise BadInput(f"{paths.settings}: is missing, {unknown}")
+    try:
+        settings = json.loads(read_plain(paths.settings, SETTINGS_BYTES).decode())
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{paths.settings}: is not JSON ({error}), {unknown}") from error
+    if not isinstance(settings, dict):
+        raise BadInput(f"{paths.settings}: is damaged; delete {paths.records} or name another --out")
+    return settings
+
+
+def write_settings(paths: RecordPaths, settings: Mapping[str, Any]) -> None:
+    """Write the settings beside the records that were made with them."""
+    write_atomically(paths.settings, json.dumps(settings, sort_keys=True, indent=1).encode())

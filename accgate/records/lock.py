@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from accgate.errors import BadInput, writing
 from accgate.records.file import stamp_of
 
 LOCK = ".lock"  # in a run's folder while it goes on
+
+
+@contextlib.contextmanager
+def holding(path: Path, flags: int, *, waits: bool) -> Iterator[int]:
+    """Open a file or folder and lock it; one that was removed or replaced meanwhile is opened anew.
+
+    A lock that is not waited for is the process's own: none that it starts has it, and goes on to hold it. `filelock`
+    gives it to those, and needs a file of its own, which it leaves there.
+
+    Raises
+    ------
+    BlockingIOError
+        When another has the lock, and this one does not wait.
+    OSError, ModuleNotFoundError
+        When it cannot be opened, and where the file system, or the system, has no locks.
+    """
+    import fcntl  # not on Windows
+
+    lock, how = (fcntl.flock, fcntl.LOCK_EX) if waits else (fcntl.lockf, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    while True:
+        file = os.open(path, flags, 0o666)
+        try:
+            try:
+                lock(file, how)
+            except PermissionError as error:  # so some systems say that it is taken
+                raise BlockingIOError from error
+            about, now = os.fstat(file), stamp_of(path)
+            if now is not None and now[:2] == (about.st_dev, about.st_ino):
+                yield file
+                return
+        finally:
+            os.close(file)
 
 
 @contextlib.contextmanager
@@ -29,21 +59,17 @@ def sole_run(out: Path) -> Iterator[None]:
     path, is_new = out / LOCK, not out.exists()
     with writing(out, "name another folder with --out, or make this one writable"):
         out.mkdir(parents=True, exist_ok=True)
-    try:
-        file = _locked(path)
-    except BlockingIOError as error:
-        raise BadInput(f"{out}: another run writes into it; wait for its end, or name another --out") from error
-    try:
-        yield
-    finally:
-        if file is not None:
-            with contextlib.suppress(OSError):
-                if not os.fstat(file.fileno()).st_size:  # a file with content was there before
-                    path.unlink()
-            file.close()
+    with contextlib.ExitStack() as stack:
         if is_new:
-            with contextlib.suppress(OSError):
-                out.rmdir()  # where nothing was written
+            stack.callback(_remove_empty, [out])
+        try:
+            file = stack.enter_context(holding(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, waits=False))
+            stack.callback(_remove_unused, path, file)
+        except BlockingIOError as error:
+            raise BadInput(f"{out}: another run writes into it; wait for its end, or name another --out") from error
+        except (ModuleNotFoundError, OSError):  # there are no locks
+            pass
+        yield
 
 
 @contextlib.contextmanager
@@ -63,52 +89,26 @@ def sole_writer(folder: Path) -> Iterator[None]:
             new = [each for each in (folder, *folder.parents) if not each.exists()]
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            if _lock_folder(folder, stack):
-                break
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError):  # where something was written
-                for each in new:
-                    each.rmdir()
+            try:
+                stack.enter_context(holding(folder, os.O_RDONLY, waits=True))
+            except FileNotFoundError:  # who had it wrote nothing, and removed it
+                continue
+            except (ModuleNotFoundError, OSError):  # there are no locks
+                pass
+            break
+        stack.callback(_remove_empty, new)
+        yield
 
 
-def _lock_folder(folder: Path, stack: contextlib.ExitStack) -> bool:
-    """Hold the lock of a folder, if there is one, until the stack ends; False where the folder is gone by then."""
-    try:
-        import fcntl
-
-        number = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    except (ModuleNotFoundError, OSError):
-        return True
-    stack.callback(os.close, number)
+def _remove_empty(folders: Iterable[Path]) -> None:
+    """Remove folders, each within the next, unless something was written there."""
     with contextlib.suppress(OSError):
-        fcntl.flock(number, fcntl.LOCK_EX)
-    about, now = os.fstat(number), stamp_of(folder)
-    return now is not None and now[:2] == (about.st_dev, about.st_ino)
+        for each in folders:
+            each.rmdir()
 
 
-def _locked(path: Path) -> BinaryIO | None:
-    """The file of a lock, held until it is closed; None where there are no locks; BlockingIOError where it is taken."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # not on Windows
-        return None
-    while True:
-        try:
-            file = path.open("ab")
-        except OSError:
-            return None
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # no child has it, unlike flock's: it ends with its run
-        except OSError as error:
-            file.close()
-            if error.errno in (errno.EACCES, errno.EAGAIN):
-                raise BlockingIOError from error
-            return None
-        about = os.fstat(file.fileno())
-        if stamp_of(path) == (about.st_dev, about.st_ino, about.st_size):
-            return file
-        file.close()  # whoever had it removed it in between
+def _remove_unused(path: Path, file: int) -> None:
+    """Remove the file of a lock, unless it has content: that was there before."""
+    with contextlib.suppress(OSError):
+        if not os.fstat(file).st_size:
+            path.unlink()

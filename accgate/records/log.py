@@ -174,6 +174,11 @@ def read_log(path: Path) -> RecordLog:
     return log
 
 
+def empty_log(path: Path, ids: Ids, repeats: int) -> RecordLog:
+    """Return a log with a place for each of so many repeats of each id, as `places_in` counts them."""
+    return RecordLog(path, ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
+
+
 def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
     """The place of each record where each of the ids has so many repeats after another; -1 of one that is none."""
     figures = Figures.of(records)

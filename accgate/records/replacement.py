@@ -28,8 +28,9 @@ class Replacements:
 
     @contextlib.contextmanager
     def file(self, path: Path) -> Iterator[BinaryIO]:
-        """A file to write for this path."""
+        """A file to write for this path, whose folder is made where there is none."""
         self._written.append(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
         _part(path).unlink(missing_ok=True)  # of a command that was killed, or a link to elsewhere
         with _part(path).open("xb") as file:
             yield file
@@ -117,7 +118,6 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
 
 def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows as compressed JSON lines in place of a file, in one step; the same rows give the same bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing() as files:
         files.write_gzip_lines(path, rows)
 

@@ -376,9 +376,14 @@ def pair_scores(reference: Scores, candidate: Scores) -> Scores:
         return taken
     both = zip(candidate.ids, taken.clusters, candidate.clusters, strict=True)
     moved = [id_ for id_, left, right in both if left != right]
-    raise BadInput(
-        f"{len(moved)} of {candidate.n} samples are in one cluster in the reference and in another in the candidate: "
-        f"{some_of(moved)}; give both sides the same clusters, or clusters to one side only"
+    raise moved_fault("cluster", moved, candidate.n)
+
+
+def moved_fault(kind: str, moved: Sequence[str], n: int) -> BadInput:
+    """Samples of n that are in another cluster, or group, on each side."""
+    return BadInput(
+        f"{len(moved)} of {n} samples are in one {kind} in the reference and in another in the candidate: "
+        f"{some_of(moved)}; give both sides the same {kind}s, or {kind}s to one side only"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,20 @@ from accgate.design import oriented
 from accgate.errors import BadInput
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Whole, parse_table_of
-from accgate.records import Codes, Floats, Replacements, Scores, clusters_of, file_name
+from accgate.records import Codes, Floats, Replacements, Scores, clusters_of
 from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
     ReferenceFile,
     baseline_of,
     changed_parts,
+    file_of,
     find_reference,
-    folder_of,
     is_rescored,
     reference_path,
     stored_scores,
     toml_of,
+    without_empty,
 )
 from accgate.stats import anchor_tails, difference_to_anchor
 from accgate.stats.drift import drift_test, normal_tails
@@ -101,7 +102,7 @@ def find_anchor(store: Path, baseline: str, task: str) -> Anchor | None:
     BadInput
         When its files are damaged or do not fit each other.
     """
-    return anchor_beside(folder_of(store, baseline, task) / f"{file_name(task)}.toml")
+    return anchor_beside(file_of(store, baseline, task))
 
 
 def anchor_beside(reference: Path) -> Anchor | None:
@@ -148,9 +149,7 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replac
     step = pairs.step(about.date, about.commit)
     if not anchor.path.is_file():
         files.write(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
-    history = tuple(
-        {k: v for k, v in asdict(past).items() if v not in ("", None)} for past in (*anchor.about.history, step)
-    )
+    history = tuple(without_empty(asdict(past)) for past in (*anchor.about.history, step))
     files.write(anchor.path, toml_of({**asdict(anchor.about), "history": history, "replaced": len(history)}))
     return ""
 
@@ -166,21 +165,8 @@ def _former(store: Path, about: ReferenceFile) -> Reference | None:
 def _new_anchor(reference: Reference, scores: Scores) -> Anchor:
     old = reference.about
     assert old.scores_sha256 is not None
-    about = AnchorFile(
-        model=old.model,
-        task=old.task,
-        mean=old.mean,
-        n=old.n,
-        replaced=0,
-        scores_sha256=old.scores_sha256,
-        repeats=old.repeats,
-        date=old.date,
-        commit=old.commit,
-        anchor=old.anchor,
-        fingerprint=old.fingerprint,
-        judge_served=old.judge_served,
-        judge_files=old.judge_files,
-    )
+    alike = {each.name for each in fields(AnchorFile)} - {"replaced", "history"}
+    about = AnchorFile(**{name: getattr(old, name) for name in alike}, replaced=0)
     return Anchor(reference.path.with_suffix(".anchor.toml"), about, scores)
 
 
@@ -228,22 +214,16 @@ def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
     return _Pairs(before, scores.values[rows], None if codes is None else codes[rows], reasons)
 
 
-def drift_of(
-    store: Path,
-    baseline: str,
-    task: str,
-    candidate: Scores,
-    *,
-    clusters: Codes | None,
-    higher_is_better: bool,
-    alpha: float,
-) -> Drift | None:
-    """The drift of a run since the anchor of its reference; None where the reference has never been replaced.
+def drift_since(
+    anchor: Anchor, candidate: Scores, *, clusters: Codes | None, higher_is_better: bool, alpha: float
+) -> Drift:
+    """The drift of a run since an anchor.
+
+    The references since the anchor are the runs before this one, so the more often a reference was replaced, the more a
+    decline has to show. Of a run that was stopped early the difference is that of the samples it took.
 
     Parameters
     ----------
-    store, baseline, task
-        As for `find_anchor`.
     candidate : Scores
         Of this run, points. Samples without a score are left out, and a reason says so.
     clusters : int array of shape (candidate.n,), optional
@@ -252,25 +232,6 @@ def drift_of(
         Of the task's metric.
     alpha : float
         Type I error rate of the whole history.
-
-    Raises
-    ------
-    BadInput
-        When the anchor is damaged.
-    """
-    anchor = find_anchor(store, baseline, task)
-    if anchor is None:
-        return None
-    return drift_since(anchor, candidate, clusters=clusters, higher_is_better=higher_is_better, alpha=alpha)
-
-
-def drift_since(
-    anchor: Anchor, candidate: Scores, *, clusters: Codes | None, higher_is_better: bool, alpha: float
-) -> Drift:
-    """The drift of a run since this anchor; parameters as for `drift_of`.
-
-    The references since the anchor are the runs before this one, so the more often a reference was replaced, the more a
-    decline has to show. Of a run that was stopped early the difference is that of the samples it took.
     """
     history, pairs = anchor.about.history, _pairs(anchor, candidate, clusters)
     since, runs = anchor.about.date, len(history) + 1

@@ -13,19 +13,32 @@ import tomli_w
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
-from accgate.errors import BadInput, KeyFaults
+from accgate.errors import BadInput, KeyFaults, writing
 from accgate.inputs.paths import read_plain
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Texts, Whole, parse_table_of
-from accgate.records import Figures, Record, RecordLog, Scores, collect, file_name, fills, read_gzip_lines, read_scores
-from accgate.records.groups import moved_groups
+from accgate.records import (
+    Figures,
+    Record,
+    RecordLog,
+    Scores,
+    collect,
+    file_name,
+    fills,
+    paths_of,
+    read_gzip_lines,
+    read_scores,
+    write_gzip_lines,
+)
+from accgate.records.membership import moved_groups
 from accgate.references.columns import stored_records
 from accgate.references.judge import SCORES, Makers
 from accgate.tasks import Task
 from accgate.text import nearest, some_of
-from accgate.verdict import Readings
+from accgate.verdict import Readings, Reason, Verdict
 
 MOST = 1_000_000_000  # bytes of the scores beside a reference
+MOST_SCORES = 100_000  # of a reference that are put beside a run; its report draws no more samples
 PARTS = {
     "dataset": "the dataset",
     "prompt": "the prompt",
@@ -167,7 +180,7 @@ def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
     BadInput
         When the files are damaged, do not fit each other, or several variants fit.
     """
-    return read_reference(folder_of(store, baseline, task) / f"{file_name(task)}.toml")
+    return read_reference(file_of(store, baseline, task))
 
 
 def read_reference(path: Path) -> Reference | None:
@@ -217,6 +230,11 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
 def reference_path(store: Path, model: str, variant: Mapping[str, Any], task: str) -> Path:
     """Where `record` writes the reference of a model and task."""
     return store / file_name(baseline_of(model, variant, None)) / f"{file_name(task)}.toml"
+
+
+def file_of(store: Path, baseline: str, task: str) -> Path:
+    """Return where the reference of a baseline and task stands."""
+    return folder_of(store, baseline, task) / f"{file_name(task)}.toml"
 
 
 def folder_of(store: Path, baseline: str, task: str) -> Path:
@@ -356,9 +374,51 @@ def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
     return Scores(ids, np.array(figures.columns["score"]).reshape(len(ids), repeats), names)
 
 
+def copy_references(
+    verdicts: Sequence[Verdict], references: Mapping[tuple[str, str], Reference], out: Path
+) -> tuple[Verdict, ...]:
+    """Put the scores of each (model, task)'s reference, and its replies to what got worse, beside the run.
+
+    The verdicts come back as they are, with a reason more where the replies cannot be read: they are only shown.
+
+    Raises
+    ------
+    CannotEvaluate
+        When they cannot be written.
+    """
+    noted = []
+    for verdict in verdicts:
+        noted.append(verdict)
+        pair = verdict.model or "", verdict.task or ""
+        reference = references.get(pair)
+        scores = None if reference is None else reference.scores
+        if reference is None or scores is None or (scores.n > MOST_SCORES and not verdict.flips):
+            continue
+        flips = set(verdict.flips)
+        try:
+            replies = reference.replies(flips) if flips else {}
+        except BadInput as error:
+            replies = {}
+            noted[-1] = verdict.because(Reason.of("replies-not-shown", error=str(error)))
+        rows = (
+            {"id": id_, "repeat": repeat, "score": score, "reply": replies.get((id_, repeat))}
+            for id_, values in zip(scores.ids, scores.values, strict=True)
+            for repeat, score in enumerate(map(float, values))
+            if id_ in flips or scores.n <= MOST_SCORES
+        )
+        with writing(out):
+            write_gzip_lines(paths_of(out, *pair).before, rows)
+    return tuple(noted)
+
+
 def toml_of(row: Mapping[str, Any]) -> bytes:
-    """The content of a TOML file of the store, without empty values."""
-    return tomli_w.dumps({key: value for key, value in row.items() if value not in (None, "", {}, ())}).encode()
+    """Return the content of a TOML file of the store, without empty values."""
+    return tomli_w.dumps(without_empty(row)).encode()
+
+
+def without_empty(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table without what is unset or empty, which its file leaves out."""
+    return {key: value for key, value in row.items() if value not in (None, "", {}, ())}
 
 
 def digest(content: bytes) -> str:

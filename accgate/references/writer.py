@@ -33,7 +33,6 @@ from accgate.records.log import lines_of
 from accgate.records.scores import scores_of_rows
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
-from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
     ReferenceFile,
@@ -49,11 +48,6 @@ from accgate.stats import discordance_of_repeats
 from accgate.tasks import Task
 from accgate.text import some_of
 from accgate.verdict import Readings
-
-
-def keys_of_makers(makers: Makers) -> dict[str, Any]:
-    """The keys of a reference's file that say who answered and who marked."""
-    return {f.name: dict(getattr(makers, f.name)) for f in fields(Makers)}
 
 
 def figures_of(scores: Scores) -> dict[str, Any]:
@@ -197,7 +191,7 @@ def add_runs(
         replaced=old.replaced,
         anchor=old.anchor,
         runs_sha256=(*old.runs_sha256, *_run_digests(records, runs)),
-        **keys_of_makers(old.makers.join(about.makers)),
+        **asdict(old.makers.join(about.makers)),
     )
     said = {(row["id"], row.get("repeat", 0)): row["reply"] for row in read_gzip_lines(reference.replies_path, "reply")}
     earlier = [replace(record, reply=said[record.key]) for record in stored if record.key in said]
@@ -269,7 +263,6 @@ def _store(
     row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": digest(content)}
     csv_path, sidecar = path.with_suffix(".scores.csv"), path.with_suffix(".replies.jsonl.gz")
     with writing(csv_path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         files.write(csv_path, content)
     with writing(sidecar):
         if len(replies):
@@ -311,9 +304,8 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
     rows = zip(figures.ids, map(int, figures.columns["repeat"]), map(float, figures.columns["score"]), strict=True)
     more: Iterable[Record | None] = records_at(records, order) if present else endless(None)
     for (id_, repeat, score), record in zip(rows, more, strict=False):
-        text_of_score = f"{score:.0f}" if score.is_integer() else repr(score)
         others = () if record is None else (cell(value_of(record, name)) for name in present)
-        writer.writerow([id_, repeat, text_of_score, *others])
+        writer.writerow([id_, repeat, cell(score), *others])
     text.flush()
     return content.getvalue()
 
@@ -321,8 +313,7 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
 def _by_key(records: Sequence[Record]) -> Places:
     """The places of records by id, and of the same id by repeat."""
     figures = Figures.of(records)
-    by_repeat = np.argsort(figures.columns["repeat"], kind="stable")
-    return by_repeat[figures.ids.take(by_repeat).by_text]
+    return figures.ids.by_text_and(figures.columns["repeat"])
 
 
 def _run_digests(records: Sequence[Record], runs: int) -> tuple[str, ...]:

@@ -35,7 +35,6 @@ def write_cause(cause: CauseFile, path: Path) -> None:
         When it cannot be written.
     """
     with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, to_json(cause).encode("utf-8", "backslashreplace") + b"\n")
 
 

@@ -21,7 +21,7 @@ from accgate.text import clip, number, signed_number, visible
 from accgate.verdict import other_rules
 
 if TYPE_CHECKING:
-    from accgate.evaluation.run import EvaluatedCheck
+    from accgate.evaluation.outcome import EvaluatedCheck
     from accgate.planning.checks import Check
     from accgate.report.sandbox import InertEnvironment
     from accgate.result import Result

@@ -48,7 +48,6 @@ def write_result(result: Result, out: Path) -> Path:
     """
     path = out / NAME
     with writing(path):
-        out.mkdir(parents=True, exist_ok=True)
         write_atomically(path, to_json(result).encode("utf-8", "backslashreplace") + b"\n")
     return path
 

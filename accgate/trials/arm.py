@@ -10,7 +10,8 @@ from accgate.design import oriented
 from accgate.errors import CannotEvaluate
 from accgate.evaluation.assignment import Observer, Watch
 from accgate.evaluation.options import RunOptions
-from accgate.evaluation.run import evaluate_checks, failures
+from accgate.evaluation.outcome import failures
+from accgate.evaluation.run import evaluate_checks
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
 from accgate.records import Record

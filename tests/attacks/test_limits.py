@@ -16,7 +16,6 @@ from accgate.github.api import transport
 from accgate.inputs import rows, toml
 from accgate.interop import inspect_file, lm_eval, trtllm
 from accgate.records import file as records
-from accgate.records import settings
 from accgate.references import store
 from accgate.report import result_file, sandbox
 from accgate.tasks import extract, sample, templates
@@ -189,7 +188,7 @@ def test_the_table_of_limits_is_what_the_code_has() -> None:
     limits = {
         "accuracy.toml": [toml.LIMIT, toml.DEPTH], "a dataset": [datasets.MOST, rows.TABLE, rows.ROW],
         "a picture": [sample.MOST_OF_PICTURE],
-        "scores of a ref": [store.MOST], "run records": [records.LINE, settings.LARGEST],
+        "scores of a ref": [store.MOST], "run records": [records.LINE, records.SETTINGS_BYTES],
         "compressed": [records.UNPACKED, records.LINE],
         "references from": [
             artifact.MOST_FILES, artifact.FILE_LIMIT, artifact.TOTAL_LIMIT, artifact.UNPACKED_LIMIT,

@@ -284,6 +284,10 @@ def test_a_sample_of_another_group_than_in_the_reference_is_refused() -> None:
     assert {row.name: row.n for row in verdict.groups.rows} == {"law": 2, "art": 1}
     with pytest.raises(BadInput, match="groups: 2 for 3 samples"):
         compare([100.0, 0.0, 100.0], [100.0, 0.0, 100.0], groups=["x", "y"])
+    with pytest.raises(BadInput, match="groups: two ids are the same text; name the group of each sample once"):
+        compare([100.0, 0.0], [100.0, 0.0], groups={0: "x", "0": "y", 1: "y"})
+    with pytest.raises(BadInput, match="groups must be a mapping of id to group, or an array of one group a sample"):
+        compare([100.0, 0.0], [100.0, 0.0], groups="xy")
 
 
 def test_limits_of_a_group_never_leave_out_its_own_difference() -> None:

@@ -15,12 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from accgate.config.tables import Sampling
 from accgate.decision.progress import EarlyStop, expected_samples
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.evaluation.ahead import Saturation
-from accgate.evaluation.assignment import Assignment, Evaluation, Limits, Sampling, Silent, StopRule
+from accgate.evaluation.assignment import Assignment, Limits, Silent, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop
+from accgate.evaluation.outcome import Evaluation
 from accgate.planning.samples import expected_n, normal_n
 from accgate.records.file import Record, paths_of
 from accgate.result import EngineInfo

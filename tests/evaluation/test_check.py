@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from accgate.config.tables import Sampling
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
+from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.check import evaluate
+from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.resume import resumable_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
 from accgate.result import EngineInfo
@@ -251,7 +253,9 @@ def test_repeats_have_seeds_of_their_own_and_unique_keys(paths: RecordPaths) -> 
 def test_sampling_reaches_the_request_and_unset_values_leave_the_tasks(paths: RecordPaths) -> None:
     engine, asked = Solver(1), assignment(1)
     evaluated(engine, asked, paths)
-    set_values = Sampling(0.7, 99, 0.9, 40, 3, ("Q:",), {"min_p": 0.1})
+    set_values = Sampling(
+        temperature=0.7, max_tokens=99, top_p=0.9, top_k=40, seed=3, stop=("Q:",), extra={"min_p": 0.1}
+    )
     evaluated(engine, dataclasses.replace(asked, sampling=set_values), paths)
     plain, full = engine.asked
     sample, task = asked.task.samples[0], asked.task

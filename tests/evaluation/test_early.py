@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accgate.config.tables import Model
+from accgate.config.tables import Model, Sampling
 from accgate.decision.comparison import compare_scores, decide
 from accgate.decision.evidence import evidence_of
 from accgate.decision.progress import early_stop
 from accgate.design import Choice, Data, Design, choose_test
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
+from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.check import evaluate
+from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.resume import refuse_unfinished, resumable_records
 from accgate.inputs.toml import TomlFile
 from accgate.planning.checks import Check

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from accgate.config.tables import Sampling
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import LogProbs
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Assignment, Sampling
+from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.reading import LONGEST, shorten
-from accgate.evaluation.sample import ask, rescore
+from accgate.evaluation.rescoring import rescore
+from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
 from accgate.records.file import Record
 from accgate.result import EngineInfo
@@ -83,7 +85,7 @@ def task_of(folder: Path, rows: list[dict[str, Any]] = ROWS, **content: Any) -> 
 
 def asked(task: Task, engine: Oracle, scoring: Any = None, repeat: int = 0) -> Record:
     assignment = Assignment("m", task, 1, Sampling(), {}, 0.0)
-    return asyncio.run(ask(engine, assignment, task.samples[0], repeat, lambda: 0.0, scoring or ByFunction()))
+    return asyncio.run(Asker(engine, assignment, scoring or ByFunction(), lambda: 0.0).record(task.samples[0], repeat))
 
 
 def test_a_generated_letter_is_found_in_the_reply(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from accgate.config.tables import Sampling
 from accgate.engines.base import Reply
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Sampling
-from accgate.evaluation.scoring import ByJudge, ByRunning, crowding
+from accgate.evaluation.presence import crowding
+from accgate.evaluation.scoring import ByJudge, ByRunning
 from accgate.sandbox.limits import Limits
 from accgate.sandbox.probe import CannotConfine, confinement
 from accgate.sandbox.runner import Sandbox

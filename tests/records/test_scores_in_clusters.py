@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.errors import BadInput
-from accgate.records.clusters import clusters_of
+from accgate.records.membership import clusters_of
 from accgate.records.scores import Scores, collect, from_python, pair_scores, read_scores
 from tests.cases import each
 from tests.records.score_files import LINE, one_each, refusal, written

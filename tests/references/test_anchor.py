@@ -15,9 +15,9 @@ from accgate.errors import BadInput
 from accgate.evaluation.options import RunOptions
 from accgate.record import Recording
 from accgate.record import record as record_gate
-from accgate.records.clusters import clusters_of
+from accgate.records.membership import clusters_of
 from accgate.records.scores import Scores
-from accgate.references.anchor import Anchor, drift_of, drift_since, find_anchor
+from accgate.references.anchor import Anchor, drift_since, find_anchor
 from accgate.references.store import find_reference
 from accgate.stats.drift import difference_to_anchor
 from accgate.verdict.figures import Drift
@@ -53,7 +53,8 @@ def scores(project: Project, values: list[float]) -> Scores:
 
 def drift(project: Project, values: list[float], **keys: Any) -> Drift | None:
     plain: dict[str, Any] = {"clusters": None, "higher_is_better": True, "alpha": 0.05}
-    return drift_of(project.store, "m", "sums", scores(project, values), **plain | keys)
+    anchor = find_anchor(project.store, "m", "sums")
+    return None if anchor is None else drift_since(anchor, scores(project, values), **plain | keys)
 
 
 def test_a_reference_that_was_never_replaced_has_no_anchor_and_no_drift(project: Project) -> None:

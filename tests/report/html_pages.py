@@ -11,7 +11,7 @@ from typing import Any
 
 from accgate import compare
 from accgate.records.file import Record, paths_of, read_gzip_lines, to_line
-from accgate.records.order import order_key
+from accgate.records.ids import Ids, order_of
 from accgate.records.replacement import write_gzip_lines
 from accgate.report.html.page import html_report
 from accgate.report.result_file import read_result, write_result
@@ -194,7 +194,8 @@ def written_run(
     verdicts = []
     for check in range(checks):
         before, after = changed(n, lost, 0.02, seed=check)
-        ids = sorted((f"{check:04x}{at:012x}" for at in range(n)), key=lambda id_: order_key(0, id_))
+        given = Ids(f"{check:04x}{at:012x}" for at in range(n))
+        ids = given.take(order_of(0, given))
         verdict = compare(
             dict(zip(ids, before, strict=True)), dict(zip(ids, after, strict=True)), theta=2.0, early_stopping=early
         )

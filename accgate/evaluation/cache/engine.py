@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from accgate.engines import Engine, LogProbs, Reply, Request, Scorer, useful_in_flight
 from accgate.evaluation.cache.identity import KeyIncomplete, identity_of, request_key
-from accgate.evaluation.cache.store import FILES, Answer, Say, Shelf
+from accgate.evaluation.cache.store import FILES, Say, Shelf
 from accgate.evaluation.files import FileDigests
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
 from accgate.result import EngineInfo
+
+A = TypeVar("A", Reply, LogProbs)
 
 
 class CachedEngine:
@@ -30,29 +32,24 @@ class CachedEngine:
 
     async def complete(self, request: Request) -> Reply:
         """The reply of an earlier run, or the engine's."""
-        answer = await self._lookup(key := request_key(request))
-        if isinstance(answer, Reply):
-            return answer
-        reply = await self._engine.complete(request)
-        if key is not None:
-            self._shelf.put(key, reply)
-        return reply
+        return await self._looked_up(Reply, request_key(request), lambda: self._engine.complete(request))
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         """The log-probabilities of an earlier run, or the engine's."""
-        answer = await self._lookup(key := request_key(request, continuation))
-        if isinstance(answer, LogProbs):
-            return answer
-        scored: LogProbs = await cast("Scorer", self._engine).score(request, continuation)
-        if key is not None:
-            self._shelf.put(key, scored)
-        return scored
+        scorer = cast("Scorer", self._engine)
+        key = request_key(request, continuation)
+        return await self._looked_up(LogProbs, key, lambda: scorer.score(request, continuation))
 
-    async def _lookup(self, key: str | None) -> Answer | None:
+    async def _looked_up(self, kind: type[A], key: str | None, ask: Callable[[], Awaitable[A]]) -> A:
         answer = None if key is None else self._shelf.get(key)
         if answer is not None:
             await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
-        return answer
+        if isinstance(answer, kind):
+            return answer
+        new = await ask()
+        if key is not None:
+            self._shelf.put(key, new)
+        return new
 
     def describe(self) -> EngineInfo:
         """What runs."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import re
@@ -171,7 +170,7 @@ def installation_digest(distribution: str, digest_of: DigestOf) -> str:
         if '"editable": true' in (package.read_text("direct_url.json") or "") and name != "accgate":
             raise KeyIncomplete(f"{name} is installed as editable, so its files may change at any time")
         listed = package.read_text("RECORD") or package.read_text("METADATA") or package.read_text("PKG-INFO") or ""
-        others.append([name, package.version, _sha(listed)])
+        others.append([name, package.version, digest_of_value(listed)])
     try:
         files = metadata.files(distribution)
     except metadata.PackageNotFoundError:
@@ -196,7 +195,3 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

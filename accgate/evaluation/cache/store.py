@@ -20,6 +20,8 @@ from typing import Any, BinaryIO
 
 from accgate.engines import LogProbs, Reply
 from accgate.evaluation.cache.identity import Identity
+from accgate.evaluation.files import json_table
+from accgate.records import count_lines
 
 LINES, DAMAGED, ABOUT, FILES = ".lines", ".damaged", "about.json", "files.json"
 FOLDER = re.compile(r"[0-9a-f]{64}")
@@ -152,11 +154,13 @@ def contents(folder: Path) -> list[CacheEntry]:
     """What a cache folder holds, the last used first."""
     entries = []
     for place in _places(folder):
-        files = [path for path in place.iterdir() if path.suffix in (LINES, DAMAGED)]
-        lines = sum(_count(path) for path in files if path.suffix == LINES)
+        files = _files_in(place)
+        lines = sum(count_lines(path) for path in files if path.suffix == LINES)
         sizes = [path.stat() for path in files]
         used = max((each.st_mtime for each in sizes), default=0.0)
-        entries.append(CacheEntry(place.name, _about(place), lines, sum(each.st_size for each in sizes), used))
+        entries.append(
+            CacheEntry(place.name, json_table(place / ABOUT), lines, sum(each.st_size for each in sizes), used)
+        )
     return sorted(entries, key=lambda entry: -entry.used)
 
 
@@ -168,7 +172,7 @@ def prune(
     Only files of a cache are touched, whatever folder is given. Returns (files, bytes) removed.
     """
     clock = time.time() if now is None else now
-    paths = [path for place in _places(folder) for path in place.iterdir() if path.suffix in (LINES, DAMAGED)]
+    paths = [path for place in _places(folder) for path in _files_in(place)]
     files = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in paths)
     left, removed, freed = sum(size for _, size, _ in files), 0, 0
     for used, size, path in files:
@@ -187,14 +191,5 @@ def _places(folder: Path) -> Iterator[Path]:
     yield from (path for path in sorted(folder.iterdir()) if FOLDER.fullmatch(path.name) and path.is_dir())
 
 
-def _count(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
-
-
-def _about(place: Path) -> dict[str, Any]:
-    try:
-        about = json.loads((place / ABOUT).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return about if isinstance(about, dict) else {}
+def _files_in(place: Path) -> list[Path]:
+    return [path for path in place.iterdir() if path.suffix in (LINES, DAMAGED)]

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
-from accgate.evaluation.assignment import Evaluation
-from accgate.evaluation.finished import finished_evaluation
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.evaluation.resume import refuse_unfinished, settings_of
-from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.shards.pool import (
     Pool,
     engine_mismatches,
@@ -26,7 +24,7 @@ from accgate.evaluation.shards.pool import (
 )
 from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
-from accgate.evaluation.stored import StopRuleOf
+from accgate.evaluation.stored import StopRuleOf, finished_evaluation
 from accgate.planning.checks import Check
 from accgate.records import (
     MERGED,

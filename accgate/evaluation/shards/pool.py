@@ -14,9 +14,8 @@ import numpy as np
 from accgate.engines import FINGERPRINT, union_of
 from accgate.engines.identity import fingerprints_of, may_mix
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of
 from accgate.evaluation.resume import check_points, settings_of
-from accgate.evaluation.run import NO_ENGINE, assignment_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning.checks import Check
@@ -30,6 +29,7 @@ from accgate.records import (
     Places,
     Record,
     RecordLog,
+    empty_log,
     paths_of,
     places_in,
     read_log,
@@ -83,7 +83,7 @@ class Pool:
         One with a score goes before one that failed: a resumed run asks failed samples again too.
         """
         ids, repeats = self.check.task.samples.ids, self.check.repeats
-        log = RecordLog(Path(), ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
+        log = empty_log(Path(), ids, repeats)
         for source in self.sources:
             places = self.places(source)
             of_plan = np.flatnonzero(places >= 0)

@@ -11,14 +11,18 @@ from typing import Any
 from accgate.config.tables import Gate
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.options import RunOptions
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.resume import begin_anew
-from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.shards.shard import parse_shard
 from accgate.planning.checks import Check
 from accgate.records import Scores, paths_of, refuse_unwritable, sole_run, write_atomically
 
 RECORDING = "recording"  # in a plan whose records become references: how often each sample is evaluated
 SHARD = "shard.json"  # in the shard's folder, where a whole run has accgate.json
+# What decides of a check besides its records.
+OF_DESIGN = ("alpha", "beta", "sigma", "theta", "allowed_drop", "certify", "discordance", "early_stopping")
+OF_CHECK = ("test", "n", "repeats", "max_failed", "max_unread")
+OF_GATE = ("correction", "overall", "on_inconclusive", "drift_alpha", "seed")
 
 
 @dataclass(frozen=True)
@@ -57,30 +61,9 @@ def plan_of(parts: Sequence[tuple[Gate, Sequence[Check]]]) -> dict[str, Any]:
 
 
 def _rules(gate: Gate, check: Check, checks: int) -> dict[str, Any]:
-    design = check.design
-    return {
-        "alpha": design.alpha,
-        "beta": design.beta,
-        "sigma": design.sigma,
-        "theta": design.theta,
-        "allowed_drop": design.allowed_drop,
-        "certify": design.certify,
-        "discordance": design.discordance,
-        "early_stopping": design.early_stopping,
-        "test": check.test,
-        "n": check.n,
-        "repeats": check.repeats,
-        "max_failed": check.max_failed,
-        "max_unread": check.max_unread,
-        "correction": gate.correction,
-        "overall": gate.overall,
-        "checks": checks,
-        "on_inconclusive": gate.on_inconclusive,
-        "drift_alpha": gate.drift_alpha,
-        "seed": gate.seed,
-        "baseline": check.baseline,
-        "reference": _reference_of(check),
-    }
+    parts = ((check.design, OF_DESIGN), (check, OF_CHECK), (gate, OF_GATE))
+    rules = {name: getattr(part, name) for part, names in parts for name in names}
+    return {**rules, "checks": checks, "baseline": check.baseline, "reference": _reference_of(check)}
 
 
 def _reference_of(check: Check) -> dict[str, Any]:
@@ -144,7 +127,6 @@ def write_shard(run: ShardRun, out: Path) -> Path:
     """
     path = out / SHARD
     with writing(path, "name another folder with --out, or make room in this one"):
-        out.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(run), indent=1, allow_nan=False).encode() + b"\n")
     return path
 

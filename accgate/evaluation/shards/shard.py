@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accgate.errors import BadInput
+from accgate.records import codes_of
 from accgate.tasks import Samples, Task
 
 
@@ -63,9 +64,9 @@ def units(samples: Samples) -> Sequence[int]:
     clusters = samples.names("cluster")
     if clusters is None:
         return range(len(samples))
-    seen: dict[tuple[str, str], int] = {}
     pairs = zip(samples.ids, clusters, strict=True)
-    return [seen.setdefault(("id", id_) if name is None else ("cluster", name), len(seen)) for id_, name in pairs]
+    numbers: list[int] = codes_of([("id", id_) if name is None else ("cluster", name) for id_, name in pairs]).tolist()
+    return numbers
 
 
 def samples_digest(task: Task) -> dict[str, Any]:

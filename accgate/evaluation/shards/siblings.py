@@ -11,7 +11,7 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
-from accgate.evaluation.resume import Servers, settings_of
+from accgate.evaluation.resume import Servers, changed_settings, settings_of
 from accgate.evaluation.shards.shard import Shard
 from accgate.records import (
     JUDGE_SERVED,
@@ -27,6 +27,7 @@ from accgate.records import (
 from accgate.tasks import Task
 
 WHO = (SERVED, JUDGE_SERVED)
+OWN = {"records", "shard", *NOT_COMPARED} - {PLAN}
 EVERY = 1.0  # seconds between two looks at the folder
 
 
@@ -112,13 +113,7 @@ class Siblings:
         now = paths.settings.stat()
         if (stamp := (now.st_ino, now.st_mtime_ns)) != other.stamp:
             settings = settings_of_run(paths)
-            if _are_apart(settings, self._settings):
+            if changed_settings(settings, self._settings, OWN) or changed_content(settings, self._settings):
                 raise BadInput("of another run")
             other.stamp, other.settings = stamp, {key: settings[key] for key in WHO if key in settings}
         self._servers.compare(other.settings, str(paths.settings))
-
-
-def _are_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    own = {"records", "shard", *NOT_COMPARED} - {PLAN}
-    keys = {*one, *other} - own
-    return any(one.get(key) != other.get(key) for key in keys) or bool(changed_content(one, other))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from accgate.engines import Engine, Reply, Request, RequestFailed, Scorer, all_replies
+from accgate.engines import Engine, Reply, Request, RequestFailed, Scorer, all_or_first_error
 from accgate.errors import BadInput, CannotEvaluate
 
 Kind = Literal["generate", "score", "rolling"]
@@ -117,7 +117,7 @@ async def responses_of(
             f"the engine {engine.describe().name} gives no log-likelihoods, which this task of lm-eval needs; use "
             "vllm, or a task that generates text"
         )
-    pairs = await all_replies(_response(engine, request, id_, repeat) for request in requests)
+    pairs = await all_or_first_error(_response(engine, request, id_, repeat) for request in requests)
     return tuple(response for response, _ in pairs), tuple(reply for _, reply in pairs if reply is not None)
 
 

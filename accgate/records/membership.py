@@ -1,0 +1,148 @@
+"""The cluster and the group of each sample.
+
+Samples of a cluster share a passage, and are not independent. Those of a group share a subject or category, of which a
+verdict shows a figure of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from accgate.errors import BadInput
+from accgate.records.scores import Codes, Scores, moved_fault
+from accgate.text import some_of
+
+Kind = Literal["cluster", "group"]
+Labels = Mapping[Any, Any] | Sequence[Any] | npt.NDArray[Any]
+
+
+def clusters_of(reference: Scores | None, candidate: Scores, given: Labels | None = None) -> Codes | None:
+    """The cluster of each of the candidate's samples as a code from 0, shape (n,); None where there are no clusters.
+
+    Parameters
+    ----------
+    reference, candidate : Scores
+        Where none are given the candidate's clusters hold, else the reference's, by id.
+    given : mapping of id to cluster, or array of shape (n,) in the candidate's order, optional
+        Anything hashable names a cluster. A mapping may hold more ids.
+
+    Raises
+    ------
+    BadInput
+        When a sample has no cluster (None, NaN or empty text count as none): which and how many; and when the
+        array is not one cluster a sample.
+
+    Examples
+    --------
+    >>> from accgate.records.scores import from_python
+    >>> candidate = from_python({"a": 100, "b": 0, "c": 100}, "candidate")
+    >>> clusters_of(None, candidate, {"c": "page 1", "b": "page 2", "a": "page 1"}).tolist()
+    [0, 1, 0]
+    """
+    labels = cluster_labels(reference, candidate, given)
+    return None if labels is None else codes_of(labels)
+
+
+def codes_of(labels: Sequence[Any]) -> Codes:
+    """Numbers from 0 for labels, in the order of their first appearance."""
+    codes: dict[Any, int] = {}
+    return np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.intp)
+
+
+def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | None = None) -> Sequence[Any] | None:
+    """The cluster of each of the candidate's samples as it is named; parameters and errors as for `clusters_of`."""
+    labels = _labels("cluster", reference, candidate, given)
+    if labels is None:
+        return None
+    without = [id_ for id_, label in zip(candidate.ids, labels, strict=True) if not _is_label(label)]
+    if without:
+        raise BadInput(
+            f"clusters: {len(without)} of {candidate.n} samples have none: {some_of(without)}; "
+            "give every sample one, as text or a whole number"
+        )
+    return labels
+
+
+def groups_of(reference: Scores, candidate: Scores, given: Labels | None = None) -> Mapping[str, str] | None:
+    """The group of each sample by its id, empty where it has none; None where no sample has a group.
+
+    Parameters
+    ----------
+    reference, candidate : Scores
+        The candidate's groups hold, else the reference's.
+    given : mapping of id to group, or array of shape (n,) in the candidate's order, optional
+        In place of the candidate's groups; a mapping may hold more ids.
+
+    Raises
+    ------
+    BadInput
+        Where both sides have groups, and a sample is of another group in each: which and how many; and for an array
+        that is not one group a sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([[100.0], [0.0]])
+    >>> groups_of(Scores(("a", "b"), points), Scores(("a", "b"), points, groups=("law", "")))
+    {'a': 'law', 'b': ''}
+    """
+    labels = _labels("group", reference, candidate, given)
+    if labels is None:
+        return None
+    names = ("" if label is None else str(label) for label in labels)
+    groups = dict(zip(candidate.ids, names, strict=True))
+    if moved := moved_groups(reference, groups):
+        raise moved_fault("group", moved, candidate.n)
+    return groups if any(groups.values()) else None
+
+
+def moved_groups(reference: Scores, groups: Mapping[str, str]) -> list[str]:
+    """The ids of samples that the reference counts to another group; none where it has no groups."""
+    if reference.groups is None:
+        return []
+    before = dict(zip(reference.ids, reference.groups, strict=True))
+    return [id_ for id_, group in groups.items() if id_ in before and before[id_] != group]
+
+
+def _labels(kind: Kind, reference: Scores | None, candidate: Scores, given: Labels | None) -> Sequence[Any] | None:
+    """The label of each of the candidate's samples: as given, its own, or the reference's by id."""
+    if given is not None:
+        return _given_labels(kind, candidate.ids, given)
+    own = _own_labels(kind, candidate)
+    if own is not None or reference is None or (theirs := _own_labels(kind, reference)) is None:
+        return own
+    return _by_id(dict(zip(reference.ids, theirs, strict=True)), candidate.ids)
+
+
+def _own_labels(kind: Kind, scores: Scores) -> Sequence[str] | None:
+    return scores.clusters if kind == "cluster" else scores.groups
+
+
+def _given_labels(kind: str, ids: Sequence[str], given: Any) -> Sequence[Any]:
+    if isinstance(given, Mapping):
+        label_of = {str(id_): label for id_, label in given.items()}
+        if len(label_of) < len(given):
+            raise BadInput(f"{kind}s: two ids are the same text; name the {kind} of each sample once")
+        return _by_id(label_of, ids)
+    labels = given.tolist() if isinstance(given, np.ndarray) else given
+    if isinstance(labels, (str, bytes)) or not (hasattr(labels, "__len__") and hasattr(labels, "__getitem__")):
+        raise BadInput(f"{kind}s must be a mapping of id to {kind}, or an array of one {kind} a sample")
+    if len(labels) != len(ids):
+        raise BadInput(f"{kind}s: {len(labels)} for {len(ids)} samples; give one a sample, in the candidate's order")
+    return tuple(labels)
+
+
+def _by_id(label_of: Mapping[str, Any], ids: Sequence[str]) -> Sequence[Any]:
+    return tuple(map(label_of.get, ids))
+
+
+def _is_label(value: Any) -> bool:
+    """Whether a value names a cluster: NaN differs from itself, pandas.NA refuses to say, a list has no hash."""
+    try:
+        return value is not None and value != "" and bool(value == value) and hash(value) is not None  # noqa: PLR0124
+    except (TypeError, ValueError):
+        return False
