@@ -9,7 +9,7 @@ from html import escape
 from accgate.errors import VerdictName, worst
 from accgate.history.run import Run
 from accgate.history.series import series_of
-from accgate.text import number, visible
+from accgate.text import visible
 
 # White text on each has a contrast of 4.5 to 1 or more.
 COLOURS: dict[VerdictName, str] = {
@@ -65,10 +65,10 @@ def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
     verdict = worst(one.last.point.verdict for one in series)
     drifting = any(one.last.point.drift is not None and one.last.point.drift.detected for one in series)
     message = MESSAGES[verdict]
-    point, mean = series[0].last.point, series[0].last.levels.mean
+    step, mean = series[0].last, series[0].last.levels.mean
     if len(series) == 1 and verdict in ("pass", "regression") and mean is not None:
-        error = "" if point.error is None else f" ± {number(point.error, 1)}"
-        figure = f"{number(mean, 1)}{error}"
+        error = "" if step.point.error is None else f" ± {step.text(step.point.error)}"
+        figure = f"{step.text(mean)}{error}"
         message = figure if verdict == "pass" else f"{figure}, {message}"
     return _badge(visible(series[0].task) or "accuracy", message, verdict, drifting=drifting)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from accgate.history.series import Series, Step
-from accgate.text import number
+from accgate.text import count_of, number
 
 WIDTH, HEIGHT = 760.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
@@ -100,34 +100,30 @@ class _Axes:
 def series_text(series: Series) -> str:
     """What a chart shows, for readers who cannot see it."""
     steps, last = series.steps, series.last
-    means = [mean for step in steps if (mean := step.levels.mean) is not None]
-    span = f", between {number(min(means))} and {number(max(means))}" if means else ""
+    span = f", between {' and '.join(series.ends)}" if series.ends else ""
     failed = sum(step.point.verdict == "regression" for step in steps)
     changed = sum(step.changed for step in steps)
     return (
-        f"The mean of {_count(len(steps), 'run')} from {steps[0].date} to {last.date}{span}; {_count(failed, 'run')} "
-        f"regressed, the reference changed {_count(changed, 'time')}. The latest: {step_text(last)}."
+        f"The mean of {count_of(len(steps), 'run')} from {steps[0].date} to {last.date}{span}; "
+        f"{count_of(failed, 'run')} regressed, the reference changed {count_of(changed, 'time')}. "
+        f"The latest: {step_text(last)}."
     )
 
 
 def step_text(step: Step) -> str:
     """A run in words."""
     point, level = step.point, step.levels
-    error = "" if point.error is None else f" ± {number(point.error)}"
+    error = "" if point.error is None else f" ± {step.text(point.error)}"
     decline = ", a slow decline since the anchor" if is_declining(step) else ""
     return (
-        f"{step.date} {step.commit}: {point.verdict}, mean {number(level.mean)}, reference "
-        f"{number(level.reference)}{error}, {step.samples} samples{decline}"
+        f"{step.date} {step.commit}: {point.verdict}, mean {step.text(level.mean)}, reference "
+        f"{step.text(level.reference)}{error}, {step.samples} samples{decline}"
     )
 
 
 def is_declining(step: Step) -> bool:
     """Whether the drift test saw a decline in this run."""
     return step.point.drift is not None and step.point.drift.detected
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _values(step: Step) -> list[float]:

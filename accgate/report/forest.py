@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, axis_of, short
 from accgate.report.story import SIGNS
-from accgate.report.words import interval_text
-from accgate.text import clip, figure, visible
+from accgate.text import clip, visible
 from accgate.verdict import Verdict, loss_of, mean_change, subject_of
+from accgate.verdict.points import interval_text, points_text
 
 FILES = ("forest-light.svg", "forest-dark.svg")  # beside accgate.json
 MOST = 40  # rows of a plot
 WIDTH, ROW, TOP = 400, 24, 24  # of the picture, pixels
-NAMES, FIGURES = 124, 48  # left and right of the plotted part
+NAMES, FIGURES, FIGURE = 124, 48, 9  # left of the plotted part, right of it at least, and of a letter there
 LIGHT = {
     "text": "#171c23", "muted": "#525c69", "edge": "#6b7684", "line": "#dce1e7", "bad": "#b42318", "warn": "#865400",
     "good": "#0d6a5e", "zone": "#f9dfdb", "back": "#ffffff",
@@ -120,8 +120,8 @@ def _row(verdict: Verdict) -> Row | None:
     if place is None or loss_of(verdict) is None or verdict.statistic or verdict.p_value is None:
         return None
     name, model = visible(subject_of(verdict)), visible(verdict.model or "") if verdict.task else ""
-    interval = "" if verdict.interval is None else interval_text(verdict) or ""
-    return Row(name, model, verdict.verdict, place, figure(mean_change(verdict), 1, sign=True), interval)
+    change = points_text(verdict, mean_change(verdict), sign=True)
+    return Row(name, model, verdict.verdict, place, change, interval_text(verdict))
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def forest_svg(checks: Sequence[Verdict], *, dark: bool) -> str | None:
     if len(rows) < 2:
         return None
     tokens = DARK if dark else LIGHT
-    scale = Scale.of(rows, NAMES, WIDTH - FIGURES)
+    scale = Scale.of(rows, NAMES, WIDTH - max(FIGURES, *(FIGURE * (len(row.figure) - 1) for row in rows)))
     models = len({row.model for row in rows if row.model})
     height = TOP + ROW * len(rows) + 28 * models + 44
     parts = [_style(tokens), *_axis(scale, tokens, height - 30)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from accgate.text import clip, number, p_text, signed_number
+from accgate.text import clip, p_text
+from accgate.verdict.points import points_text, range_text
 
 if TYPE_CHECKING:
     from accgate.verdict import GroupFigures, Verdict
@@ -18,7 +19,7 @@ LONGEST = 34  # characters of a name in a terminal of 80 columns
 
 def group_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
     """The cells of each group, under `GROUP_HEADINGS`, those that fell most surely first."""
-    return tuple(_cells(row) for row in (verdict.groups.rows if verdict.groups is not None else ()))
+    return tuple(_cells(verdict, row) for row in (verdict.groups.rows if verdict.groups is not None else ()))
 
 
 def short_rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
@@ -27,15 +28,14 @@ def short_rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
         yield clip(name, LONGEST, " …"), n, *rest
 
 
-def _cells(row: GroupFigures) -> tuple[str, ...]:
-    interval = "-" if row.interval is None else " to ".join(map(signed_number, row.interval))
+def _cells(verdict: Verdict, row: GroupFigures) -> tuple[str, ...]:
     mark = "" if not row.stands_out else " *"
     return (
         clip(row.name, NAME, " …"),
         f"{row.n:,}",
-        number(row.reference),
-        number(row.candidate),
-        f"{signed_number(row.difference)}{mark}",
-        interval,
+        points_text(verdict, row.reference),
+        points_text(verdict, row.candidate),
+        f"{points_text(verdict, row.difference, sign=True)}{mark}",
+        range_text(verdict, row.interval) or "–",
         p_text(row.p_adjusted),
     )

@@ -9,12 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from accgate.report.groups import SHORT_HEADINGS, short_rows
-from accgate.text import number, visible
+from accgate.text import visible
 from accgate.verdict import (
     Paragraph,
     Verdict,
     sentence,
 )
+from accgate.verdict.points import points_text
 
 ANSWERS = {
     "pass": "is not shown to be worse than {first}",
@@ -32,8 +33,9 @@ def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str
     """Print how the second of two models compares with the first, on each task."""
     for verdict, answer in compared:
         result = ANSWERS[verdict.verdict] if answer is None else ANSWERS[answer]
-        sides = [None if side.mean is None else number(side.mean) for side in (verdict.reference, verdict.candidate)]
-        means = "" if None in sides else f": {sides[1]} against {sides[0]}"
+        before, now = verdict.reference.mean, verdict.candidate.mean
+        means = f": {points_text(verdict, now)} against {points_text(verdict, before)}"
+        means = "" if before is None or now is None else means
         title = f"{verdict.task}: {verdict.model} {result.format(first=first)}{means}"
         style = COLOURS.get(
             verdict.verdict if answer is None else {"worse": "regression", "open": "inconclusive"}.get(answer, "pass")

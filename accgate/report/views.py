@@ -15,10 +15,9 @@ from accgate.report.costs import cost_figures
 from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.groups import group_rows
 from accgate.report.story import SIGNS, worst_first
-from accgate.report.words import confidence_of, interval_text
-from accgate.text import figure, p_text
+from accgate.report.words import confidence_of
+from accgate.text import p_text
 from accgate.verdict import (
-    digits_of,
     drift_sentence,
     groups_paragraph,
     groups_sentence,
@@ -29,7 +28,7 @@ from accgate.verdict import (
     sentence,
     subject_of,
 )
-from accgate.verdict.findings import theta_text
+from accgate.verdict.points import asked_text, interval_text, points_text, samples_of, theta_text
 from accgate.verdict.sentences import flip_counts, settings_sentence
 
 if TYPE_CHECKING:
@@ -174,11 +173,10 @@ def _most(verdicts: Sequence[Verdict], room: Room) -> int:
 def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView:
     """One check, with as many of its flips as there is room for."""
     first = flips[: room.flips]
-    digits = digits_of(verdict)
     task = subject_of(verdict)
     word = f"{WORDS.get(verdict.verdict, verdict.verdict)}{', new' if verdict.is_new else ''}"
     model = (verdict.model or "") if verdict.task else ""
-    change, interval = change_of(verdict), interval_text(verdict, digits) or ""
+    change, interval = change_of(verdict), interval_text(verdict)
     return CheckView(
         verdict=verdict,
         name=name_of(verdict),
@@ -191,8 +189,8 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         row=(
             f"{SIGNS[verdict.verdict]} {task} {word}{f', {model}' if model else ''}",
             f"{change} ({interval})" if interval else change,
-            figure(verdict.reference.mean, digits),
-            figure(verdict.candidate.mean, digits),
+            points_text(verdict, verdict.reference.mean),
+            points_text(verdict, verdict.candidate.mean),
             gamma_of(verdict),
             theta_of(verdict),
         ),
@@ -236,57 +234,52 @@ def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:
 def change_of(verdict: Verdict) -> str:
     """The difference of a check's means as the table has it."""
     before, now = verdict.reference.mean, verdict.candidate.mean
-    return "–" if before is None or now is None else figure(now - before, digits_of(verdict), sign=True)
+    return points_text(verdict, None if before is None or now is None else now - before, sign=True)
 
 
 def gamma_of(verdict: Verdict) -> str:
     """Gamma as the table has it: `none` where no mean would have failed the gate."""
     if verdict.gamma is None:
         return "–" if verdict.p_value is None else "none"
-    return figure(verdict.gamma, digits_of(verdict))
+    return points_text(verdict, verdict.gamma)
 
 
 def theta_of(verdict: Verdict) -> str:
     """Theta as the table has it, with the allowed drop; the target of a run that failed too early to tell."""
-    digits, allowed = digits_of(verdict), verdict.allowed_drop
-    if verdict.theta is not None:
-        return theta_text(verdict)
-    if verdict.theta_target is not None and verdict.verdict == "regression":
-        return f"asked {figure(verdict.theta_target + allowed, digits)}"
-    return "–"
+    if verdict.theta is None and verdict.theta_target is not None and verdict.verdict == "regression":
+        return f"asked {asked_text(verdict)}"
+    return theta_text(verdict)
 
 
 def figure_row(verdict: Verdict) -> tuple[str, ...]:
     """What the folded table of several checks says of one, under `FIGURE_HEADINGS`."""
     alpha = verdict.alpha_applied or verdict.alpha
     changed = "–" if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"
-    target = "–" if verdict.theta_target is None else figure(verdict.theta_target + verdict.allowed_drop, 2)
     return (
         ", ".join(part for part in (subject_of(verdict), verdict.model if verdict.task else "") if part),
-        f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}",
-        figure(verdict.difference, 2, sign=True),
+        samples_of(verdict),
+        points_text(verdict, verdict.difference, sign=True),
         p_text(verdict.p_value),
         f"{alpha:.4g}",
         changed,
-        target,
+        asked_text(verdict),
         verdict.test or "–",
     )
 
 
 def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """All figures of a check, for a folded table: name and value."""
-    alpha, target = verdict.alpha_applied or verdict.alpha, verdict.theta_target
-    seen = figure(None if verdict.theta is None else verdict.theta + verdict.allowed_drop, 2)
-    aim = "" if target is None else f", asked {figure(target + verdict.allowed_drop, 2)}"
+    alpha = verdict.alpha_applied or verdict.alpha
+    aim = "" if verdict.theta_target is None else f", asked {asked_text(verdict)}"
     rows: list[tuple[str, str | None]] = [
-        ("Samples used", f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}"),
-        ("Reference", figure(verdict.reference.mean, 2)),
-        ("Candidate", figure(verdict.candidate.mean, 2)),
-        ("Difference", figure(mean_change(verdict), 2, sign=True)),
+        ("Samples used", samples_of(verdict)),
+        ("Reference", points_text(verdict, verdict.reference.mean)),
+        ("Candidate", points_text(verdict, verdict.candidate.mean)),
+        ("Difference", points_text(verdict, mean_change(verdict), sign=True)),
         ("Difference, corrected for the early stop", _corrected_difference(verdict)),
-        (f"{confidence_of(verdict)} interval", interval_text(verdict, 2)),
-        ("gamma: limit on the mean", figure(verdict.gamma, 2) if verdict.gamma is not None else "none"),
-        ("theta: smallest visible drop", f"{seen}{aim}"),
+        (f"{confidence_of(verdict)} interval", interval_text(verdict) or None),
+        ("gamma: limit on the mean", gamma_of(verdict)),
+        ("theta: smallest visible drop", f"{theta_text(verdict)}{aim}"),
         ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
         ("p", p_text(verdict.p_value)),
         ("p, adjusted for all checks", _adjusted_p(verdict)),
@@ -299,7 +292,7 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
 
 def _corrected_difference(verdict: Verdict) -> str | None:
     is_other = verdict.difference_raw is not None and verdict.difference != verdict.difference_raw
-    return figure(verdict.difference, 2, sign=True) if is_other else None
+    return points_text(verdict, verdict.difference, sign=True) if is_other else None
 
 
 def _adjusted_p(verdict: Verdict) -> str | None:

@@ -1,7 +1,6 @@
 from .figures import CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
 from .findings import (
     chance_sentence,
-    digits_of,
     drop_sentence,
     lack_sentence,
     loss_of,
@@ -28,7 +27,6 @@ __all__ = [
     "ReferenceSummary",
     "Verdict",
     "chance_sentence",
-    "digits_of",
     "drift_sentence",
     "drop_sentence",
     "groups_paragraph",

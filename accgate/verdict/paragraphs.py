@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accgate.errors import VerdictName
-from accgate.text import number, p_relation, signed_number, with_stop
+from accgate.text import p_relation, with_stop
 from accgate.verdict.figures import Figures
+from accgate.verdict.findings import mean_change
 from accgate.verdict.groups import groups_paragraph
+from accgate.verdict.points import asked_text, interval_text, points_text, theta_text
 from accgate.verdict.sentences import (
     MEANING,
     TESTS,
@@ -130,14 +132,14 @@ def _means(verdict: Figures) -> str:
     interval = ""
     if verdict.interval is not None:
         level = f"{100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}"
-        low, high = map(signed_number, verdict.interval.two_sided)
-        interval = f" ({level}% interval {low} to {high})"
+        interval = f" ({level}% interval {interval_text(verdict)})"
     points, early = "" if verdict.statistic else " points", ""
     if verdict.difference_raw is not None and verdict.difference != verdict.difference_raw:
-        early = f"; with the early stop taken into account {signed_number(verdict.difference)}"
+        early = f"; with the early stop taken into account {points_text(verdict, verdict.difference, sign=True)}"
     return (
-        f"{side}'s {what_of(verdict)} is {number(before.mean)}{size}, the candidate's {number(now.mean)} on "
-        f"{now.n:,}: a difference of {signed_number(verdict.difference_raw)}{points}{early}{interval}."
+        f"{side}'s {what_of(verdict)} is {points_text(verdict, before.mean)}{size}, the candidate's "
+        f"{points_text(verdict, now.mean)} on {now.n:,}: a difference of "
+        f"{points_text(verdict, mean_change(verdict), sign=True)}{points}{early}{interval}."
     )
 
 
@@ -195,8 +197,8 @@ def _gamma(verdict: Figures) -> str:
     side = "below" if verdict.higher_is_better else "above"
     beyond = "it is" if verdict.verdict == "regression" else "it is not"
     return (
-        f"The gate fails when the {what_of(verdict)} is {side} {number(verdict.gamma)}. "
-        f"At {number(verdict.candidate.mean)} {beyond}."
+        f"The gate fails when the {what_of(verdict)} is {side} {points_text(verdict, verdict.gamma)}. "
+        f"At {points_text(verdict, verdict.candidate.mean)} {beyond}."
     )
 
 
@@ -210,12 +212,11 @@ def _theta(verdict: Figures) -> str:
     power = f"{power_sentence(verdict)} (beta {verdict.beta:g})."
     if verdict.theta_target is None:
         return f"{power} No theta is configured, so a pass promises no more."
-    target = number(verdict.theta_target + verdict.allowed_drop)
+    target = asked_text(verdict)
     if verdict.theta <= verdict.theta_target * (1.0 + 1e-9):
         return f"{power} You asked for {target}; this is enough."
     ruled_out = f" The interval rules out {target}: the candidate is better." if verdict.verdict == "pass" else ""
-    seen = number(verdict.theta + verdict.allowed_drop)
-    return f"{power} You asked for {target}; this run resolves only {seen}.{ruled_out}"
+    return f"{power} You asked for {target}; this run resolves only {theta_text(verdict)}.{ruled_out}"
 
 
 def _stopping(verdict: Figures) -> list[Paragraph]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from accgate.errors import VerdictName
-from accgate.text import drop_word, number, p_relation, signed_number, with_stop
+from accgate.text import count_of, drop_word, p_relation, with_stop
 from accgate.verdict.figures import Figures, Readings
 from accgate.verdict.groups import groups_sentence
+from accgate.verdict.points import asked_text, points_text, samples_of, theta_text
 
 TESTS = {
     "paired": "a paired test of the same samples",
@@ -51,9 +52,9 @@ def summary(verdict: Figures) -> str:
         return with_stop(f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}")
     if (cost := verdict.failed_cost) is not None:
         return f"{start}: {cost.sentence}."
-    size = abs(now - before)
-    move = f"{'rose' if now > before else 'fell'} by {number(size)}{'' if verdict.statistic else ' points'}, from"
-    values = f"{move} {number(before)} to {number(now)}" if number(size) != "0.00" else f"stayed at {number(now)}"
+    size, sides = points_text(verdict, abs(now - before)), (points_text(verdict, before), points_text(verdict, now))
+    move = f"{'rose' if now > before else 'fell'} by {size}{'' if verdict.statistic else ' points'}, from"
+    values = f"stayed at {sides[1]}" if sides[0] == sides[1] else f"{move} {sides[0]} to {sides[1]}"
     end = ""
     if verdict.verdict == "pass":
         end = ", which is no loss beyond chance"
@@ -95,7 +96,7 @@ def _allowance(verdict: Figures) -> str:
         return ""
     worse = -verdict.difference if verdict.higher_is_better else verdict.difference
     moved = "fell" if verdict.difference < 0.0 else "rose"
-    size = f"{moved} {round(abs(verdict.difference), 2):g}" if worse else "did not change"
+    size = f"{moved} {points_text(verdict, abs(verdict.difference))}" if worse else "did not change"
     return f"the {what_of(verdict)} {size}, {verdict.allowed_drop:.4g} is allowed; "
 
 
@@ -111,8 +112,8 @@ def shortfall(verdict: Figures) -> str:
     if verdict.theta is None:
         return f"too little to tell a {change} from chance"
     if has_no_room(verdict):
-        size = verdict.theta if verdict.theta_target is None else verdict.theta_target
-        return f"no {change} can be seen, for the reference has no room for one of {number(size)} points"
+        size = theta_text(verdict) if verdict.theta_target is None else asked_text(verdict)
+        return f"no {change} can be seen, for the reference has no room for one of {size} points"
     return f"this run resolves only {_change(verdict)} points"
 
 
@@ -122,14 +123,13 @@ def what_of(verdict: Figures) -> str:
 
 
 def _change(verdict: Figures) -> str:
-    size = None if verdict.theta is None else verdict.theta + verdict.allowed_drop
-    return f"a {drop_word(verdict.higher_is_better)} of {number(size)}"
+    return f"a {drop_word(verdict.higher_is_better)} of {theta_text(verdict)}"
 
 
 def _samples(verdict: Figures) -> str:
     if verdict.is_early:
-        return f"the first {verdict.n:,} of {verdict.n_max:,} samples"
-    return f"{verdict.n:,} sample{'' if verdict.n == 1 else 's'}"
+        return f"the first {samples_of(verdict)} samples"
+    return count_of(verdict.n, "sample")
 
 
 def threshold(verdict: Figures) -> str:
@@ -143,14 +143,14 @@ def threshold(verdict: Figures) -> str:
         return f"so few samples have no {what_of(verdict)} that would have failed the gate"
     if verdict.gamma is None:
         return "too few samples changed for any split of them into losses and gains to fail the gate"
-    side, mean = "below" if verdict.higher_is_better else "above", number(verdict.candidate.mean)
-    return f"the gate fails {side} gamma = {number(verdict.gamma)}, the {what_of(verdict)} is {mean}"
+    side, mean = "below" if verdict.higher_is_better else "above", points_text(verdict, verdict.candidate.mean)
+    return f"the gate fails {side} gamma = {points_text(verdict, verdict.gamma)}, the {what_of(verdict)} is {mean}"
 
 
 def _early_stop(verdict: Figures) -> str:
     if verdict.stop not in ("futility", "regression") or not verdict.is_early:
         return ""
-    raw, estimate = signed_number(verdict.difference_raw), signed_number(verdict.difference)
+    raw, estimate = (points_text(verdict, each, sign=True) for each in (verdict.difference_raw, verdict.difference))
     taken = (
         "" if raw == estimate else f"; the means differ by {raw}, with the early stop taken into account by {estimate}"
     )
@@ -184,7 +184,7 @@ def flip_counts(verdict: Figures) -> str | None:
     """How many samples changed; None for scores that are not paired."""
     if verdict.discordance is None:
         return None
-    lost = f"{verdict.lost:,} sample{'' if verdict.lost == 1 else 's'}"
+    lost = count_of(verdict.lost or 0, "sample")
     counts = f"{lost} got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
     return f"{counts}. {loss}" if (loss := loss_sentence(verdict)) else counts
 
@@ -193,8 +193,7 @@ def loss_sentence(verdict: Figures) -> str | None:
     """How many answers were lost because they can no longer be read, which is another fault than being wrong."""
     if not verdict.lost_unread or verdict.lost is None:
         return None
-    lost = f"{verdict.lost:,} answer{'' if verdict.lost == 1 else 's'} lost"
-    return f"{lost}: {verdict.lost_unread:,} could no longer be read"
+    return f"{count_of(verdict.lost, 'answer')} lost: {verdict.lost_unread:,} could no longer be read"
 
 
 def readings_text(readings: Readings) -> str | None:
@@ -243,6 +242,7 @@ def drift_sentence(verdict: Figures) -> str | None:
     if drift is None or drift.difference is None or drift.p_value is None:
         return None
     kind = "lower" if verdict.higher_is_better else "higher"
+    moved = points_text(verdict, drift.difference, sign=True)
     outcome = (
         f"a slow decline that no single run shows: the mean is {kind} by more than chance explains"
         if drift.detected
@@ -250,5 +250,5 @@ def drift_sentence(verdict: Figures) -> str | None:
     )
     return (
         f"Compared with the first reference, of {drift.since or 'an unknown date'}, over {drift.runs} runs: {outcome} "
-        f"({signed_number(drift.difference)}, p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all of them)"
+        f"({moved}, p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all of them)"
     )

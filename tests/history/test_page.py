@@ -100,9 +100,9 @@ def test_one_run_alone_and_equal_figures_have_a_chart() -> None:
 def test_a_chart_has_words_that_say_what_it_shows() -> None:
     words = chart(season(20)).words
     assert "20 runs from 2026-01-01 to 2026-01-20" in words
-    assert "between 71.00 and 76.50" in words
+    assert "between 71.0 and 76.5" in words
     assert "1 run regressed, the reference changed 1 time" in words
-    assert "pass, mean 76.50, reference 74.00 ± 1.00, 400 samples, a slow decline since the anchor" in words
+    assert "pass, mean 76.5, reference 74.0 ± 1.0, 400 samples, a slow decline since the anchor" in words
     page = html_page(season(20))
     for one in ("m/gsm8k", "m/mmlu"):
         assert chart(season(20), one).words in page
@@ -113,7 +113,7 @@ def test_the_page_shows_every_figure_of_the_latest_runs_newest_first() -> None:
     page = read(html_page(season(20), "m/gsm8k"))
     rows = [row for row in page.rows if row and row[0].startswith("2026-")]
     assert [row[0] for row in rows] == [f"2026-01-{day:02d}" for day in range(20, 0, -1)]
-    assert rows[0][3:] == ["74.00", "76.50", "1.00", "+0.50", "72.00", "-4.00 decline", "pass"]
+    assert rows[0][3:] == ["74.0", "76.5", "1.0", "+0.5", "72.0", "−4.0 decline", "pass"]
 
 
 def test_the_headline_says_what_the_latest_run_of_each_check_was() -> None:

@@ -23,7 +23,8 @@ from accgate.report.charts.svg import (
     stretch,
 )
 from accgate.stats import quantile, quantile_sum
-from accgate.text import drop_word, figure
+from accgate.text import drop_word, figure_at_least
+from accgate.verdict.points import digits_of, points_text
 
 if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis
@@ -181,17 +182,21 @@ def _labels(x: Axis, figures: _Figures) -> list[str]:
         at = x.across(oriented(figures.limit, higher))
         parts.append(line(at, TOP, at, HEIGHT, "limit dashed", data_value=figures.limit))
         worse = "below" if higher else "above"
-        parts.append(beside(at, TOP - 6, f"fails {worse} {figure(figures.limit)}", "b"))
+        parts.append(beside(at, TOP - 6, f"fails {worse} {points_text(verdict, figures.limit)}", "b"))
     at = x.across(oriented(figures.reference, higher))
     anchor, dx = ("end", 20.0) if at > 0.75 else ("start", -20.0) if at < 0.25 else ("middle", None)
     what = "target" if verdict.test == "target" else "reference"
-    parts.append(label(at, PEAK - 10, f"{what} {figure(figures.reference)}", anchor=anchor, dx=dx, class_="rf halo"))
+    parts.append(
+        label(
+            at, PEAK - 10, f"{what} {points_text(verdict, figures.reference)}", anchor=anchor, dx=dx, class_="rf halo"
+        )
+    )
     at = x.across(oriented(figures.mean, higher))
     if figures.bar is not None:
         low, high = (x.across(oriented(end, higher)) for end in figures.bar)
         parts.append(line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}"))
     parts.append(mark(verdict.verdict, at, LEVEL))
-    parts.append(beside(at, LEVEL - 14, f"this run {figure(figures.mean)}", "t halo"))
+    parts.append(beside(at, LEVEL - 14, f"this run {points_text(verdict, figures.mean)}", "t halo"))
     return parts
 
 
@@ -223,11 +228,11 @@ def _area(x: Axis, center: float, error: float, low: float, high: float, class_:
 
 def _description(figures: _Figures) -> str:
     verdict, kind = figures.verdict, drop_word(figures.verdict.higher_is_better)
-    after = "" if figures.dropped is None else f", and after a {kind} around {figure(figures.dropped)}"
+    after = "" if figures.dropped is None else f", and after a {kind} around {points_text(verdict, figures.dropped)}"
     worse = "below" if verdict.higher_is_better else "above"
-    fails = "" if figures.limit is None else f"; the check fails {worse} {figure(figures.limit)}"
-    start = f"Expected scores without a change, around {figure(figures.reference)}{after}"
-    return f"{start}{fails}; this run has {figure(figures.mean)}."
+    fails = "" if figures.limit is None else f"; the check fails {worse} {points_text(verdict, figures.limit)}"
+    start = f"Expected scores without a change, around {points_text(verdict, figures.reference)}{after}"
+    return f"{start}{fails}; this run has {points_text(verdict, figures.mean)}."
 
 
 def _caption(figures: _Figures) -> str:
@@ -237,14 +242,20 @@ def _caption(figures: _Figures) -> str:
     target = verdict.theta_target
     if figures.dropped is not None and verdict.theta is not None:
         sees = f"the smallest this run sees with {100 * (1 - verdict.beta):g}% probability"
-        parts.append(f"Dashed: a {kind} of {figure(verdict.theta)}, {sees}.")
+        parts.append(f"Dashed: a {kind} of {figure_at_least(verdict.theta, digits_of(verdict))}, {sees}.")
         if verdict.verdict == "inconclusive" and target and target < verdict.theta:
             share = 100 * power_at(verdict, target)
-            parts.append(f"The {kind} of {figure(target)} you asked for would fail in {share:.0f}% of runs.")
+            parts.append(
+                f"The {kind} of {points_text(verdict, target)} you asked for would fail in {share:.0f}% of runs."
+            )
     elif figures.dropped is not None:
-        parts.append(f"Dashed: the {kind} of {figure(target)} you asked to see.")
+        parts.append(f"Dashed: the {kind} of {points_text(verdict, target)} you asked to see.")
     if has_stopped_early(verdict) and figures.limit is not None:
-        at = "" if verdict.gamma is None else f"; at {verdict.n:,} it was stricter, {figure(verdict.gamma)}"
+        at = (
+            ""
+            if verdict.gamma is None
+            else f"; at {verdict.n:,} it was stricter, {points_text(verdict, verdict.gamma)}"
+        )
         parts.append(f"The limit is that of all {verdict.n_max:,} samples{at}.")
     elif figures.limit is None:
         parts.append("So few samples changed that no outcome could fail: there is no limit to draw.")

@@ -10,9 +10,9 @@ from accgate.design import oriented
 from accgate.report.charts.axes import axis_of, short
 from accgate.report.charts.svg import element, label, line, percent
 from accgate.report.groups import NAME
-from accgate.report.html.overview import between, change
 from accgate.text import clip
 from accgate.verdict import groups_paragraph
+from accgate.verdict.points import points_text, range_text
 
 if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis
@@ -54,18 +54,17 @@ def group_table(verdict: Verdict) -> GroupTable | None:
     if text is None or groups is None:
         return None
     x, higher = _scale(groups.rows, verdict.higher_is_better), verdict.higher_is_better
-    rows = tuple(_row(group, x, higher) for group in groups.rows)
+    rows = tuple(_row(verdict, group, x) for group in groups.rows)
     level = f"{100 * (1 - groups.alpha):.4g}% interval"
     return GroupTable(text, level, _axis(x, higher), rows[:SHOWN], rows[SHOWN:])
 
 
-def _row(group: GroupFigures, x: Axis, higher: bool) -> GroupRow:
-    interval = "" if group.interval is None else between(group.interval)
+def _row(verdict: Verdict, group: GroupFigures, x: Axis) -> GroupRow:
     return GroupRow(
         clip(group.name, NAME, " …"),
-        _drawing(group, x, higher),
-        change(group.difference),
-        interval,
+        _drawing(group, x, verdict.higher_is_better),
+        points_text(verdict, group.difference, sign=True),
+        range_text(verdict, group.interval),
         f"{group.n:,}",
         f"{group.lost:,}",
         f"{group.gained:,}",

@@ -12,8 +12,9 @@ from accgate.report.charts.axes import Axis, short
 from accgate.report.charts.svg import element, label, line, mark, percent
 from accgate.report.forest import Place, place_of, scale_of, tick_text
 from accgate.report.words import has_evidence, samples_used, savings
-from accgate.text import clip, figure, visible
-from accgate.verdict import digits_of, mean_change, name_of
+from accgate.text import clip, compact, duration, visible
+from accgate.verdict import mean_change, name_of
+from accgate.verdict.points import interval_text, points_text, range_text, theta_text
 
 if TYPE_CHECKING:
     from accgate.result import Result
@@ -105,8 +106,7 @@ def _row(number: int, verdict: Verdict, place: Place | None, x: Axis) -> Row:
     samples = f"{verdict.n:,} of {most:,}" if verdict.n and has_evidence(verdict) else ""
     if place is None:
         return Row(number, verdict, "", "", "", samples, why="; ".join(verdict.reasons[:1]) or "not decided")
-    moved = mean_change(verdict)
-    interval = "" if verdict.interval is None else between(verdict.interval.two_sided)
+    change, interval = points_text(verdict, mean_change(verdict), sign=True), interval_text(verdict)
     outcome = verdict.by_scores or verdict.verdict  # the drawing is of the scores, not of the costs
     drawn = _lines(x, ROW)
     if place.limit is not None:
@@ -121,11 +121,11 @@ def _row(number: int, verdict: Verdict, place: Place | None, x: Axis) -> Row:
         at = x.across(place.sees)
         drawn.append(line(at, 7, at, ROW - 7, "theta"))
     drawn.append(mark(outcome, x.across(place.change), ROW / 2))
-    words = f"{_name(verdict)}: {change(moved)} points"
+    words = f"{_name(verdict)}: {change} points"
     words += f", interval {interval}" if interval else ""
-    words += f"; smallest visible change {figure(-place.sees)}" if place.sees is not None else ""
+    words += "" if place.sees is None else f"; smallest visible change {theta_text(verdict)}"
     svg = element("svg", *drawn, width="100%", height=ROW, role="img", aria_label=words, class_="plotted")
-    return Row(number, verdict, svg, change(moved, digits_of(verdict)), interval, samples)
+    return Row(number, verdict, svg, change, interval, samples)
 
 
 def _name(verdict: Verdict) -> str:
@@ -134,16 +134,6 @@ def _name(verdict: Verdict) -> str:
 
 def _lines(x: Axis, height: float) -> list[str]:
     return [line(x.across(v), 0, x.across(v), height, "gr") for v in x.ticks(6) if v != 0.0]
-
-
-def change(value: float | None, digits: int = 1) -> str:
-    """A difference in points, with its sign."""
-    return figure(value, digits, sign=True)
-
-
-def between(ends: tuple[float, float]) -> str:
-    """An interval."""
-    return " to ".join(map(change, ends))
 
 
 def _group_rows(number: int, verdict: Verdict, x: Axis) -> list[Row]:
@@ -155,7 +145,7 @@ def _group_rows(number: int, verdict: Verdict, x: Axis) -> list[Row]:
 
 def _group_row(number: int, verdict: Verdict, group: GroupFigures, x: Axis) -> Row:
     higher, middle = verdict.higher_is_better, GROUP_ROW / 2
-    interval = "" if group.interval is None else between(group.interval)
+    change, interval = points_text(verdict, group.difference, sign=True), range_text(verdict, group.interval)
     drawn = [*_lines(x, GROUP_ROW), line(x.across(0.0), -4, x.across(0.0), GROUP_ROW + 4, "ax")]
     if group.interval is not None:
         low, high = sorted(x.across(oriented(end, higher)) for end in group.interval)
@@ -163,11 +153,9 @@ def _group_row(number: int, verdict: Verdict, group: GroupFigures, x: Axis) -> R
     at = percent(x.across(oriented(group.difference, higher)))
     drawn.append(element("circle", cx=at, cy=middle, r=3, class_="at group"))
     name = f"{_name(verdict)}, group {clip(visible(group.name), NAME)}"
-    words = f"{name}: {change(group.difference)} points, interval {interval}"
+    words = f"{name}: {change} points, interval {interval}"
     svg = element("svg", *drawn, width="100%", height=GROUP_ROW, role="img", aria_label=words, class_="plotted")
-    return Row(
-        number, verdict, svg, change(group.difference), interval, f"{group.n:,}", group=clip(group.name, NAME, " …")
-    )
+    return Row(number, verdict, svg, change, interval, f"{group.n:,}", group=clip(group.name, NAME, " …"))
 
 
 @dataclass(frozen=True)
@@ -200,29 +188,6 @@ def stats_of(result: Result) -> tuple[Stat, ...]:
 def _hardware(result: Result) -> str:
     infos = sorted({f"{info.hardware}, {info.name} {info.version}" for info in result.engines.values()})
     return infos[0] if len(infos) == 1 else f"{len(infos)} engines" if infos else ""
-
-
-def compact(count: int) -> str:
-    """A count of tokens in as many letters as a reader needs.
-
-    >>> compact(9485), compact(5_120_000), compact(48_300)
-    ('9,485', '5.1 M', '48,300')
-    """
-    return f"{count / 1e6:,.1f} M" if count >= 1e6 else f"{count:,}"
-
-
-def duration(seconds: float) -> str:
-    """A time in hours and minutes, or minutes and seconds.
-
-    >>> duration(12.4), duration(700), duration(7_260)
-    ('12 s', '11 min 40 s', '2 h 1 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def start_text(result: Result) -> str:

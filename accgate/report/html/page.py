@@ -18,12 +18,13 @@ from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.groups import GroupTable, group_table
 from accgate.report.html.inline import page_template, policy_hash
-from accgate.report.html.overview import change, forest_of, start_text, stats_of
+from accgate.report.html.overview import forest_of, start_text, stats_of
 from accgate.report.story import Story, story_of
 from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
 from accgate.report.words import explanation_of, has_evidence
-from accgate.text import figure, p_text, visible, with_capital
+from accgate.text import p_text, visible, with_capital
 from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
+from accgate.verdict.points import points_text, theta_text
 
 if TYPE_CHECKING:
     from accgate.report.flips import Flip
@@ -79,7 +80,8 @@ class Section:
     @property
     def change(self) -> str:
         """How much the mean changed, with its sign."""
-        return change(moved) if (moved := mean_change(self.verdict)) is not None else ""
+        moved = mean_change(self.verdict)
+        return "" if moved is None else points_text(self.verdict, moved, sign=True)
 
 
 def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path | None = None) -> str:
@@ -225,11 +227,11 @@ def all_figures(verdict: Verdict) -> tuple[str, ...]:
         verdict.model or "–",
         f"{verdict.n:,}",
         f"{verdict.n_max or verdict.n:,}" if has_evidence(verdict) else "–",
-        figure(verdict.reference.mean, 2),
-        figure(verdict.candidate.mean, 2),
-        change(verdict.difference, 2),
-        figure(verdict.gamma, 2),
-        figure(verdict.theta, 2),
+        points_text(verdict, verdict.reference.mean),
+        points_text(verdict, verdict.candidate.mean),
+        points_text(verdict, verdict.difference, sign=True),
+        points_text(verdict, verdict.gamma),
+        theta_text(verdict),
         "–" if verdict.discordance is None else f"{100 * verdict.discordance:.1f}%",
         p_text(verdict.p_value if verdict.p_adjusted is None else verdict.p_adjusted),
         verdict.verdict,
