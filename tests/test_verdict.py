@@ -15,7 +15,7 @@ from accgate.result import result_of_verdict
 from accgate.stats.names import TESTS
 from accgate.stats.result import Interval
 from accgate.verdict import CandidateSummary, Drift, Verdict, sentence
-from accgate.verdict.paragraphs import NEXT
+from accgate.verdict.advice import ALONE, advice
 from accgate.verdict.sentences import flip_counts
 from tests.cases import each
 from tests.gates import RIGHT, right_but
@@ -79,7 +79,7 @@ def test_a_check_without_figures_says_its_reasons_and_the_fix(verdict: Any) -> N
     assert list(told) == ["verdict", "Why", "Failed", "Rules", "Next"]
     assert told["Why"] == "the server is down."
     assert told["Failed"].startswith("4 of 9 samples have no score.")
-    assert told["Next"] == NEXT[verdict]
+    assert told["Next"] == advice(check, ALONE)
 
 
 def test_alpha_names_the_correction_and_what_it_left() -> None:

@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.text import Text
 
 from accgate.report import words
-from accgate.report.advice import after_inconclusive, approval_steps
-from accgate.report.contrast import Answers
+from accgate.report.flips import Answers
 from accgate.report.forest import Glyphs, Row, Scale, row_cells, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_groups, terminal_text
 from accgate.report.views import gamma_of, theta_of
 from accgate.text import clip, p_text, with_stop
 from accgate.verdict import drift_sentence, groups_sentence, lack_sentence, readings_sentence
+from accgate.verdict.advice import after_inconclusive, approval_steps
 from accgate.verdict.points import samples_of
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from accgate.report import words
-from accgate.report.contrast import Answers, Setting, first_answers
-from accgate.report.flips import opening
+from accgate.report.flips import Answers, first_answers, opening
 from accgate.report.forest import text_plot
 from accgate.report.groups import GROUP_HEADINGS
 from accgate.report.story import story_of, worst_first
 from accgate.report.views import FIGURE_HEADINGS, HEADINGS, ROOMS, FlipsByCheck, Room, checks_of, shorten_result
 from accgate.text import clip, number, signed_number, visible
 from accgate.verdict import other_rules
+from accgate.verdict.sentences import Setting
 
 if TYPE_CHECKING:
     from accgate.evaluation.run import EvaluatedCheck

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.advice import Step, after_inconclusive
 from accgate.report.costs import cost_figures
 from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.groups import group_rows
@@ -28,6 +27,7 @@ from accgate.verdict import (
     sentence,
     subject_of,
 )
+from accgate.verdict.advice import Step, after_inconclusive
 from accgate.verdict.points import asked_text, interval_text, points_text, samples_of, theta_text
 from accgate.verdict.sentences import flip_counts, settings_sentence
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from accgate.errors import BadInput
 from accgate.text import compact, count_of, duration, nearest
 from accgate.verdict import Paragraph, Verdict
-from accgate.verdict.paragraphs import Surroundings, explanation
+from accgate.verdict.advice import Surroundings
+from accgate.verdict.paragraphs import explanation
 
 if TYPE_CHECKING:
     from accgate.result import Result
@@ -96,6 +97,17 @@ def _parts(verdict: Verdict) -> list[str]:
 
 def explanation_of(result: Result, verdict: Verdict) -> list[Paragraph]:
     """How a check's verdict came about in its run: headings with a paragraph each."""
+    return explanation(verdict, surroundings_of(result, verdict))
+
+
+def surroundings_of(result: Result, verdict: Verdict, *, answers_commands: bool = False) -> Surroundings:
+    """What a run adds to the words on one of its checks."""
     others = [other.verdict for other in result.beside if (other.model, other.task) == (verdict.model, verdict.task)]
-    run = Surroundings(result.correction, len(result.checks), result.rules, others[0] if others else None)
-    return explanation(verdict, run)
+    return Surroundings(
+        result.correction,
+        len(result.checks),
+        result.rules,
+        others[0] if others else None,
+        result.shards,
+        answers_commands,
+    )

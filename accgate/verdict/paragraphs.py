@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from accgate.errors import VerdictName
 from accgate.text import p_relation, with_stop
+from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.figures import Figures
 from accgate.verdict.findings import mean_change
 from accgate.verdict.groups import groups_paragraph
@@ -29,15 +27,6 @@ from accgate.verdict.sentences import (
 Paragraph = tuple[str, str]  # a heading and its text
 
 
-NEXT: dict[VerdictName, str] = {
-    "pass": "No action needed.",
-    "regression": "Look at the samples that got worse (`accgate report --html report.html`), fix the change, and run "
-    "again. If you accept the drop, record a new reference with `accgate record --reason '...'`.",
-    "inconclusive": "Take more samples, record a reference with per-sample scores, or accept a larger theta; "
-    "`accgate plan` shows how many samples each theta needs.",
-    "no-reference": "Record a version that you trust with `accgate record`, and commit the references.",
-    "error": "Fix the cause, then continue with `accgate run --resume`, other options as before.",
-}
 WHY = {
     "paired": "Both sides answered the same samples, so each is compared with itself: what all samples share cancels.",
     "unconditional": "Both sides answered the same samples, so each is compared with itself: what all samples share "
@@ -65,20 +54,6 @@ RULES = {
 }
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a run adds to the explanation of one of its checks.
-
-    `checks` counts the run's checks, among which `correction` shares alpha. `rules` says whose rules decided, and
-    `other` is what the rules that do not decide say of the same records.
-    """
-
-    correction: str = "none"
-    checks: int = 1
-    rules: str = "own"
-    other: VerdictName | None = None
-
-
 def other_rules(rules: str) -> tuple[str, str]:
     """Heading and sentence for the verdicts of the rules that do not decide."""
     if rules == "approved":
@@ -86,7 +61,7 @@ def other_rules(rules: str) -> tuple[str, str]:
     return "What this pull request's own rules say", "They decide once their change is approved or merged."
 
 
-def explanation(verdict: Figures, run: Surroundings = Surroundings()) -> list[Paragraph]:
+def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
     """Headings with a paragraph each; the first is the verdict, the last what to do.
 
     Only what applies is there: a check without a p-value has no test, a fixed number of samples no stopping.
@@ -122,7 +97,7 @@ def explanation(verdict: Figures, run: Surroundings = Surroundings()) -> list[Pa
             *_rules(verdict, run),
             *_optional("Notes", "; ".join(verdict.reasons)),
         ]
-    return [first, *body, ("Next", NEXT[verdict.verdict])]
+    return [first, *body, ("Next", advice(verdict, run))]
 
 
 def _means(verdict: Figures) -> str:

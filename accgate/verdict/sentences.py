@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from accgate.errors import VerdictName
 from accgate.text import count_of, drop_word, p_relation, with_stop
 from accgate.verdict.figures import Figures, Readings
@@ -225,6 +227,35 @@ def readings_sentence(verdict: Figures) -> str | None:
         return None
     reference = "" if before is None else f"; in the reference {earlier or 'all were read whole'}"
     return f"{text or f'All {now.replies:,} replies were read whole'}{reference}"
+
+
+class Setting(NamedTuple):
+    """A setting that differs from the reference's: its name, the reference's value, this run's."""
+
+    name: str
+    before: str
+    now: str
+
+
+SHORT_NAMES = {"version": "engine version"}
+
+
+def settings_of(verdict: Figures) -> tuple[Setting, ...]:
+    """The settings of a check that differ from its reference's, what is only a label last.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides, changed = (ReferenceSummary(75.0, 9), CandidateSummary(70.0, 9)), ("options.kv: not set → q4_0",)
+    >>> settings_of(Verdict("m", "t", "pass", "paired", 9, *sides, 0.05, 0.2, settings_changed=changed))
+    (Setting(name='kv', before='not set', now='q4_0'),)
+    """
+    settings = []
+    for text in verdict.settings_changed:
+        name, _, values = text.partition(": ")
+        before, _, now = values.partition(" → ")
+        if not now:
+            name, before = text, ""
+        settings.append(Setting(SHORT_NAMES.get(name, name.removeprefix("options.")), before, now))
+    return tuple(sorted(settings, key=lambda setting: setting.name.startswith("variant.")))
 
 
 def settings_sentence(verdict: Figures) -> str | None:

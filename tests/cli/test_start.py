@@ -228,7 +228,7 @@ def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fai
     told = " ".join(capsys.readouterr().out.split())
     check = json.loads((folder / "accgate-out/accgate.json").read_text())["checks"][0]
     assert told.startswith("model / arithmetic: regression The drop is larger than chance explains.")
-    assert f"below {check['gamma']:.2f}. At {check['candidate']['mean']:.2f} it is." in told
+    assert f"below {check['gamma']:.1f}. At {check['candidate']['mean']:.1f} it is." in told
     assert f"{check['n']} of 601 samples were used: the loss was clear" in told
     assert f"{check['lost']} samples got worse, {check['gained']} better" in told
 

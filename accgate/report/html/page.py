@@ -9,8 +9,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.report.advice import Words
-from accgate.report.contrast import Setting, settings_of
 from accgate.report.costs import COST_HEADINGS, cost_note, cost_rows
 from accgate.report.flips import flips_of
 from accgate.report.html.cause import cause_section, cause_style
@@ -24,7 +22,9 @@ from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
 from accgate.report.words import explanation_of, has_evidence
 from accgate.text import p_text, visible, with_capital
 from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
+from accgate.verdict.advice import Words
 from accgate.verdict.points import points_text, theta_text
+from accgate.verdict.sentences import Setting, settings_of
 
 if TYPE_CHECKING:
     from accgate.report.flips import Flip
