@@ -14,7 +14,7 @@ from rich.text import Text
 
 from accgate.report import words
 from accgate.report.flips import Answers
-from accgate.report.forest import Glyphs, Row, Scale, row_cells, rows_of
+from accgate.report.forest import Glyphs, Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_groups, terminal_text
 from accgate.report.views import gamma_of, theta_of
@@ -129,7 +129,7 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
     reach = max(17, *(2 + len(row.interval) for row in rows)) if shows_figures else 0
     head = "change".rjust(width) + "interval".rjust(reach)[:reach]
     tail = len(head) + (1 if shows_figures else 0)
-    scale = Scale.of(rows, 0, printer.width - names - tail - 6)
+    scale = row_scale(rows, 0, printer.width - names - tail - 6)
     model = None
     for row in rows:
         if row.model != model:

@@ -164,7 +164,7 @@ def _curves(x: Axis, figures: _Figures) -> list[str]:
     dropped = None if figures.dropped is None else oriented(figures.dropped, higher)
     if figures.limit is not None:
         limit = oriented(figures.limit, higher)
-        width = pixel(ACROSS * x.across(limit))
+        width = pixel(ACROSS * x.at(limit))
         parts.append(element("rect", x=0, y=TOP, width=width, height=HEIGHT - TOP, class_="zone"))
         if dropped is not None:
             parts.append(_area(x, dropped, figures.error, limit, math.inf, "shade beta"))
@@ -179,11 +179,11 @@ def _labels(x: Axis, figures: _Figures) -> list[str]:
     verdict, higher = figures.verdict, figures.verdict.higher_is_better
     parts = []
     if figures.limit is not None:
-        at = x.across(oriented(figures.limit, higher))
+        at = x.at(oriented(figures.limit, higher))
         parts.append(line(at, TOP, at, HEIGHT, "limit dashed", data_value=figures.limit))
         worse = "below" if higher else "above"
         parts.append(beside(at, TOP - 6, f"fails {worse} {points_text(verdict, figures.limit)}", "b"))
-    at = x.across(oriented(figures.reference, higher))
+    at = x.at(oriented(figures.reference, higher))
     anchor, dx = ("end", 20.0) if at > 0.75 else ("start", -20.0) if at < 0.25 else ("middle", None)
     what = "target" if verdict.test == "target" else "reference"
     parts.append(
@@ -191,9 +191,9 @@ def _labels(x: Axis, figures: _Figures) -> list[str]:
             at, PEAK - 10, f"{what} {points_text(verdict, figures.reference)}", anchor=anchor, dx=dx, class_="rf halo"
         )
     )
-    at = x.across(oriented(figures.mean, higher))
+    at = x.at(oriented(figures.mean, higher))
     if figures.bar is not None:
-        low, high = (x.across(oriented(end, higher)) for end in figures.bar)
+        low, high = (x.at(oriented(end, higher)) for end in figures.bar)
         parts.append(line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}"))
     parts.append(mark(verdict.verdict, at, LEVEL))
     parts.append(beside(at, LEVEL - 14, f"this run {points_text(verdict, figures.mean)}", "t halo"))
@@ -215,7 +215,7 @@ def _curve(
     low, high = max(low, center - REACH * error), min(high, center + REACH * error)
     values = [low + (high - low) * k / STEPS for k in range(STEPS + 1)]
     height = HEIGHT - PEAK
-    return [(x.across(v), HEIGHT - height * math.exp(-0.5 * ((v - center) / error) ** 2)) for v in values]
+    return [(x.at(v), HEIGHT - height * math.exp(-0.5 * ((v - center) / error) ** 2)) for v in values]
 
 
 def _area(x: Axis, center: float, error: float, low: float, high: float, class_: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts.axes import axis_of, short
+from accgate.report.charts.axes import axis_around, short
 from accgate.report.charts.svg import element, label, line, percent
 from accgate.report.groups import NAME
 from accgate.text import clip
@@ -78,25 +78,23 @@ def _scale(groups: tuple[GroupFigures, ...], higher: bool) -> Axis:
     worst, best = sorted((end for end in ends if end < 0.0), reverse=True), sorted(end for end in ends if end > 0.0)
     values = [oriented(group.difference, higher) for group in groups]
     values += [side[math.ceil(TYPICAL * (len(side) - 1))] for side in (worst, best) if side]
-    low, high = min([0.0, *values]), max([0.0, *values])
-    room = 0.06 * (high - low) or 1.0
-    return axis_of(low - room, high + room)
+    return axis_around([0.0, *values], 0.06)
 
 
 def _axis(x: Axis, higher: bool) -> str:
-    ticks = [value for value in x.ticks(5) if value == 0.0 or abs(x.across(value) - x.across(0.0)) > 0.2]
-    labels = [label(x.across(value), 13, short(oriented(value, higher))) for value in ticks]
+    ticks = [value for value in x.ticks(5) if value == 0.0 or abs(x.at(value) - x.at(0.0)) > 0.2]
+    labels = [label(x.at(value), 13, short(oriented(value, higher))) for value in ticks]
     return element("svg", *labels, width="100%", height=18, aria_hidden="true")
 
 
 def _drawing(group: GroupFigures, x: Axis, higher: bool) -> str:
     """A bar from no change to the difference, and the interval as a line; left is worse."""
-    zero, end = x.across(0.0), x.across(oriented(group.difference, higher))
+    zero, end = x.at(0.0), x.at(oriented(group.difference, higher))
     class_ = "bar worse" if group.stands_out and end < zero else "bar"
     width = percent(abs(end - zero))
     parts = [element("rect", x=percent(min(zero, end)), y=5, width=width, height=10, class_=class_)]
     if group.interval is not None:
-        low, high = sorted(x.across(oriented(each, higher)) for each in group.interval)
+        low, high = sorted(x.at(oriented(each, higher)) for each in group.interval)
         parts.append(line(low, HEIGHT / 2, high, HEIGHT / 2, "span"))
     parts.append(line(zero, -4, zero, HEIGHT + 4, "ax"))
     return element("svg", *parts, width="100%", height=HEIGHT, aria_hidden="true", data_difference=group.difference)

@@ -85,10 +85,10 @@ def forest_of(verdicts: Sequence[Verdict]) -> Forest:
 
 def _axis(x: Axis, both: bool, higher: bool) -> str:
     """The figures over the lines, those that have room on a phone; the middle has its words."""
-    taken = [x.across(0.0)]
+    taken = [x.at(0.0)]
     parts = [label(taken[0], 13, "no change", class_="t")]
     for value in sorted(x.ticks(6), key=abs):
-        place = x.across(value)
+        place = x.at(value)
         if all(abs(place - other) > (0.2 if both else 0.13) for other in taken):
             parts.append(label(place, 13, _tick(value, both, higher)))
             taken.append(place)
@@ -110,17 +110,17 @@ def _row(number: int, verdict: Verdict, place: Place | None, x: Axis) -> Row:
     outcome = verdict.by_scores or verdict.verdict  # the drawing is of the scores, not of the costs
     drawn = _lines(x, ROW)
     if place.limit is not None:
-        at = x.across(place.limit)
+        at = x.at(place.limit)
         drawn.append(element("rect", x=0, y=3, width=percent(at), height=ROW - 6, class_="zone"))
         drawn.append(line(at, 3, at, ROW - 3, "limit"))
-    drawn.append(line(x.across(0.0), -4, x.across(0.0), ROW + 4, "ax"))
+    drawn.append(line(x.at(0.0), -4, x.at(0.0), ROW + 4, "ax"))
     if place.ends is not None:
-        low, high = map(x.across, place.ends)
+        low, high = map(x.at, place.ends)
         drawn.append(line(low, ROW / 2, high, ROW / 2, f"reach {outcome}"))
     if place.sees is not None and place.sees >= x.low:
-        at = x.across(place.sees)
+        at = x.at(place.sees)
         drawn.append(line(at, 7, at, ROW - 7, "theta"))
-    drawn.append(mark(outcome, x.across(place.change), ROW / 2))
+    drawn.append(mark(outcome, x.at(place.change), ROW / 2))
     words = f"{_name(verdict)}: {change} points"
     words += f", interval {interval}" if interval else ""
     words += "" if place.sees is None else f"; smallest visible change {theta_text(verdict)}"
@@ -133,7 +133,7 @@ def _name(verdict: Verdict) -> str:
 
 
 def _lines(x: Axis, height: float) -> list[str]:
-    return [line(x.across(v), 0, x.across(v), height, "gr") for v in x.ticks(6) if v != 0.0]
+    return [line(x.at(v), 0, x.at(v), height, "gr") for v in x.ticks(6) if v != 0.0]
 
 
 def _group_rows(number: int, verdict: Verdict, x: Axis) -> list[Row]:
@@ -146,11 +146,11 @@ def _group_rows(number: int, verdict: Verdict, x: Axis) -> list[Row]:
 def _group_row(number: int, verdict: Verdict, group: GroupFigures, x: Axis) -> Row:
     higher, middle = verdict.higher_is_better, GROUP_ROW / 2
     change, interval = points_text(verdict, group.difference, sign=True), range_text(verdict, group.interval)
-    drawn = [*_lines(x, GROUP_ROW), line(x.across(0.0), -4, x.across(0.0), GROUP_ROW + 4, "ax")]
+    drawn = [*_lines(x, GROUP_ROW), line(x.at(0.0), -4, x.at(0.0), GROUP_ROW + 4, "ax")]
     if group.interval is not None:
-        low, high = sorted(x.across(oriented(end, higher)) for end in group.interval)
+        low, high = sorted(x.at(oriented(end, higher)) for end in group.interval)
         drawn.append(line(low, middle, high, middle, "reach group"))
-    at = percent(x.across(oriented(group.difference, higher)))
+    at = percent(x.at(oriented(group.difference, higher)))
     drawn.append(element("circle", cx=at, cy=middle, r=3, class_="at group"))
     name = f"{_name(verdict)}, group {clip(visible(group.name), NAME)}"
     words = f"{name}: {change} points, interval {interval}"
