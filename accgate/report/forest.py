@@ -15,7 +15,7 @@ from accgate.report.charts.svg import pixel
 from accgate.report.html.inline import page_template
 from accgate.report.story import SIGNS
 from accgate.text import clip, visible
-from accgate.verdict import Verdict, loss_of, mean_change, subject_of
+from accgate.verdict import GroupFigures, Verdict, loss_of, mean_change, subject_of
 from accgate.verdict.points import interval_text, points_text
 
 FILES = ("forest-light.svg", "forest-dark.svg")  # beside accgate.json
@@ -52,6 +52,15 @@ def place_of(verdict: Verdict) -> Place | None:
         ends = low, high
     sees = None if verdict.theta is None else -verdict.theta - verdict.allowed_drop
     return Place(oriented(change, higher), ends, _limit(verdict), sees)
+
+
+def place_of_group(group: GroupFigures, higher_is_better: bool) -> Place:
+    """The place of a group of a check's samples."""
+    ends = None
+    if group.interval is not None:
+        low, high = sorted(oriented(end, higher_is_better) for end in group.interval)
+        ends = low, high
+    return Place(oriented(group.difference, higher_is_better), ends, None, None)
 
 
 def _limit(verdict: Verdict) -> float | None:

@@ -9,18 +9,18 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accgate.report.charts.svg import percent
 from accgate.report.costs import COST_HEADINGS, cost_note, cost_rows
 from accgate.report.flips import flips_of
 from accgate.report.html.cause import cause_section, cause_style
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
-from accgate.report.html.groups import GroupTable, group_table
 from accgate.report.html.inline import page_template, policy_hash
-from accgate.report.html.overview import forest_of, start_text, stats_of
+from accgate.report.html.overview import GroupTable, forest_of, group_table, start_text, stats_of
 from accgate.report.story import Story, story_of
 from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
 from accgate.report.words import explanation_of, has_evidence
-from accgate.text import p_text, visible, with_capital
+from accgate.text import clip, p_text, visible, with_capital
 from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
 from accgate.verdict.advice import Words
 from accgate.verdict.points import points_text, theta_text
@@ -125,6 +125,8 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         beside=[all_figures(verdict) for verdict in short.beside],
         beside_words=other_rules(result.rules),
         ALL=ALL,
+        percent=percent,
+        clip=clip,
         COSTS=COST_HEADINGS,
         policy=policy,
         style=Markup(style),
