@@ -68,8 +68,9 @@ def report(arguments: argparse.Namespace) -> int:
 
 def explain(arguments: argparse.Namespace) -> int:
     """Explain in words how a check got its verdict."""
+    from accgate.report.ending import print_groups
     from accgate.report.result_file import read_result
-    from accgate.report.terminal import print_explanation, print_groups
+    from accgate.report.terminal import print_explanation
     from accgate.report.words import explanation_of, find_check
 
     name: str | None = arguments.check

@@ -16,8 +16,8 @@ from accgate.report import words
 from accgate.report.flips import Answers
 from accgate.report.forest import Glyphs, Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
-from accgate.report.terminal import COLOURS, print_groups, terminal_text
-from accgate.report.views import gamma_of, theta_of
+from accgate.report.terminal import COLOURS, print_table, terminal_text
+from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
 from accgate.text import clip, p_text, with_stop
 from accgate.verdict import drift_sentence, groups_sentence, lack_sentence, readings_sentence
 from accgate.verdict.advice import after_inconclusive, approval_steps
@@ -201,6 +201,16 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
     yield from remarks[:NOTES]
     if len(remarks) > NOTES:
         yield f"and {len(remarks) - NOTES} more, which `accgate explain` lists"
+
+
+def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:
+    """Print the table of a check's groups, at most so many, those that fell most surely first."""
+    rows = [[terminal_text(cell) for cell in row] for row in short_rows(verdict)]
+    if not rows:
+        return
+    print_table(console, SHORT_HEADINGS, rows[:most], left=(0,))
+    if most is not None and len(rows) > most:
+        console.print(Text(f" and {len(rows) - most:,} more, which `accgate explain` lists"))
 
 
 def _print_settings(printer: _Printer, result: Result, story: Story) -> None:

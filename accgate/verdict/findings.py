@@ -63,8 +63,8 @@ def cost_words(cost: Cost) -> str:
     """
     change = cost.change or 0.0
     more = f"{figure(100 * abs(change))}% {'more' if change >= 0.0 else 'less'}"
-    digits, unit, what = (1, "", "tokens") if cost.name == "tokens" else (2, " s", "time")
-    return f"takes {more} {what}, {figure(cost.reference, digits)} to {figure(cost.candidate, digits)}{unit} a sample"
+    unit, what = ("", "tokens") if cost.name == "tokens" else (" s", "time")
+    return f"takes {more} {what}, {' to '.join(cost.sides)}{unit} a sample"
 
 
 def move_sentence(verdict: Figures) -> str:

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.report.charts.svg import percent
-from accgate.report.costs import COST_HEADINGS, cost_note, cost_rows
 from accgate.report.flips import flips_of
 from accgate.report.html.cause import cause_section, cause_style
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.inline import page_template, policy_hash
 from accgate.report.html.overview import GroupTable, forest_of, group_table, start_text, stats_of
+from accgate.report.room import ROOMS, shorten_result
 from accgate.report.story import Story, story_of
-from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
+from accgate.report.views import COST_HEADINGS, FlipsByCheck, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
 from accgate.text import clip, p_text, visible, with_capital
 from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
