@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 from accgate.errors import VerdictName, worst
 from accgate.history.run import Run
 from accgate.history.series import series_of
+from accgate.report.charts.svg import pixel
+from accgate.report.html.inline import page_template
 from accgate.text import visible
 
 # White text on each has a contrast of 4.5 to 1 or more.
@@ -79,25 +80,14 @@ def _badge(label: str, message: str, verdict: VerdictName, *, drifting: bool) ->
     return Badge(label, message, COLOURS[verdict])
 
 
-PADDING, HEIGHT = 6.0, 20
+PADDING = 6.0  # pixels at both ends of a text
 
 
 def svg(badge: Badge) -> str:
-    """The badge as an SVG that needs nothing else; `textLength` holds each text in its half whatever the font is."""
+    """The badge as an SVG that needs nothing else."""
     left, right = (_width(text) + 2 * PADDING for text in (badge.label, badge.message))
-    whole, name = left + right, escape(f"{badge.label}: {badge.message}")
-    texts = "".join(
-        f'<text x="{start + PADDING:.1f}" y="14" textLength="{_width(text):.1f}">{escape(text)}</text>'
-        for start, text in ((0.0, badge.label), (left, badge.message))
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:.1f}" height="{HEIGHT}" role="img" '
-        f'aria-label="{name}"><title>{name}</title>'
-        f'<clipPath id="r"><rect width="{whole:.1f}" height="{HEIGHT}" rx="3"/></clipPath>'
-        f'<g clip-path="url(#r)"><rect width="{left:.1f}" height="{HEIGHT}" fill="#3d444d"/>'
-        f'<rect x="{left:.1f}" width="{right:.1f}" height="{HEIGHT}" fill="{escape(badge.color)}"/></g>'
-        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">{texts}</g></svg>\n'
-    )
+    template = page_template("accgate.history", "badge.svg.j2")
+    return template.render(badge=badge, left=left, right=right, padding=PADDING, tenth=pixel) + "\n"
 
 
 WIDTHS = {"ijlI.,:;|!' ": 3.5, "frt()[]-": 4.6, "cksvxyz": 6.0, "mwMW@%": 10.4}

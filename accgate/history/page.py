@@ -9,7 +9,7 @@ from accgate.errors import VerdictName
 from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
 from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, cells, series_of
-from accgate.report.html.inline import page_template
+from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.story import SIGNS
 from accgate.text import p_relation
 
@@ -46,7 +46,10 @@ def html_page(history: History, check: str | None = None) -> str:
     """
     runs = history.runs
     views = [_view(one) for one in series_of(runs, check)]
-    page = page_template("accgate.history", "history.html.j2").render(
+    return whole_page(
+        "accgate.history",
+        "history.html.j2",
+        style=page_parts("accgate.report", "tokens.css") + page_parts("accgate.history", "history.css"),
         headline=_headline(views),
         views=views,
         headings=HEADINGS,
@@ -59,7 +62,6 @@ def html_page(history: History, check: str | None = None) -> str:
         unread=sum(line.run is None for line in history.lines),
         version=runs[-1].accgate,
     )
-    return page + "\n"
 
 
 def _view(series: Series) -> View:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from accgate.history.file import History, history_of, merge_histories, read_cont
 from accgate.history.page import html_page
 from accgate.history.run import Run, line_of
 from accgate.records import write_atomically
+from accgate.records.lock import sole_writer
 
 NAME = "history.jsonl"
 BRANCH = "accgate-history"
@@ -47,8 +47,8 @@ def read_history(path: Path) -> History:
 def add_run(path: Path, run: Run) -> tuple[bool, History]:
     """Append a run; whether it was new, and the history with it.
 
-    Several processes may do so at once: each holds the file's lock while it reads and writes one line. A line that
-    another writer left torn stays, and the new one begins after it.
+    Several processes may do so at once: each is the folder's sole writer while it reads and writes one line. A line
+    that another writer left torn stays, and the new one begins after it.
 
     Raises
     ------
@@ -57,14 +57,15 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
     CannotEvaluate
         When the disk is full; the file is as before.
     """
-    with _faults(path), _lock(path) as file:
-        content = os.pread(file, os.fstat(file).st_size, 0)
+    with _alone(path), path.open("a+b", buffering=0) as file:
+        file.seek(0)
+        content = file.read()
         history, line = read_content(content, str(path)), line_of(run)
         if history.has(run):
             return False, history
         text = (b"\n" if content and not content.endswith(b"\n") else b"") + line.text + b"\n"
-        if os.write(file, text) != len(text):
-            os.ftruncate(file, len(content))  # a full disk can take part of a line
+        if file.write(text) != len(text):
+            file.truncate(len(content))  # a full disk can take part of a line
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(file)
         return True, merge_histories(history, History((line,)))
@@ -79,8 +80,8 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
         As `add_run`.
     """
     histories = [read_history(path) for path in paths]
-    with _faults(out), _lock(out) as file:
-        content = os.pread(file, os.fstat(file).st_size, 0)
+    with _alone(out):
+        content = out.read_bytes() if out.exists() else b""
         if content and out.resolve() not in {path.resolve() for path in paths}:
             raise BadInput(f"{out}: exists; name it among the histories to join, or write to another file")
         history = merge_histories(*histories, read_content(content, str(out)))
@@ -125,34 +126,12 @@ def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Additi
 
 
 @contextlib.contextmanager
-def _lock(path: Path) -> Iterator[int]:
-    """The file, open to append and locked; a file that was replaced while this waited for its lock is opened anew."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if not _is_at(file, path):
-                continue
-            yield file
-            return
-        finally:
-            os.close(file)
-
-
-def _is_at(file: int, path: Path) -> bool:
+def _alone(path: Path) -> Iterator[None]:
+    """Let no other process write beside the file meanwhile, and say where it cannot be written."""
     try:
-        there = path.stat()
-    except FileNotFoundError:
-        return False
-    here = os.fstat(file)
-    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
-
-
-@contextlib.contextmanager
-def _faults(path: Path) -> Iterator[None]:
-    try:
-        yield
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with sole_writer(path.parent):
+            yield
     except OSError as error:
         fault = f"{path}: cannot be written: {error.strerror}"
         if error.errno in FULL:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from accgate.text import clip
 from accgate.verdict import Verdict, sentence
 
 LARGEST = 200_000_000  # bytes of a result; one of a million samples has a few million
-# Unicode's bidirectional controls
-TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# What XML 1.0 cannot hold, and Unicode's bidirectional controls
+REFUSED = re.compile(
+    "[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def forget_result(out: Path) -> None:
@@ -178,8 +181,4 @@ def junit_xml(result: Result) -> str:
 
 def _xml(text: str) -> str:
     """The text without characters that XML 1.0 cannot hold, and without those that turn the direction of others."""
-    return "".join(c if _is_allowed(ord(c)) and c not in TURNING else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def _is_allowed(point: int) -> bool:
-    return point in (9, 10, 13) or 32 <= point <= 0xD7FF or 0xE000 <= point <= 0xFFFD or point >= 0x10000
+    return REFUSED.sub("\N{REPLACEMENT CHARACTER}", text)

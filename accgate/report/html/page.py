@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.report.charts.svg import percent
 from accgate.report.flips import flips_of
-from accgate.report.html.cause import cause_section, cause_style
+from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
-from accgate.report.html.inline import page_template, policy_hash
+from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import GroupTable, forest_of, group_table, start_text, stats_of
 from accgate.report.room import ROOMS, shorten_result
 from accgate.report.story import Story, story_of
@@ -109,12 +108,11 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
     short = shorten_result(result, ROOMS[0])
     story = story_of(short)
     sections, data = _sections(result, short, story.checks, flips or {}, folder)
-    style, script = _part("report.css") + cause_style(), _part("report.js")
-    policy = (
-        f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
-        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-    )
-    text = page_template("accgate.report", "report.html.j2").render(
+    return whole_page(
+        "accgate.report",
+        "report.html.j2",
+        style=page_parts("accgate.report", "tokens.css", "report.css", "cause.css"),
+        script=page_parts("accgate.report", "report.js"),
         **_overview(short, story),
         forest=forest_of(story.checks),
         sections=sections,
@@ -128,15 +126,10 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         percent=percent,
         clip=clip,
         COSTS=COST_HEADINGS,
-        policy=policy,
-        style=Markup(style),
-        script=Markup(script),
         data=Markup(data),
-        markup=Markup,
         signs=SIGNS,
         colours=COLOURS,
     )
-    return text + "\n"
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
@@ -238,8 +231,3 @@ def all_figures(verdict: Verdict) -> tuple[str, ...]:
         p_text(verdict.p_value if verdict.p_adjusted is None else verdict.p_adjusted),
         verdict.verdict,
     )
-
-
-def _part(name: str) -> str:
-    text = files("accgate.report").joinpath("templates", name).read_text(encoding="ascii")
-    return "\n" + text
