@@ -51,7 +51,7 @@ def report(arguments: argparse.Namespace) -> int:
 
         write(arguments.junit, junit_xml(result))
     if arguments.ctrf is not None:
-        from accgate.report.ctrf import ctrf_json
+        from accgate.report.result_file import ctrf_json
 
         write(arguments.ctrf, ctrf_json(result))
     flips = flips_of_result(result, arguments.result.parent)

@@ -206,7 +206,7 @@ def bisect_options(command: argparse.ArgumentParser) -> None:
 
 def bisect(arguments: argparse.Namespace) -> int:
     """Search the commits, and name the one that lost the answers."""
-    from accgate.report.bisection import print_bisection, print_chances
+    from accgate.report.repetition import print_bisection, print_chances
     from accgate.result import to_json
     from accgate.trials.bisection import bisect
 

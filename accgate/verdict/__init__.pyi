@@ -9,12 +9,11 @@ from .findings import (
     move_sentence,
     pass_words,
     samples_words,
-    sight_sentence,
     subject_of,
 )
 from .groups import groups_paragraph, groups_sentence
 from .paragraphs import Paragraph, other_rules
-from .sentences import drift_sentence, name_of, readings_sentence, sentence
+from .sentences import drift_sentence, name_of, readings_sentence, sentence, sight_sentence
 from .verdict import Verdict
 
 __all__ = [

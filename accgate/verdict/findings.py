@@ -154,21 +154,6 @@ def lost_answers(verdict: Figures) -> str | None:
     return f"Of {samples_words(verdict).removeprefix('over ')} {verdict.lost:,} got worse and {verdict.gained:,} better"
 
 
-def sight_sentence(verdict: Figures) -> str | None:
-    """What a pass guards against, in tenths of a point; None where that is not known. Without a full stop.
-
-    A run that passed early had not the power of a whole one; how few runs with such a drop pass is certain.
-    """
-    if verdict.theta is None:
-        return None
-    size = theta_text(verdict)
-    unit, drop, beta = "" if verdict.statistic else " points", drop_word(verdict.higher_is_better), 100 * verdict.beta
-    if verdict.is_early and verdict.stop == "futility":
-        early = "" if verdict.theta_target is not None else " early"
-        return f"Of runs with a real {drop} of {size}{unit}, at most {beta:g}% pass{early}"
-    return f"This run sees a {drop} of {size}{unit} with {100 - beta:g}% probability"
-
-
 def lack_sentence(verdict: Figures) -> str:
     """What was asked of an inconclusive check, and what it resolves, or why it could show nothing; no full stop."""
     if (reason := _obstacle(verdict)) is not None:

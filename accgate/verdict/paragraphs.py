@@ -15,10 +15,10 @@ from accgate.verdict.sentences import (
     flip_counts,
     has_no_room,
     name_of,
-    power_sentence,
     readings_sentence,
     settings_sentence,
     shortfall,
+    sight_sentence,
     stop_reason,
     threshold,
     what_of,
@@ -184,7 +184,7 @@ def _theta(verdict: Figures) -> str:
         return "The run ended early, so it does not show what the whole run would have seen."
     if verdict.theta is None:
         return "The smallest change that this run sees is not known."
-    power = f"{power_sentence(verdict)} (beta {verdict.beta:g})."
+    power = f"{sight_sentence(verdict, more=' or more')} (beta {verdict.beta:g})."
     if verdict.theta_target is None:
         return f"{power} No theta is configured, so a pass promises no more."
     target = asked_text(verdict)

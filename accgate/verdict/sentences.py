@@ -85,7 +85,7 @@ def sentence(verdict: Figures) -> str:
         f"Tested whether the candidate's {what_of(verdict)} is {side} than {what}'s by {test} on {_samples(verdict)}, "
         f"at alpha {verdict.alpha_applied:g}: p {p_relation(verdict.p_value)}"
     )
-    power = "" if verdict.theta is None else f". {power_sentence(verdict)}"
+    power = "" if (sight := sight_sentence(verdict, more=" or more")) is None else f". {sight}"
     if verdict.verdict == "inconclusive" and (verdict.theta is None or has_no_room(verdict)):
         power = f". {shortfall(verdict).capitalize()}"
     beside = "" if (cost := verdict.failed_cost) is None else f" But {cost.sentence}."
@@ -170,16 +170,22 @@ def stop_reason(verdict: Figures) -> str:
     return f"no {_change(verdict)[2:]} points was in sight"
 
 
-def power_sentence(verdict: Figures) -> str:
-    """The smallest change for the worse that the check guards against, and how; without a full stop.
+def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
+    """Say which drop a check guards against, and how surely; None where that is not known.
+
+    `more` follows the size. Without a full stop.
 
     A run that passed early had not the power of a whole one. What is certain is how few runs with such a drop pass;
     without a target, how few pass early, since at the end any run passes that does not fail.
     """
+    if verdict.theta is None:
+        return None
+    size = theta_text(verdict)
+    unit, drop, beta = "" if verdict.statistic else " points", drop_word(verdict.higher_is_better), 100 * verdict.beta
     if verdict.is_early and verdict.stop == "futility":
-        how = "pass early" if verdict.theta_target is None else "pass"
-        return f"Of runs with a real {_change(verdict)[2:]} points, at most {100 * verdict.beta:g}% {how}"
-    return f"This run sees {_change(verdict)} points or more with {100 * (1 - verdict.beta):g}% probability"
+        early = "" if verdict.theta_target is not None else " early"
+        return f"Of runs with a real {drop} of {size}{unit}, at most {beta:g}% pass{early}"
+    return f"This run sees a {drop} of {size}{unit}{more} with {100 - beta:g}% probability"
 
 
 def flip_counts(verdict: Figures) -> str | None:
