@@ -58,14 +58,10 @@ def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
                     "accgate": step.run.accgate,
                     "reference_changed": step.changed,
                     "level": asdict(step.levels),
-                    **_without_name(asdict(step.point)),
+                    **{key: value for key, value in asdict(step.point).items() if key not in ("model", "task")},
                 }
                 for step in one.steps
             ],
         }
         for one in series
     ]
-
-
-def _without_name(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key not in ("model", "task")}

@@ -130,13 +130,12 @@ def row_scale(rows: Sequence[Row], start: float, end: float) -> Axis:
 def description_of(rows: Sequence[Row]) -> str:
     """What the picture shows, for those who cannot see it."""
     worse = [row for row in rows if row.verdict == "regression"]
-    beyond = f"{_full_name(worse[0])} fell {worse[0].figure.lstrip('−')}" if len(worse) == 1 else ""
+    beyond = ""
+    if len(worse) == 1:
+        (row,) = worse
+        beyond = f"{row.name}{f' on {row.model}' if row.model else ''} fell {row.figure.lstrip('−')}"
     several = f"{len(worse)} of them lie beyond their limits" if worse else "none of them lies beyond its limit"
     return f"Change of each of {len(rows)} checks in points, with its interval: {beyond or several}."
-
-
-def _full_name(row: Row) -> str:
-    return f"{row.name} on {row.model}" if row.model else row.name
 
 
 # The picture
@@ -223,14 +222,10 @@ def text_plot(checks: Sequence[Verdict]) -> str | None:
         if row.model != model:
             model = row.model
             lines.append(clip(model, COLUMNS, "…"))
-        name = _pad(f"{SIGNS[row.verdict]} {clip(_narrow(row.name), names - 3, '…')}", names)
+        name = f"{SIGNS[row.verdict]} {clip(_narrow(row.name), names - 3, '…')}".ljust(names)
         bar = row_cells(row, scale, Glyphs()).ljust(int(scale.end) + 2)
         lines.append(f"{name}{bar}{row.figure:>{figures}}".rstrip())
     return "\n".join(lines)
-
-
-def _pad(text: str, width: int) -> str:
-    return text + " " * max(0, width - len(text))
 
 
 def _narrow(text: str) -> str:

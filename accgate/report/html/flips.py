@@ -133,17 +133,16 @@ def _points(score: float | None) -> str:
 
 
 def _cut(flip: ShownFlip, length: int) -> ShownFlip:
-    prompt = flip.prompt
-    if prompt is not None and len(prompt) > length:
-        prompt = "… " + prompt[-length:].lstrip()
     expected = flip.expected
     if expected is not None and len(expected) > length // 2:
         expected = expected[: length // 2].rstrip() + " …"
+    prompt, reasoning = (_end(text, length) for text in (flip.prompt, flip.reasoning))
     parts = tuple(shorten(flip.parts, length))
-    reasoning = flip.reasoning
-    if reasoning is not None and len(reasoning) > length:
-        reasoning = "… " + reasoning[-length:].lstrip()
     return replace(flip, id=flip.id[:120], prompt=prompt, expected=expected, parts=parts, reasoning=reasoning)
+
+
+def _end(text: str | None, length: int) -> str | None:
+    return text if text is None or len(text) <= length else f"… {text[-length:].lstrip()}"
 
 
 def plain(text: str, most: int = 20_000) -> str:
