@@ -37,12 +37,12 @@ RULES = {
     "bootstrap": "by its own rules: the base branch has none",
     "approved": "by this pull request's own rules, which were approved",
 }
-PLURALS = {
-    "regression": "regressions",
-    "error": "errors",
-    "no-reference": "without a reference",
-    "inconclusive": "inconclusive",
-    "pass": "passes",
+NOUNS = {
+    "regression": ("regression", "regressions"),
+    "error": ("error", "errors"),
+    "no-reference": ("without a reference", "without a reference"),
+    "inconclusive": ("inconclusive", "inconclusive"),
+    "pass": ("pass", "passes"),
 }
 SIGNS = {"regression": "bad", "error": "bad", "no-reference": "bad", "inconclusive": "ask", "pass": "ok"}
 COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
@@ -135,7 +135,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
     """What stands above the checks; `title` is the headline without the verdict's name, which is shown above it."""
     counts: Counter[str] = Counter(verdict.verdict for verdict in result.decided)
-    tally = [(name, f"{counts[name]:,} {_noun(name, counts[name])}") for name in PLURALS if counts[name]]
+    tally = [(name, f"{counts[name]:,} {forms[counts[name] != 1]}") for name, forms in NOUNS.items() if counts[name]]
     word, colon, title = story.headline.text.partition(": ")
     return {
         "result": result,
@@ -154,12 +154,6 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """A part of a sentence with the spaces at its ends."""
     return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
-
-
-def _noun(verdict: str, count: int) -> str:
-    if count != 1 or verdict in ("inconclusive", "no-reference"):
-        return PLURALS[verdict]
-    return {"regression": "regression", "error": "error", "pass": "pass"}[verdict]
 
 
 def _sections(
