@@ -185,8 +185,8 @@ def figure_at_least(value: float | None, digits: int = 1) -> str:
     >>> figure_at_least(7.51), figure_at_least(7.5), figure_at_least(0.023), figure_at_least(None)
     ('7.6', '7.5', '0.03', '–')
     """
-    if value is None:
-        return figure(None)
+    if value is None or value > 1e15:  # so large a float has no tenths
+        return figure(value)
     digits = max(digits, digits_apart((value, 0.0)))
     return figure(math.ceil(value * 10**digits - 1e-6) / 10**digits, digits)
 
