@@ -60,7 +60,7 @@ def test_of_runs_with_the_drop_that_an_early_pass_names_so_few_pass(
     drop = healthy.theta
     assert drop is not None
     how = "pass early" if theta is None else "pass"
-    assert f". Of runs with a real drop of {drop:.2f} points, at most 20% {how}." in sentence(healthy)
+    assert f". Of runs with a real drop of {theta_text(healthy)} points, at most 20% {how}." in sentence(healthy)
     passed = ruled_out = early = 0
     for _ in range(RUNS):
         verdict = compare(*draw(random, n, q, drop), test=test, theta=theta, order="given")
