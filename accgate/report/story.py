@@ -75,14 +75,16 @@ def story_of(
     return Story(
         headline=headline_of(result),
         sentences=() if result is None else tuple(_sentences(result, checks)),
-        steps=()
-        if result is None or lead is None
-        else tuple(steps_of(lead, surroundings_of(result, lead, answers_commands=answers_commands))),
+        steps=() if result is None or lead is None else _steps(result, lead, answers_commands),
         settings=() if lead is None else settings_of(lead),
         answers=first_answers(checks, flips or {}),
         checks=checks,
         lead=lead,
     )
+
+
+def _steps(result: Result, lead: Verdict, answers_commands: bool) -> tuple[Step, ...]:
+    return tuple(steps_of(lead, surroundings_of(result, lead, answers_commands=answers_commands)))
 
 
 def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
