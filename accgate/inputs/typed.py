@@ -47,12 +47,6 @@ WANTED = {
 }
 
 
-def first_fault(error: ValidationError) -> str:
-    """Where data of a machine first departs from its type, and how."""
-    first = error.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
-
-
 def parse_table_of(file: TomlFile, shape: type[T]) -> T:
     """A whole file as a dataclass of type `shape`.
 

@@ -52,7 +52,7 @@ def read_cause(path: Path) -> CauseFile | None:
     """
     from pydantic import ValidationError
 
-    from accgate.inputs.typed import adapter_of, first_fault
+    from accgate.inputs.typed import adapter_of
 
     if path.is_symlink():
         raise BadInput(f"{path}: is a link, not a file; {FIX}")
@@ -62,7 +62,9 @@ def read_cause(path: Path) -> CauseFile | None:
         data = json.loads(read_plain(path, LARGEST).decode())
         cause = adapter_of(CauseFile).validate_python(data)
     except ValidationError as error:
-        raise BadInput(f"{path}: is not what `accgate blame` writes: {first_fault(error)}; {FIX}") from error
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        raise BadInput(f"{path}: is not what `accgate blame` writes: {where}: {first['msg']}; {FIX}") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: cannot be read as JSON: {error}; {FIX}") from error
     if not holds_only(data, asdict(cause), text=LONGEST, entries=MOST):

@@ -38,10 +38,8 @@ import html
 import posixpath
 import re
 import shlex
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from accgate._version import __version__
@@ -154,11 +152,18 @@ def _rooms(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[R
 
 def _largest(text: Callable[[Room], str | None], rooms: Sequence[Room]) -> str | None:
     """The text of the first room in which it fits, by bisection: each room needs less than the one before."""
-    fitting = cache(text)
-    if (whole := fitting(rooms[0])) is not None:  # as most do
-        return whole
-    first = bisect_left(rooms, True, 1, key=lambda room: fitting(room) is not None)
-    return fitting(rooms[first]) if first < len(rooms) else None
+    largest = text(rooms[0])
+    low, high = 1, len(rooms) - 1
+    if largest is not None:
+        return largest
+    while low <= high:
+        middle = (low + high) // 2
+        tried = text(rooms[middle])
+        if tried is None:
+            low = middle + 1
+        else:
+            largest, high = tried, middle - 1
+    return largest
 
 
 def _values(

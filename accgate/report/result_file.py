@@ -70,7 +70,7 @@ def read_result(path: Path) -> Result:
     """
     from pydantic import ValidationError
 
-    from accgate.inputs.typed import adapter_of, first_fault
+    from accgate.inputs.typed import adapter_of
 
     try:
         if not path.exists():
@@ -84,7 +84,9 @@ def read_result(path: Path) -> Result:
             return _consistent(adapter_of(Result).validate_python(data), path)
         verdict = adapter_of(Verdict).validate_python(data)
     except ValidationError as error:
-        fault = f"{path}: is not a result: {first_fault(error)} ({error.error_count()} faults)"
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        fault = f"{path}: is not a result: {where}: {first['msg']} ({error.error_count()} faults)"
         raise BadInput(f"{fault}; name a file that `accgate run` wrote") from error
     return result_of_verdict(verdict)
 
