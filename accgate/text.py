@@ -1,8 +1,9 @@
-"""Short texts for messages: figures, some of many ids, the nearest known name, what differs between tables."""
+"""Short texts: figures, counts and times, some of many ids, the nearest known name, what differs between tables."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ LONGEST = 80  # characters of a value that are shown
 NOT_SET = object()
 MESSAGE = 1_500  # characters of a line of a message
 LISTED_IDS = 5  # ids that a message lists before it only counts
+MOST_DIGITS = 4  # behind the point
 
 
 def mismatches(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -173,6 +175,75 @@ def figure(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
     text = number(value, digits)
     plus = "+" if sign and value > 0.0 and float(text.replace(",", "")) != 0.0 else ""
     return plus + text.replace("-", "−")
+
+
+def figure_at_least(value: float | None, digits: int = 1) -> str:
+    """A figure above 0 rounded up, for a run sees no smaller drop than it says.
+
+    It has as many digits more as it needs not to read 0.
+
+    >>> figure_at_least(7.51), figure_at_least(7.5), figure_at_least(0.023), figure_at_least(None)
+    ('7.6', '7.5', '0.03', '–')
+    """
+    if value is None or value > 1e15:  # so large a float has no tenths
+        return figure(value)
+    digits = max(digits, digits_apart((value, 0.0)))
+    return figure(math.ceil(value * 10**digits - 1e-6) / 10**digits, digits)
+
+
+def digits_apart(*pairs: tuple[float | None, float | None]) -> int:
+    """Digits behind the point with which figures that differ read differently: one, or as many as are needed.
+
+    Figures that four digits could not tell apart count as equal.
+
+    >>> digits_apart((75.0, 70.0)), digits_apart((75.0, 74.98), (75.0, None)), digits_apart((75.0, 75.00001))
+    (1, 2, 1)
+    """
+    apart = [(a, b) for a, b in pairs if a is not None and b is not None and abs(a - b) >= 0.5 * 10.0**-MOST_DIGITS]
+    enough = (n for n in range(1, MOST_DIGITS) if all(figure(a, n) != figure(b, n) for a, b in apart))
+    return next(enough, MOST_DIGITS)
+
+
+def count_of(number: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> count_of(1, "sample"), count_of(1319, "sample")
+    ('1 sample', '1,319 samples')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def compact(count: float) -> str:
+    """A count of tokens in as many letters as a reader needs.
+
+    >>> compact(9485), compact(5_120_000), compact(48_300)
+    ('9,485', '5.1 M', '48,300')
+    """
+    return f"{count / 1e6:,.1f} M" if count >= 1e6 else f"{count:,.0f}"
+
+
+def duration(seconds: float) -> str:
+    """A time in hours and minutes, or minutes and seconds.
+
+    >>> duration(12.4), duration(700), duration(7_260)
+    ('12 s', '11 min 40 s', '2 h 1 min')
+    """
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minute} min"
+    return f"{minute} min {second} s" if minute else f"{second} s"
+
+
+def clock_text(seconds: float) -> str:
+    """A time that runs, as minutes and seconds, with hours where there are some.
+
+    >>> clock_text(75.2), clock_text(3700)
+    ('1:15', '1:01:40')
+    """
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
 def p_text(value: float | None) -> str:

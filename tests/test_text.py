@@ -1,9 +1,11 @@
 """Figures and texts in messages."""
 
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.text import number, p_text, signed_number, visible
+from accgate.text import digits_apart, figure, figure_at_least, number, p_text, signed_number, visible
 from tests.cases import each
 
 
@@ -39,3 +41,23 @@ def test_visible_text_is_one_printable_line(text: str) -> None:
     assert all(c.isprintable() or c.isspace() for c in line)
     assert len(line.splitlines()) <= 1
     assert visible(line) == line
+
+
+@given(st.floats(0.0, 1e9))
+def test_a_figure_rounded_up_is_never_below_the_value_nor_a_step_above(value: float) -> None:
+    text = figure_at_least(value)
+    step = 10.0 ** -len(text.partition(".")[2])
+    assert value - 1e-5 <= float(text.replace(",", "")) <= value + step + 1e-5
+
+
+def test_a_value_too_large_for_tenths_is_printed_all_the_same() -> None:
+    assert figure_at_least(math.inf) == "inf"
+    assert figure_at_least(1e308).endswith(".0")
+
+
+@given(st.floats(0.0, 100.0), st.floats(0.0, 100.0), st.floats(0.0, 100.0))
+def test_figures_that_differ_read_differently(first: float, second: float, third: float) -> None:
+    digits = digits_apart((first, second), (second, third))
+    for one, other in ((first, second), (second, third)):
+        if abs(one - other) >= 2e-4:
+            assert figure(one, digits) != figure(other, digits)

@@ -15,7 +15,7 @@ from accgate.result import result_of_verdict
 from accgate.stats.names import TESTS
 from accgate.stats.result import Interval
 from accgate.verdict import CandidateSummary, Drift, Verdict, sentence
-from accgate.verdict.paragraphs import NEXT
+from accgate.verdict.advice import ALONE, advice
 from accgate.verdict.sentences import flip_counts
 from tests.cases import each
 from tests.gates import RIGHT, right_but
@@ -34,12 +34,12 @@ def parts(verdict: Verdict, *others: Verdict, **keys: Any) -> dict[str, str]:
 def test_a_regression_says_difference_p_gamma_theta_and_what_changed() -> None:
     told = parts(LOST)
     assert told["verdict"] == "m / t: regression. The drop is larger than chance explains."
-    assert "is 100.00 on 100 samples, the candidate's 80.00 on 100: a difference of -20.00 points" in told["Means"]
+    assert "is 100.0 on 100 samples, the candidate's 80.0 on 100: a difference of −20.0 points" in told["Means"]
     assert told["Samples"].startswith("20 samples got worse, 0 better (20.0% changed).")
     assert "p < 0.0001, which is rare enough to be a regression (alpha 0.05)" in told["p"]
     assert LOST.gamma is not None
-    assert told["Gamma"] == f"The gate fails when the mean is below {LOST.gamma:.2f}. At 80.00 it is."
-    assert "You asked for 5.00; this run resolves only " in told["Theta"]
+    assert told["Gamma"] == f"The gate fails when the mean is below {LOST.gamma:.1f}. At 80.0 it is."
+    assert "You asked for 5.0; this run resolves only " in told["Theta"]
     assert told["Failed"] == "None of 100 samples failed."
     assert "accgate record --reason" in told["Next"]
 
@@ -49,7 +49,7 @@ def test_a_pass_is_explained_too() -> None:
     assert told["verdict"] == "m / t: pass. No drop was found, and the run could have seen one."
     assert "p = 1.0000, which is not rare enough to be a regression" in told["p"]
     assert told["Gamma"].startswith("None: too few samples changed")
-    assert "You asked for 8.00; this is enough." in told["Theta"]
+    assert "You asked for 8.0; this is enough." in told["Theta"]
     assert "Nothing changed" in told["Samples"]
 
 
@@ -58,7 +58,7 @@ def test_an_inconclusive_check_says_what_it_could_not_see() -> None:
     told = parts(verdict)
     assert verdict.verdict == "inconclusive"
     assert "could not have seen one of the size that matters" in told["verdict"]
-    assert "You asked for 2.00; this run resolves only " in told["Theta"]
+    assert "You asked for 2.0; this run resolves only " in told["Theta"]
 
 
 def test_a_better_candidate_passes_though_theta_is_coarse_and_it_says_why() -> None:
@@ -66,7 +66,7 @@ def test_a_better_candidate_passes_though_theta_is_coarse_and_it_says_why() -> N
     assert verdict.verdict == "pass"
     assert verdict.theta is not None
     assert verdict.theta > 3.0
-    assert "The interval rules out 3.00: the candidate is better." in parts(verdict)["Theta"]
+    assert "The interval rules out 3.0: the candidate is better." in parts(verdict)["Theta"]
 
 
 @pytest.mark.parametrize("verdict", ["no-reference", "error"])
@@ -79,7 +79,7 @@ def test_a_check_without_figures_says_its_reasons_and_the_fix(verdict: Any) -> N
     assert list(told) == ["verdict", "Why", "Failed", "Rules", "Next"]
     assert told["Why"] == "the server is down."
     assert told["Failed"].startswith("4 of 9 samples have no score.")
-    assert told["Next"] == NEXT[verdict]
+    assert told["Next"] == advice(check, ALONE)
 
 
 def test_alpha_names_the_correction_and_what_it_left() -> None:
@@ -97,9 +97,9 @@ def test_alpha_names_the_correction_and_what_it_left() -> None:
     ("stop", "keys", "words"),
     [
         ("regression", {}, "the loss was clear"),
-        ("futility", {"interval": Interval(0.0, (-2.9, 0.0))}, "a drop of 3.00 points was already ruled out"),
-        ("futility", {"interval": Interval(0.0, (-3.1, 0.0))}, "no drop of 3.00 points was in sight"),
-        ("futility", {"interval": None}, "no drop of 3.00 points was in sight"),
+        ("futility", {"interval": Interval(0.0, (-2.9, 0.0))}, "a drop of 3.0 points was already ruled out"),
+        ("futility", {"interval": Interval(0.0, (-3.1, 0.0))}, "no drop of 3.0 points was in sight"),
+        ("futility", {"interval": None}, "no drop of 3.0 points was in sight"),
         ("end", {}, "the evidence allowed no earlier decision"),
     ],
 )
@@ -131,7 +131,7 @@ def test_lower_is_better_turns_the_words_round() -> None:
     verdict = verdict_of("regression", higher_is_better=False, gamma=78.0, candidate=CandidateSummary(80.0, 100))
     told = parts(verdict)
     assert "mean higher?" in told["Test"]
-    assert "is above 78.00. At 80.00 it is." in told["Gamma"]
+    assert "is above 78.0. At 80.0 it is." in told["Gamma"]
     assert "as high as this" in told["p"]
     assert "sees a rise of" in told["Theta"]
 
@@ -151,8 +151,8 @@ def test_a_sentence_gives_test_alpha_p_gamma_and_what_could_be_seen() -> None:
     for part in (
         "candidate's mean is lower than the reference's by a paired test of the same samples on 100 samples",
         "at alpha 0.05: p = 0.0100",
-        "the gate fails below gamma = 72.50, the mean is 70.00",
-        "This run sees a drop of 3.00 points or more with 80% probability.",
+        "the gate fails below gamma = 72.5, the mean is 70.0",
+        "This run sees a drop of 3.0 points or more with 80% probability.",
     ):
         assert part in text
 
@@ -203,21 +203,21 @@ def test_changes_are_counted_for_paired_scores_only() -> None:
 @each(
     ("keys", "text"),
     [
-        ({"name": "regression"}, "m / t regressed: the mean fell by 5.00 points, from 75.00 to 70.00 on 100 samples "
+        ({"name": "regression"}, "m / t regressed: the mean fell by 5.0 points, from 75.0 to 70.0 on 100 samples "
          "(p = 0.0100)."),
-        ({}, "m / t passed: the mean fell by 5.00 points, from 75.00 to 70.00 on 100 samples (p = 0.0100), which is no "
+        ({}, "m / t passed: the mean fell by 5.0 points, from 75.0 to 70.0 on 100 samples (p = 0.0100), which is no "
          "loss beyond chance."),
-        ({"difference": 0.0, "candidate": CandidateSummary(75.0, 100)}, "m / t passed: the mean stayed at 75.00 on 100 "
+        ({"difference": 0.0, "candidate": CandidateSummary(75.0, 100)}, "m / t passed: the mean stayed at 75.0 on 100 "
          "samples (p = 0.0100), which is no loss beyond chance."),
         ({"name": "inconclusive", "higher_is_better": False, "difference": 5.0, "theta_target": 2.0,
-          "candidate": CandidateSummary(80.0, 9)}, "m / t is inconclusive: the mean rose by 5.00 points, "
-         "from 75.00 to 80.00 on 100 samples (p = 0.0100); this run resolves only a rise of 3.00 points."),
-        ({"name": "inconclusive"}, "m / t is inconclusive: the mean fell by 5.00 points, from 75.00 to 70.00 on 100 "
-         "samples (p = 0.0100); no drop can be seen, for the reference has no room for one of 3.00 points."),
-        ({"name": "inconclusive", "theta": None}, "m / t is inconclusive: the mean fell by 5.00 points, from 75.00 to "
-         "70.00 on 100 samples (p = 0.0100); too little to tell a drop from chance."),
+          "candidate": CandidateSummary(80.0, 9)}, "m / t is inconclusive: the mean rose by 5.0 points, "
+         "from 75.0 to 80.0 on 100 samples (p = 0.0100); this run resolves only a rise of 3.0 points."),
+        ({"name": "inconclusive"}, "m / t is inconclusive: the mean fell by 5.0 points, from 75.0 to 70.0 on 100 "
+         "samples (p = 0.0100); no drop can be seen, for the reference has no room for one of 3.0 points."),
+        ({"name": "inconclusive", "theta": None}, "m / t is inconclusive: the mean fell by 5.0 points, from 75.0 to "
+         "70.0 on 100 samples (p = 0.0100); too little to tell a drop from chance."),
         ({"name": "regression", "model": None, "task": None, "n": 40, "n_max": 100, "statistic": "ece"}, "The "
-         "candidate regressed: the ece fell by 5.00, from 75.00 to 70.00 on the first 40 of 100 samples (p = 0.0100)."),
+         "candidate regressed: the ece fell by 5.0, from 75.0 to 70.0 on the first 40 of 100 samples (p = 0.0100)."),
         ({"name": "no-reference", "p_value": None, "reasons": ("record one",)}, "m / t has no reference: record one."),
         ({"name": "error", "reasons": ("a\nb", "c")}, "m / t could not be decided: a b; c."),
         ({"name": "inconclusive", "p_value": None, "reasons": ("no",)}, "m / t is inconclusive: no."),
@@ -241,7 +241,7 @@ def test_a_notebook_shows_the_sentence_and_the_explanation_escaped() -> None:
     assert "<script" not in page
     assert "<b>" not in page
     assert "&lt;b&gt;note&lt;/b&gt;." in page
-    assert "regressed: the mean fell by 20.00 points" in page
+    assert "regressed: the mean fell by 20.0 points" in page
     assert set(re.findall(r"<(\w+)", page)) == {"p", "strong", "table", "tr", "th", "td"}
     assert page.count("<tr ") == len(parts(verdict)) - 1
 

@@ -51,7 +51,7 @@ def report(arguments: argparse.Namespace) -> int:
 
         write(arguments.junit, junit_xml(result))
     if arguments.ctrf is not None:
-        from accgate.report.ctrf import ctrf_json
+        from accgate.report.result_file import ctrf_json
 
         write(arguments.ctrf, ctrf_json(result))
     flips = flips_of_result(result, arguments.result.parent)
@@ -68,8 +68,9 @@ def report(arguments: argparse.Namespace) -> int:
 
 def explain(arguments: argparse.Namespace) -> int:
     """Explain in words how a check got its verdict."""
+    from accgate.report.ending import print_groups
     from accgate.report.result_file import read_result
-    from accgate.report.terminal import print_explanation, print_groups
+    from accgate.report.terminal import print_explanation
     from accgate.report.words import explanation_of, find_check
 
     name: str | None = arguments.check

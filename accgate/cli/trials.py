@@ -197,7 +197,7 @@ def bisect_options(command: argparse.ArgumentParser) -> None:
 
 def bisect(arguments: argparse.Namespace) -> int:
     """Search the commits, and name the one that lost the answers."""
-    from accgate.report.bisection import print_bisection, print_chances
+    from accgate.report.repetition import print_bisection, print_chances
     from accgate.trials.bisection import bisect
 
     screen = console(stderr=True)

@@ -24,7 +24,7 @@ def verify_options(command: argparse.ArgumentParser) -> None:
 def verify(arguments: argparse.Namespace) -> int:
     """Decide again, compare, and print the verdict; its exit code is the run's."""
     from accgate import gate
-    from accgate.report.statement import statement_of
+    from accgate.report.result_file import statement_of
     from accgate.report.story import headline_of
 
     if (arguments.statement is None) != (arguments.commit is None):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 from accgate.errors import VerdictName, worst
 from accgate.history.run import Run
 from accgate.history.series import series_of
-from accgate.text import number, visible
+from accgate.report.charts.svg import pixel
+from accgate.report.html.inline import page_template
+from accgate.text import visible
 
 # White text on each has a contrast of 4.5 to 1 or more.
 COLOURS: dict[VerdictName, str] = {
@@ -65,10 +66,10 @@ def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
     verdict = worst(one.last.point.verdict for one in series)
     drifting = any(one.last.point.drift is not None and one.last.point.drift.detected for one in series)
     message = MESSAGES[verdict]
-    point, mean = series[0].last.point, series[0].last.levels.mean
+    step, mean = series[0].last, series[0].last.levels.mean
     if len(series) == 1 and verdict in ("pass", "regression") and mean is not None:
-        error = "" if point.error is None else f" ± {number(point.error, 1)}"
-        figure = f"{number(mean, 1)}{error}"
+        error = "" if step.point.error is None else f" ± {step.text(step.point.error)}"
+        figure = f"{step.text(mean)}{error}"
         message = figure if verdict == "pass" else f"{figure}, {message}"
     return _badge(visible(series[0].task) or "accuracy", message, verdict, drifting=drifting)
 
@@ -79,25 +80,14 @@ def _badge(label: str, message: str, verdict: VerdictName, *, drifting: bool) ->
     return Badge(label, message, COLOURS[verdict])
 
 
-PADDING, HEIGHT = 6.0, 20
+PADDING = 6.0  # pixels at both ends of a text
 
 
 def svg(badge: Badge) -> str:
-    """The badge as an SVG that needs nothing else; `textLength` holds each text in its half whatever the font is."""
+    """The badge as an SVG that needs nothing else."""
     left, right = (_width(text) + 2 * PADDING for text in (badge.label, badge.message))
-    whole, name = left + right, escape(f"{badge.label}: {badge.message}")
-    texts = "".join(
-        f'<text x="{start + PADDING:.1f}" y="14" textLength="{_width(text):.1f}">{escape(text)}</text>'
-        for start, text in ((0.0, badge.label), (left, badge.message))
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:.1f}" height="{HEIGHT}" role="img" '
-        f'aria-label="{name}"><title>{name}</title>'
-        f'<clipPath id="r"><rect width="{whole:.1f}" height="{HEIGHT}" rx="3"/></clipPath>'
-        f'<g clip-path="url(#r)"><rect width="{left:.1f}" height="{HEIGHT}" fill="#3d444d"/>'
-        f'<rect x="{left:.1f}" width="{right:.1f}" height="{HEIGHT}" fill="{escape(badge.color)}"/></g>'
-        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">{texts}</g></svg>\n'
-    )
+    template = page_template("accgate.history", "badge.svg.j2")
+    return template.render(badge=badge, left=left, right=right, padding=PADDING, tenth=pixel) + "\n"
 
 
 WIDTHS = {"ijlI.,:;|!' ": 3.5, "frt()[]-": 4.6, "cksvxyz": 6.0, "mwMW@%": 10.4}

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from accgate.history.series import Series, Step
-from accgate.text import number
+from accgate.report.charts.axes import Axis, axis_around
+from accgate.report.charts.svg import pixel
+from accgate.text import count_of, number
 
 WIDTH, HEIGHT = 760.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
+AIR = 0.06  # of the axis, at each end
 BAND = 2.0  # standard errors to both sides of the reference: about 19 of 20 healthy runs lie within
 DATES = 6
 MARKS = {"pass": "circle", "regression": "cross", "inconclusive": "ring", "no-reference": "ring", "error": "ring"}
@@ -58,8 +61,9 @@ def chart_of(series: Series) -> Chart | None:
     values = [value for step in steps for value in _values(step)]
     if not values:
         return None
-    low, high, ticks = _scale(min(values), max(values))
-    axes = _Axes(len(steps), low, high)
+    x, y = Axis(0.0, len(steps), LEFT, WIDTH - RIGHT), axis_around(values, AIR).drawn(HEIGHT - BOTTOM, TOP)
+    axes = _Axes(x, y)
+    digits = max(0, -math.floor(math.log10(y.step()) + 1e-9))
     spans = _spans(steps)
     return Chart(
         words=series_text(series),
@@ -77,7 +81,7 @@ def chart_of(series: Series) -> Chart | None:
             if (mean := step.levels.mean) is not None
         ),
         changes=tuple(axes.x(at) for at, step in enumerate(steps) if step.changed),
-        rows=tuple(Tick(axes.y(value), text) for value, text in ticks),
+        rows=tuple(Tick(axes.y(value), number(value, digits)) for value in y.ticks()),
         dates=_dates(steps, axes),
     )
 
@@ -86,38 +90,37 @@ def chart_of(series: Series) -> Chart | None:
 class _Axes:
     """Places of runs and points in the drawing."""
 
-    runs: int
-    low: float
-    high: float
+    across: Axis
+    up: Axis
 
     def x(self, at: float) -> float:
-        return round(LEFT + (WIDTH - LEFT - RIGHT) * at / self.runs, 1)
+        return pixel(self.across.at(at))
 
     def y(self, value: float) -> float:
-        return round(TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM), 1)
+        return pixel(self.up.at(value))
 
 
 def series_text(series: Series) -> str:
     """What a chart shows, for readers who cannot see it."""
     steps, last = series.steps, series.last
-    means = [mean for step in steps if (mean := step.levels.mean) is not None]
-    span = f", between {number(min(means))} and {number(max(means))}" if means else ""
+    span = f", between {' and '.join(series.ends)}" if series.ends else ""
     failed = sum(step.point.verdict == "regression" for step in steps)
     changed = sum(step.changed for step in steps)
     return (
-        f"The mean of {_count(len(steps), 'run')} from {steps[0].date} to {last.date}{span}; {_count(failed, 'run')} "
-        f"regressed, the reference changed {_count(changed, 'time')}. The latest: {step_text(last)}."
+        f"The mean of {count_of(len(steps), 'run')} from {steps[0].date} to {last.date}{span}; "
+        f"{count_of(failed, 'run')} regressed, the reference changed {count_of(changed, 'time')}. "
+        f"The latest: {step_text(last)}."
     )
 
 
 def step_text(step: Step) -> str:
     """A run in words."""
     point, level = step.point, step.levels
-    error = "" if point.error is None else f" ± {number(point.error)}"
+    error = "" if point.error is None else f" ± {step.text(point.error)}"
     decline = ", a slow decline since the anchor" if is_declining(step) else ""
     return (
-        f"{step.date} {step.commit}: {point.verdict}, mean {number(level.mean)}, reference "
-        f"{number(level.reference)}{error}, {step.samples} samples{decline}"
+        f"{step.date} {step.commit}: {point.verdict}, mean {step.text(level.mean)}, reference "
+        f"{step.text(level.reference)}{error}, {step.samples} samples{decline}"
     )
 
 
@@ -126,28 +129,12 @@ def is_declining(step: Step) -> bool:
     return step.point.drift is not None and step.point.drift.detected
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _values(step: Step) -> list[float]:
     level, error = step.levels, step.point.error
     values = [level.mean, level.gamma, level.reference]
     if level.reference is not None and error is not None:
         values += [level.reference - BAND * error, level.reference + BAND * error]
     return [value for value in values if value is not None]
-
-
-def _scale(low: float, high: float) -> tuple[float, float, list[tuple[float, str]]]:
-    """Ends of the axis, with some air, and the round values on it."""
-    air = (high - low) * 0.06 or max(abs(high) * 0.02, 0.5)
-    low, high = low - air, high + air
-    raw = (high - low) / 5.0  # then 2 to 6 values stand on the axis
-    power = 10.0 ** math.floor(math.log10(raw))
-    size = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw)
-    digits = max(0, -math.floor(math.log10(size) + 1e-9))
-    first, last = math.ceil(low / size), math.floor(high / size)
-    return low, high, [(size * k, number(size * k, digits)) for k in range(first, last + 1)]
 
 
 def _spans(steps: Sequence[Step]) -> list[range]:

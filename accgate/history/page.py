@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from accgate.errors import VerdictName
 from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
 from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, cells, series_of
-from accgate.report.html.inline import page_template
+from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.story import SIGNS
-from accgate.text import p_relation, signed_number
-
-if TYPE_CHECKING:
-    pass
+from accgate.text import p_relation
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
 ROWS = 50  # runs in a table
@@ -50,7 +46,10 @@ def html_page(history: History, check: str | None = None) -> str:
     """
     runs = history.runs
     views = [_view(one) for one in series_of(runs, check)]
-    page = page_template("accgate.history", "history.html.j2").render(
+    return whole_page(
+        "accgate.history",
+        "history.html.j2",
+        style=page_parts("accgate.report", "tokens.css") + page_parts("accgate.history", "history.css"),
         headline=_headline(views),
         views=views,
         headings=HEADINGS,
@@ -63,7 +62,6 @@ def html_page(history: History, check: str | None = None) -> str:
         unread=sum(line.run is None for line in history.lines),
         version=runs[-1].accgate,
     )
-    return page + "\n"
 
 
 def _view(series: Series) -> View:
@@ -87,10 +85,11 @@ def _drift(series: Series) -> str:
     drift = series.last.point.drift
     if drift is None or drift.difference is None or drift.p_value is None:
         return ""
+    moved = series.last.text(drift.difference, sign=True)
     outcome = "A slow decline that no single run shows" if drift.detected else "No slow decline"
     return (
         f"{outcome}: since the anchor of {drift.since or 'an unknown date'} the mean has moved by "
-        f"{signed_number(drift.difference)} (p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all "
+        f"{moved} (p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all "
         f"{drift.runs} runs since)."
     )
 

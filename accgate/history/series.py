@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from accgate.errors import BadInput
 from accgate.history.run import Against, Point, Run
-from accgate.text import nearest, number, signed_number
+from accgate.text import digits_apart, figure, nearest
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,17 @@ class Step:
         return levels(self.point)
 
     @property
+    def digits(self) -> int:
+        """Digits behind the point that keep the check's figures apart, as in the run's report."""
+        mean = self.point.candidate.mean
+        pairs = ((self.point.reference.mean, mean), (mean, self.point.gamma))
+        return digits_apart(*pairs, (self.point.theta, 0.0), (self.point.error, 0.0))
+
+    def text(self, value: float | None, *, sign: bool = False) -> str:
+        """A figure of the check, in points."""
+        return figure(value, self.digits, sign=sign)
+
+    @property
     def samples(self) -> str:
         """How many samples the check used, and of how many where the test stopped early."""
         n, most = self.point.n, self.point.n_max
@@ -87,6 +98,13 @@ class Series:
     def name(self) -> str:
         """Model and task, as reports write them."""
         return " / ".join(part for part in (self.model, self.task) if part) or "candidate against reference"
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The least mean and the greatest; none where no run has a mean."""
+        means = [mean for step in self.steps if (mean := step.levels.mean) is not None]
+        digits = max(step.digits for step in self.steps)
+        return tuple(figure(end, digits) for end in (min(means), max(means))) if means else ()
 
     @property
     def last(self) -> Step:
@@ -152,11 +170,11 @@ def cells(step: Step) -> tuple[str, ...]:
         step.date,
         step.commit or "-",
         step.samples,
-        number(level.reference) + (" (new)" if step.changed else ""),
-        number(level.mean),
-        number(point.error),
-        signed_number(point.difference),
-        number(level.gamma),
+        step.text(level.reference) + (" (new)" if step.changed else ""),
+        step.text(level.mean),
+        step.text(point.error),
+        step.text(point.difference, sign=True),
+        step.text(level.gamma),
         drift_cell(step),
         point.verdict,
     )
@@ -166,8 +184,8 @@ def drift_cell(step: Step) -> str:
     """The difference from the anchor, and whether it is a decline."""
     drift = step.point.drift
     if drift is None or drift.difference is None:
-        return "-"
-    return signed_number(drift.difference) + (" decline" if drift.detected else "")
+        return figure(None)
+    return step.text(drift.difference, sign=True) + (" decline" if drift.detected else "")
 
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from accgate.history.series import HEADINGS, Series, Step, cells, sparkline
 from accgate.report.terminal import COLOURS, print_paragraph, print_table
-from accgate.text import number, visible
+from accgate.text import count_of, visible
 
 BARS = 60  # runs in the line of bars
 
@@ -21,10 +22,11 @@ def print_history(console: Console, series: Sequence[Series], *, last: int) -> N
         if place:
             console.print()
         print_paragraph(console, Text(visible(one.name), style="bold"))
-        means = [step.levels.mean for step in one.steps][-min(BARS, console.width) :]
-        figures = [mean for mean in means if mean is not None]
-        span = f"  {number(min(figures))} to {number(max(figures))}" if figures else ""
-        print_paragraph(console, Text(f"{sparkline(means)}{span}, {_runs(len(one.steps))}{_drift(one)}"))
+        drawn = replace(one, steps=one.steps[-min(BARS, console.width) :])
+        bars, span = sparkline([step.levels.mean for step in drawn.steps]), " to ".join(drawn.ends)
+        print_paragraph(
+            console, Text(f"{bars}{'  ' if span else ''}{span}, {count_of(len(one.steps), 'run')}{_drift(one)}")
+        )
         print_table(console, HEADINGS, [_row(step) for step in one.steps[-last:]], left=(0, 1, len(HEADINGS) - 1))
     if any(step.changed for one in series for step in one.steps):
         print_paragraph(console, Text("(new): the reference changed since the previous run.", style="dim"))
@@ -33,10 +35,6 @@ def print_history(console: Console, series: Sequence[Series], *, last: int) -> N
 def _row(step: Step) -> list[str | Text]:
     texts = [visible(cell) for cell in cells(step)[:-1]]
     return [*texts, Text(step.point.verdict, style=COLOURS[step.point.verdict])]
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count:,} runs"
 
 
 def _drift(one: Series) -> str:
@@ -49,8 +47,6 @@ def _drift(one: Series) -> str:
 
 def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
     """The series as JSON has them."""
-    from dataclasses import asdict
-
     return [
         {
             "model": one.model,
@@ -62,14 +58,10 @@ def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
                     "accgate": step.run.accgate,
                     "reference_changed": step.changed,
                     "level": asdict(step.levels),
-                    **_without_name(asdict(step.point)),
+                    **{key: value for key, value in asdict(step.point).items() if key not in ("model", "task")},
                 }
                 for step in one.steps
             ],
         }
         for one in series
     ]
-
-
-def _without_name(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key not in ("model", "task")}

@@ -9,7 +9,7 @@ from accgate.decision.cause import Blame, Explained, Trial
 from accgate.report.cause_file import CauseFile, is_of
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template
-from accgate.report.views import ROOMS, Room
+from accgate.report.room import ROOMS, Room
 from accgate.result import Result
 
 if TYPE_CHECKING:

@@ -13,14 +13,21 @@ from rich.console import Console
 from rich.text import Text
 
 from accgate.report import words
-from accgate.report.advice import after_inconclusive, approval_steps
-from accgate.report.contrast import Answers
-from accgate.report.forest import Glyphs, Row, Scale, row_cells, rows_of
+from accgate.report.flips import Answers
+from accgate.report.forest import Glyphs, Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
-from accgate.report.terminal import COLOURS, print_groups, terminal_text
-from accgate.report.views import gamma_of, theta_of
+from accgate.report.terminal import COLOURS, print_table, terminal_text
+from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
 from accgate.text import clip, p_text, with_stop
-from accgate.verdict import drift_sentence, groups_sentence, lack_sentence, readings_sentence
+from accgate.verdict import (
+    after_inconclusive,
+    approval_steps,
+    drift_sentence,
+    groups_sentence,
+    lack_sentence,
+    readings_sentence,
+    samples_of,
+)
 from accgate.verdict.reasons import RESOLUTION
 
 if TYPE_CHECKING:
@@ -125,9 +132,11 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
     """A row for each check: sign, name, interval, change, and where there is room the interval's figures."""
     shows_figures = printer.width >= NARROW
     names = min(18 if shows_figures else 16, 2 + max(len(row.name) for row in rows))
-    tail = 27 if shows_figures else 9
-    scale = Scale.of(rows, 0, printer.width - names - tail - 6)
-    head = "change".rjust(9) + ("interval".rjust(17) if shows_figures else "")
+    width = max(9, *(2 + len(row.figure) for row in rows))
+    reach = max(17, *(2 + len(row.interval) for row in rows)) if shows_figures else 0
+    head = "change".rjust(width) + "interval".rjust(reach)[:reach]
+    tail = len(head) + (1 if shows_figures else 0)
+    scale = row_scale(rows, 0, printer.width - names - tail - 6)
     model = None
     for row in rows:
         if row.model != model:
@@ -138,9 +147,7 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
         line = Text("  ").append(SIGNS[row.verdict], style=COLOURS[row.verdict])
         line.append(f" {clip(terminal_text(row.name), names - 2, '…')}".ljust(names))
         line.append(f"{cells}".ljust(printer.width - len(head) - 1 - len(line)))
-        line.append(row.figure.rjust(9))
-        if shows_figures:
-            line.append(row.interval.rjust(17))
+        line.append(row.figure.rjust(width) + row.interval.rjust(reach)[:reach])
         printer.line(line)
     printer.line()
     failed = any(row.place.limit is not None for row in rows)
@@ -204,6 +211,16 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
         yield f"and {len(remarks) - NOTES} more, which `accgate explain` lists"
 
 
+def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:
+    """Print the table of a check's groups, at most so many, those that fell most surely first."""
+    rows = [[terminal_text(cell) for cell in row] for row in short_rows(verdict)]
+    if not rows:
+        return
+    print_table(console, SHORT_HEADINGS, rows[:most], left=(0,))
+    if most is not None and len(rows) > most:
+        console.print(Text(f" and {len(rows) - most:,} more, which `accgate explain` lists"))
+
+
 def _print_settings(printer: _Printer, result: Result, story: Story) -> None:
     if not story.settings:
         return
@@ -255,8 +272,7 @@ def _print_steps(printer: _Printer, story: Story, places: Places | None) -> None
     accept = [step for step in story.steps if step.kind == "accept"]
     pairs.extend(("Accept", next(part.text for part in step.words if part.is_code)) for step in accept)
     if lead is not None and len(story.checks) == 1 and lead.p_value is not None:
-        samples = f"n {lead.n:,}{'' if lead.n_max is None else f' of {lead.n_max:,}'}"
-        figures = f"gamma {gamma_of(lead)}, theta {theta_of(lead)}, p {p_text(lead.p_value)}, {samples}"
+        figures = f"gamma {gamma_of(lead)}, theta {theta_of(lead)}, p {p_text(lead.p_value)}, n {samples_of(lead)}"
         pairs.append(("Figures", figures))
         pairs.append(("Answers", "" if lead.lost is None else f"{lead.lost:,} got worse, {lead.gained:,} better"))
     if places is not None and lead is not None:

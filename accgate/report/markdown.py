@@ -11,14 +11,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from accgate.report import words
-from accgate.report.contrast import Answers, Setting, first_answers
-from accgate.report.flips import opening
+from accgate.report.flips import Answers, first_answers, opening
 from accgate.report.forest import text_plot
-from accgate.report.groups import GROUP_HEADINGS
+from accgate.report.room import ROOMS, Room, shorten_result
 from accgate.report.story import story_of, worst_first
-from accgate.report.views import FIGURE_HEADINGS, HEADINGS, ROOMS, FlipsByCheck, Room, checks_of, shorten_result
+from accgate.report.views import FIGURE_HEADINGS, GROUP_HEADINGS, HEADINGS, FlipsByCheck, checks_of
 from accgate.text import clip, number, signed_number, visible
-from accgate.verdict import other_rules
+from accgate.verdict import Setting, other_rules
 
 if TYPE_CHECKING:
     from accgate.evaluation.outcome import EvaluatedCheck

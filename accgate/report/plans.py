@@ -17,7 +17,7 @@ from accgate.planning.overall import AlphaSplit
 from accgate.planning.samples import ASSUMED_DISCORDANCE
 from accgate.report.terminal import print_table
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
-from accgate.text import number, some_of
+from accgate.text import compact, count_of, digits_apart, duration, figure, figure_at_least, number, some_of
 from accgate.verdict import words_of
 
 if TYPE_CHECKING:
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 def gate_sentence(file: Path, gate: Gate, checks: int) -> str:
     """The error rates of the gate as a whole."""
     several = f", {gate.correction} correction over the checks" if checks > 1 and gate.correction != "none" else ""
-    count = f"{checks} check{'s' if checks > 1 else ''}"
     early = " Checks with a theta stop as soon as the evidence allows." if gate.early_stopping else ""
-    return f"{file}: {count} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}.{early}"
+    return f"{file}: {count_of(checks, 'check')} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}.{early}"
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
@@ -60,8 +59,8 @@ def _overall_sentence(split: AlphaSplit, checks: Sequence[Check]) -> str:
     left_out = [f"{check.task.name} ({check.not_pooled})" for check in checks if check.not_pooled is not None]
     return (
         f"{len(pooled)} checks pooled at alpha {alpha:.3g}, each sample with the same weight; {n:,} samples see a drop "
-        f"of {theta:.2f} points in every check with probability {1 - beta:g} if {100 * changed:.3g}% of them change "
-        f"their score{'; less where checks stop early' if stops else ''}"
+        f"of {figure_at_least(theta)} points in every check with probability {1 - beta:g} if {100 * changed:.3g}% of "
+        f"them change their score{'; less where checks stop early' if stops else ''}"
         f"{f'; left out: {some_of(left_out)}' if left_out else ''}."
     )
 
@@ -107,9 +106,13 @@ def group_models(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]
 
 
 def _row(check: Check) -> tuple[str, ...]:
+    digits = digits_apart((check.reference_mean, check.gamma), (check.theta, 0.0))
+    reference, target, gamma = (
+        figure(each, digits) for each in (check.reference_mean, check.design.theta, check.gamma)
+    )
     return (
-        check.model, check.task.name, check.test, f"{check.n * check.repeats:,}", number(check.reference_mean),
-        number(check.theta), number(check.design.theta), number(check.gamma), f"{check.max_tokens:,}",
+        check.model, check.task.name, check.test, f"{check.n * check.repeats:,}", reference,
+        figure_at_least(check.theta, digits), target, gamma, f"{check.max_tokens:,}",
     )  # fmt: skip
 
 
@@ -123,10 +126,12 @@ def plan_sentence(check: Check) -> str:
         statistic = check.task.aggregate
         sees = f"it is decided on {statistic}; only the run shows its noise" if statistic else UNKNOWN
         if check.gamma is not None or check.discordance is not None:  # the theta of so few is past the scale
-            sees = f"{check.n:,} sample{'' if check.n == 1 else 's'}: no drop can be seen on so few"
+            sees = f"{count_of(check.n, 'sample')}: no drop can be seen on so few"
     else:
         margin = check.design.allowed_drop
-        drop = f"{check.theta + margin:.2f} points{f', of which {margin:.4g} are allowed,' if margin else ''}"
+        drop = (
+            f"{figure_at_least(check.theta + margin)} points{f', of which {margin:.4g} are allowed,' if margin else ''}"
+        )
         power = f"see a drop of {drop} with probability {1 - check.design.beta:g}{basis}"
         sees = f"{check.n:,} samples {power}"
         if check.expected_n_healthy is not None and check.expected_n_dropped is not None:
@@ -182,9 +187,9 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
 def _cost_figures(cost: Cost) -> str:
     parts = [f"{cost.samples:,.0f} samples"]
     if cost.tokens is not None:
-        parts.append(f"{cost.tokens:,.0f} tokens")
+        parts.append(f"{compact(cost.tokens)} tokens")
     if cost.seconds is not None:
-        parts.append(f"{cost.seconds:,.0f} s")
+        parts.append(duration(cost.seconds))
     if cost.gpu_hours is not None:
         parts.append(f"{cost.gpu_hours:.3g} GPU-hours")
     return ", ".join(parts)
@@ -198,7 +203,7 @@ def print_noise(console: Console, noise: Noise) -> None:
     for heading in ("Design", f"Samples for theta = {noise.theta:g}", "Mean when healthy", f"Theta at {noise.n:,}"):
         table.add_column(heading, justify="left" if heading == "Design" else "right")
     for row in noise.designs:
-        table.add_row(row.test, f"{row.n:,}", f"{row.expected_n_healthy:,.0f}", number(row.theta))
+        table.add_row(row.test, f"{row.n:,}", f"{row.expected_n_healthy:,.0f}", figure_at_least(row.theta))
     console.print(table)
     if noise.discordance is not None and noise.discordance.value is not None:
         console.print(Text(f"To plan with it, set discordance = {noise.discordance.value:.4f} under [tasks.NAME]."))

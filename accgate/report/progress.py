@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column
 from rich.text import Text
 
-from accgate.text import clip, number, p_relation, p_text, signed_number, visible
+from accgate.text import clip, clock_text, number, p_relation, p_text, signed_number, visible
 
 if TYPE_CHECKING:
     from accgate.evaluation.assignment import Comparison, Limits
@@ -163,17 +163,6 @@ class Tally:
         """The same texts as a line of a log."""
         parts = [f"{self.done:,} of {self.total:,}", *self.fields(now).values()]
         return f"{self.name}: {', '.join(part for part in parts if part)}"
-
-
-def clock_text(seconds: float) -> str:
-    """A time as minutes and seconds, with hours where there are some.
-
-    >>> clock_text(75.2), clock_text(3700)
-    ('1:15', '1:01:40')
-    """
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
 def distance_text(limits: Limits) -> str:

@@ -1,25 +1,32 @@
-"""A result as files for machines: accgate.json with its JSON schema, and JUnit XML."""
+"""A result as files for machines: accgate.json with its JSON schema, JUnit XML, CTRF, and a statement for signing."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import re
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from accgate._version import REPOSITORY, __version__
 from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation.shards.run import SHARD
 from accgate.inputs.paths import read_json
-from accgate.records import refuse_unwritable, write_atomically
+from accgate.records import NOT_COMPARED, paths_of, refuse_unwritable, settings_of_run, write_atomically
 from accgate.report.forest import FILES
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
-from accgate.text import clip
-from accgate.verdict import Verdict, sentence
+from accgate.text import clip, visible
+from accgate.verdict import Verdict, name_of, sentence
 
 LARGEST = 200_000_000  # bytes of a result; one of a million samples has a few million
-# Unicode's bidirectional controls
-TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# What XML 1.0 cannot hold, and Unicode's bidirectional controls
+REFUSED = re.compile(
+    "[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def forget_result(out: Path) -> None:
@@ -172,8 +179,145 @@ def junit_xml(result: Result) -> str:
 
 def _xml(text: str) -> str:
     """The text without characters that XML 1.0 cannot hold, and without those that turn the direction of others."""
-    return "".join(c if _is_allowed(ord(c)) and c not in TURNING else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return REFUSED.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _is_allowed(point: int) -> bool:
-    return point in (9, 10, 13) or 32 <= point <= 0xD7FF or 0xE000 <= point <= 0xFFFD or point >= 0x10000
+# The Common Test Report Format, ctrf.io: what dashboards read beside JUnit XML
+
+
+CTRF = "0.0.0"
+
+
+def ctrf_json(result: Result) -> str:
+    """The result as CTRF, a test per check and overall check; its figures, in points, are labels.
+
+    What did not pass has failed there, so that no reader takes a check without a verdict for a pass. CTRF wants a
+    duration of each test, which a run does not measure: it is 0.
+    """
+    tests = [_ctrf_test(verdict) for verdict in result.decided]
+    passed = sum(test["status"] == "passed" for test in tests)
+    start = int(datetime.fromisoformat(result.started).timestamp() * 1000) if result.started else 0
+    duration = round(1000 * (result.seconds or 0.0))
+    summary = {"tests": len(tests), "passed": passed, "failed": len(tests) - passed}
+    report = {
+        "reportFormat": "CTRF",
+        "specVersion": CTRF,
+        "generatedBy": "accgate",
+        "results": {
+            "tool": {"name": "accgate", "version": result.accgate or __version__},
+            "summary": summary
+            | {"skipped": 0, "pending": 0, "other": 0, "start": start, "stop": start + duration, "duration": duration},
+            "tests": tests,
+        },
+    }
+    return json.dumps(report, indent=2) + "\n"
+
+
+def _ctrf_test(verdict: Verdict) -> dict[str, Any]:
+    test: dict[str, Any] = {
+        "testId": f"{verdict.model or 'accgate'}/{verdict.task or 'compare'}",
+        "name": visible(name_of(verdict)),
+        "status": "passed" if verdict.verdict == "pass" else "failed",
+        "rawStatus": verdict.verdict,
+        "duration": 0,
+        "suite": [verdict.model or "accgate"],
+        "type": "accuracy",
+        "labels": _labels(verdict),
+    }
+    if verdict.verdict != "pass":
+        test["message"] = visible(sentence(verdict))
+    if verdict.reasons:
+        test["trace"] = "\n".join(map(visible, verdict.reasons))
+    return test
+
+
+def _labels(verdict: Verdict) -> dict[str, float]:
+    low, high = (None, None) if verdict.interval is None else verdict.interval.two_sided
+    figures: dict[str, float | None] = {
+        "reference": verdict.reference.mean,
+        "mean": verdict.candidate.mean,
+        "n": verdict.n,
+        "difference": verdict.difference,
+        "interval_low": low,
+        "interval_high": high,
+        "gamma": verdict.gamma,
+        "theta": verdict.theta,
+        "p_value": verdict.p_value,
+    }
+    return {name: value for name, value in figures.items() if value is not None and math.isfinite(value)}
+
+
+# in-toto Attestation Framework, Statement v1: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
+
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = f"https://github.com/{REPOSITORY}/verdict/v1"
+STATED = (
+    "model", "task", "verdict", "test", "n", "difference", "alpha", "beta", "theta", "theta_target", "gamma",
+    "p_value", "p_adjusted", "is_new",
+)  # fmt: skip
+
+
+def statement_of(result: Result, out: Path, *, commit: str) -> dict[str, Any]:
+    """The statement of a run's verdict; the result must have been verified.
+
+    Its subjects are the commit and, for each model, the digest of the settings that its answers were made with (engine
+    and version, weights by name, options, sampling). The predicate has every check's figures in points, and the SHA-256
+    of accgate.json and of every file of records.
+
+    Raises
+    ------
+    BadInput
+        When the commit is no full name of one, or a file cannot be read.
+    """
+    if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
+        raise BadInput(f"--commit is {commit!r}; write the whole name of the commit, 40 or 64 hexadecimal digits")
+    pairs = [(v.model, v.task) for v in result.checks if v.model is not None and v.task is not None]
+    places = {pair: paths_of(out, *pair) for pair in pairs}
+    evaluated = {pair: paths for pair, paths in places.items() if paths.records.exists()}
+    settings = {
+        model: {key: value for key, value in settings_of_run(paths).items() if key in ANSWERING}
+        for (model, _), paths in evaluated.items()
+    }
+    files = [out / NAME, *(paths.records for paths in evaluated.values())]
+    return {
+        "_type": STATEMENT,
+        "subject": [
+            {"name": "commit", "digest": {"gitCommit": commit}},
+            *({"name": f"model {name}", "digest": {"sha256": _sha(table)}} for name, table in settings.items()),
+        ],
+        "predicateType": PREDICATE,
+        "predicate": {
+            "verdict": result.verdict,
+            "exitCode": result.exit_code,
+            "rules": result.rules,
+            "accgate": result.accgate,
+            "checks": [_stated(verdict) for verdict in result.decided],
+            "files": [
+                {"name": file.relative_to(out).as_posix(), "digest": {"sha256": _file_sha(file)}} for file in files
+            ],
+        },
+    }
+
+
+ANSWERING = frozenset({"engine", "model", "variant", "options", "sampling"}) - NOT_COMPARED
+
+
+def _stated(verdict: Verdict) -> dict[str, Any]:
+    row: dict[str, Any] = json.loads(to_json(verdict))
+    return {key: row[key] for key in STATED}
+
+
+def _sha(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _file_sha(path: Path) -> str:
+    sha = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                sha.update(chunk)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    return sha.hexdigest()

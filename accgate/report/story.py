@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from accgate.errors import VerdictName
-from accgate.report.advice import Step, steps_of
-from accgate.report.contrast import Answers, Setting, first_answers, settings_of
-from accgate.report.flips import Flip
+from accgate.report.flips import Answers, Flip, first_answers
+from accgate.report.words import surroundings_of
 from accgate.text import visible, with_capital, with_stop
 from accgate.verdict import (
+    Setting,
+    Step,
     Verdict,
     chance_sentence,
     drop_sentence,
@@ -21,9 +22,11 @@ from accgate.verdict import (
     move_sentence,
     pass_words,
     samples_words,
+    settings_of,
     sight_sentence,
     subject_of,
 )
+from accgate.verdict.advice import NOTHING, steps_of
 from accgate.verdict.findings import runs_text
 
 if TYPE_CHECKING:
@@ -74,12 +77,16 @@ def story_of(
     return Story(
         headline=headline_of(result),
         sentences=() if result is None else tuple(_sentences(result, checks)),
-        steps=() if result is None or lead is None else tuple(steps_of(result, checks, answers_commands)),
+        steps=() if result is None or lead is None else _steps(result, lead, answers_commands),
         settings=() if lead is None else settings_of(lead),
         answers=first_answers(checks, flips or {}),
         checks=checks,
         lead=lead,
     )
+
+
+def _steps(result: Result, lead: Verdict, answers_commands: bool) -> tuple[Step, ...]:
+    return tuple(steps_of(lead, surroundings_of(result, lead, answers_commands=answers_commands)))
 
 
 def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -282,7 +289,7 @@ def _pass_lines(checks: Sequence[Verdict]) -> list[str]:
             lines.append(f"{counts}{f' on {lead.model}' if lead.model and lead.task else ''}.")
         if (sight := sight_sentence(lead)) is not None:
             lines.append(f"{sight}.")
-    return [*lines, "No action needed."]
+    return [*lines, NOTHING]
 
 
 def _reason_lines(lead: Verdict) -> list[str]:

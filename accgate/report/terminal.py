@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accgate.report.groups import SHORT_HEADINGS, short_rows
-from accgate.text import number, visible
+from accgate.text import visible
 from accgate.verdict import (
     Paragraph,
     Verdict,
+    points_text,
     sentence,
 )
 
@@ -32,8 +32,9 @@ def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str
     """Print how the second of two models compares with the first, on each task."""
     for verdict, answer in compared:
         result = ANSWERS[verdict.verdict] if answer is None else ANSWERS[answer]
-        sides = [None if side.mean is None else number(side.mean) for side in (verdict.reference, verdict.candidate)]
-        means = "" if None in sides else f": {sides[1]} against {sides[0]}"
+        before, now = verdict.reference.mean, verdict.candidate.mean
+        means = f": {points_text(verdict, now)} against {points_text(verdict, before)}"
+        means = "" if before is None or now is None else means
         title = f"{verdict.task}: {verdict.model} {result.format(first=first)}{means}"
         style = COLOURS.get(
             verdict.verdict if answer is None else {"worse": "regression", "open": "inconclusive"}.get(answer, "pass")
@@ -42,16 +43,6 @@ def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str
         print_paragraph(console, Text(terminal_text(sentence(verdict))), indent=2)
         for reason in verdict.reasons:
             print_paragraph(console, Text(f"- {terminal_text(reason)}", style="yellow"), indent=2)
-
-
-def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:
-    """Print the table of a check's groups, at most so many, those that fell most surely first."""
-    rows = [[terminal_text(cell) for cell in row] for row in short_rows(verdict)]
-    if not rows:
-        return
-    print_table(console, SHORT_HEADINGS, rows[:most], left=(0,))
-    if most is not None and len(rows) > most:
-        console.print(Text(f" and {len(rows) - most:,} more, which `accgate explain` lists"))
 
 
 def terminal_text(text: str) -> str:

@@ -1,85 +1,46 @@
-"""The parts of a run that fit into a comment, and the gauge, a line of text for each check."""
+"""The checks of a run as a template shows them: rows, figures, groups, costs, and the gauge, a line of text."""
 
 # ruff: noqa: RUF001, RUF002 (the marks of the gauge)
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.advice import Step, after_inconclusive
-from accgate.report.costs import cost_figures
 from accgate.report.flips import Flip, excerpt, opening
-from accgate.report.groups import group_rows
+from accgate.report.room import Room, most_of
 from accgate.report.story import SIGNS, worst_first
-from accgate.report.words import confidence_of, interval_text
-from accgate.text import figure, p_text
+from accgate.report.words import confidence_of
+from accgate.text import clip, figure, p_text
 from accgate.verdict import (
-    digits_of,
+    Step,
+    after_inconclusive,
     drift_sentence,
     groups_paragraph,
     groups_sentence,
+    interval_text,
     lack_sentence,
     mean_change,
     name_of,
+    points_text,
+    range_text,
     readings_sentence,
+    samples_of,
     sentence,
     subject_of,
+    theta_text,
 )
-from accgate.verdict.findings import theta_text
+from accgate.verdict.points import asked_text
 from accgate.verdict.sentences import flip_counts, settings_sentence
 
 if TYPE_CHECKING:
-    from accgate.guard.state import Guard, RuleChange
     from accgate.result import Result
-    from accgate.verdict import Verdict
+    from accgate.verdict import Cost, GroupFigures, Verdict
 
 FlipsByCheck = Mapping[tuple[str | None, str | None], Sequence[Flip]]
-
-
-@dataclass(frozen=True)
-class Room:
-    """How much is shown: flips of each check, rows, details, and the length of names and reasons in characters.
-
-    `groups` are the rows of a check's table of groups, and `group_lines` the checks whose outstanding groups are named.
-    `answers` and `settings` stand unfolded; `plot` says whether a picture as text does.
-    """
-
-    flips: int = 10
-    answers: int = 3
-    settings: int = 3
-    plot: bool = True
-    passing_details: bool = True
-    details: bool = True
-    changes: int = 200
-    passing_rows: int | None = None
-    rows: int | None = None
-    names: int = 120
-    reasons: int = 600
-    log: int = 40
-    groups: int = 0
-    group_lines: int = 20
-
-
-def _smaller() -> tuple[Room, ...]:
-    """Rooms from large to small; what matters least goes first."""
-    rooms = [Room()]
-    for less in (
-        {"flips": 5}, {"flips": 2}, {"flips": 0}, {"group_lines": 5}, {"passing_details": False}, {"plot": False},
-        {"details": False}, {"changes": 30},
-        {"passing_rows": 100}, {"passing_rows": 10}, {"names": 40, "reasons": 200}, {"passing_rows": 0, "log": 20},
-        {"rows": 200}, {"rows": 100}, {"rows": 50, "changes": 10}, {"rows": 25},
-        {"rows": 10, "changes": 5, "names": 24, "log": 5, "answers": 0}, {"group_lines": 0},
-        {"rows": 0, "changes": 1, "reasons": 100, "log": 0, "settings": 0},
-    ):  # fmt: skip
-        rooms.append(replace(rooms[-1], **less))
-    return tuple(rooms)
-
-
-ROOMS = _smaller()
 
 
 HEADINGS = ("Check", "Change", "Before", "Now", "Limit (gamma)", "Sees (theta)")
@@ -147,11 +108,11 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
         worst_first(result.decided),
         dict(zip(map(id, result.decided), short.decided, strict=True)),
     )
-    shown = all_checks[: _most(all_checks, room)]
+    shown = all_checks[: most_of(all_checks, room)]
     rows = tuple(check_view(short_checks[id(v)], flips.get((v.model, v.task), ()), room) for v in shown)
     failed = tuple(view for view in rows if view.verdict.verdict != "pass")
     passed = sum(v.verdict == "pass" for v in all_checks) - (len(rows) - len(failed))
-    beside = worst_first(short.beside)[: _most(result.beside, room)]
+    beside = worst_first(short.beside)[: most_of(result.beside, room)]
     return Checks(
         rows=rows,
         details=tuple(
@@ -164,21 +125,13 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
     )
 
 
-def _most(verdicts: Sequence[Verdict], room: Room) -> int:
-    """How many checks there is room for."""
-    failed = sum(verdict.verdict != "pass" for verdict in verdicts)
-    most = len(verdicts) if room.passing_rows is None else failed + room.passing_rows
-    return most if room.rows is None else min(most, room.rows)
-
-
 def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView:
     """One check, with as many of its flips as there is room for."""
     first = flips[: room.flips]
-    digits = digits_of(verdict)
     task = subject_of(verdict)
     word = f"{WORDS.get(verdict.verdict, verdict.verdict)}{', new' if verdict.is_new else ''}"
     model = (verdict.model or "") if verdict.task else ""
-    change, interval = change_of(verdict), interval_text(verdict, digits) or ""
+    change, interval = change_of(verdict), interval_text(verdict)
     return CheckView(
         verdict=verdict,
         name=name_of(verdict),
@@ -191,8 +144,8 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         row=(
             f"{SIGNS[verdict.verdict]} {task} {word}{f', {model}' if model else ''}",
             f"{change} ({interval})" if interval else change,
-            figure(verdict.reference.mean, digits),
-            figure(verdict.candidate.mean, digits),
+            points_text(verdict, verdict.reference.mean),
+            points_text(verdict, verdict.candidate.mean),
             gamma_of(verdict),
             theta_of(verdict),
         ),
@@ -236,23 +189,21 @@ def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:
 def change_of(verdict: Verdict) -> str:
     """The difference of a check's means as the table has it."""
     before, now = verdict.reference.mean, verdict.candidate.mean
-    return "–" if before is None or now is None else figure(now - before, digits_of(verdict), sign=True)
+    return points_text(verdict, None if before is None or now is None else now - before, sign=True)
 
 
 def gamma_of(verdict: Verdict) -> str:
     """Gamma as the table has it: `none` where no mean would have failed the gate."""
     if verdict.gamma is None:
         return "–" if verdict.p_value is None else "none"
-    return figure(verdict.gamma, digits_of(verdict))
+    return points_text(verdict, verdict.gamma)
 
 
 def theta_of(verdict: Verdict) -> str:
     """Theta as the table has it, with the allowed drop; the target of a run that failed too early to tell."""
-    if verdict.theta is not None:
-        return theta_text(verdict)
-    if verdict.asked is not None and verdict.verdict == "regression":
-        return f"asked {figure(verdict.asked, digits_of(verdict))}"
-    return "–"
+    if verdict.theta is None and verdict.asked is not None and verdict.verdict == "regression":
+        return f"asked {asked_text(verdict)}"
+    return theta_text(verdict)
 
 
 def figure_row(verdict: Verdict) -> tuple[str, ...]:
@@ -260,28 +211,28 @@ def figure_row(verdict: Verdict) -> tuple[str, ...]:
     changed = "–" if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"
     return (
         ", ".join(part for part in (subject_of(verdict), verdict.model if verdict.task else "") if part),
-        f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}",
-        figure(verdict.difference, 2, sign=True),
+        samples_of(verdict),
+        points_text(verdict, verdict.difference, sign=True),
         p_text(verdict.p_value),
         f"{verdict.level:.4g}",
         changed,
-        figure(verdict.asked, 2),
+        asked_text(verdict),
         verdict.test or "–",
     )
 
 
 def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """All figures of a check, for a folded table: name and value."""
-    aim = "" if verdict.asked is None else f", asked {figure(verdict.asked, 2)}"
+    aim = "" if verdict.asked is None else f", asked {asked_text(verdict)}"
     rows: list[tuple[str, str | None]] = [
-        ("Samples used", f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}"),
-        ("Reference", figure(verdict.reference.mean, 2)),
-        ("Candidate", figure(verdict.candidate.mean, 2)),
-        ("Difference", figure(mean_change(verdict), 2, sign=True)),
+        ("Samples used", samples_of(verdict)),
+        ("Reference", points_text(verdict, verdict.reference.mean)),
+        ("Candidate", points_text(verdict, verdict.candidate.mean)),
+        ("Difference", points_text(verdict, mean_change(verdict), sign=True)),
         ("Difference, corrected for the early stop", _corrected_difference(verdict)),
-        (f"{confidence_of(verdict)} interval", interval_text(verdict, 2)),
-        ("gamma: limit on the mean", figure(verdict.gamma, 2) if verdict.gamma is not None else "none"),
-        ("theta: smallest visible drop", f"{figure(verdict.sees, 2)}{aim}"),
+        (f"{confidence_of(verdict)} interval", interval_text(verdict) or None),
+        ("gamma: limit on the mean", gamma_of(verdict)),
+        ("theta: smallest visible drop", f"{theta_text(verdict)}{aim}"),
         ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
         ("p", p_text(verdict.p_value)),
         ("p, adjusted for all checks", _adjusted_p(verdict)),
@@ -294,53 +245,81 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
 
 def _corrected_difference(verdict: Verdict) -> str | None:
     is_other = verdict.difference_raw is not None and verdict.difference != verdict.difference_raw
-    return figure(verdict.difference, 2, sign=True) if is_other else None
+    return points_text(verdict, verdict.difference, sign=True) if is_other else None
 
 
 def _adjusted_p(verdict: Verdict) -> str | None:
     return p_text(verdict.p_adjusted) if verdict.p_adjusted not in (None, verdict.p_value) else None
 
 
-def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
-    """The check with its names and reasons cut to the room there is."""
-    return replace(
-        verdict,
-        model=None if verdict.model is None else opening(verdict.model, room.names),
-        task=None if verdict.task is None else opening(verdict.task, room.names),
-        test=None if verdict.test is None else opening(verdict.test, room.names),
-        statistic=None if verdict.statistic is None else opening(verdict.statistic, room.names),
-        reasons=tuple(opening(reason, room.reasons) for reason in verdict.reasons[:20]),
+# Groups, tokens and seconds
+
+
+GROUP_HEADINGS = ("Group", "n", "Reference", "Mean", "Difference", "Interval", "p")
+SHORT_HEADINGS = ("Group", "n", "Difference", "Interval", "p")
+GROUP_NAME = 120  # characters of a group's name
+LONGEST = 34  # characters of a name in a terminal of 80 columns
+
+
+def group_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
+    """The cells of each group, under `GROUP_HEADINGS`, those that fell most surely first."""
+    return tuple(_group_cells(verdict, row) for row in (verdict.groups.rows if verdict.groups is not None else ()))
+
+
+def short_rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
+    """The cells of each group under `SHORT_HEADINGS`, for a terminal."""
+    for name, n, _, _, *rest in group_rows(verdict):
+        yield clip(name, LONGEST, " …"), n, *rest
+
+
+def _group_cells(verdict: Verdict, row: GroupFigures) -> tuple[str, ...]:
+    mark = "" if not row.stands_out else " *"
+    return (
+        clip(row.name, GROUP_NAME, " …"),
+        f"{row.n:,}",
+        points_text(verdict, row.reference),
+        points_text(verdict, row.candidate),
+        f"{points_text(verdict, row.difference, sign=True)}{mark}",
+        range_text(verdict, row.interval) or "–",
+        p_text(row.p_adjusted),
     )
 
 
-def shorten_result(result: Result, room: Room) -> Result:
-    """The run with its names and reasons cut to the room there is."""
-    return replace(
-        result,
-        checks=tuple(shorten_verdict(verdict, room) for verdict in result.checks),
-        overall=tuple(shorten_verdict(verdict, room) for verdict in result.overall),
-        beside=tuple(shorten_verdict(verdict, room) for verdict in result.beside),
-        correction=opening(result.correction, 40),
-        accgate=opening(result.accgate, 40),
-    )
+COST_HEADINGS = ("Per sample", "Before", "Now", "Change", "Interval", "Allowed")
+NONE = "–"
+NAMES = {"tokens": "Completion tokens", "seconds": "Seconds"}
 
 
-def changes_of(guard: Guard | None, room: Room) -> tuple[RuleChange, ...]:
-    """The changes of rules that there is room for; those that loosen come first."""
-    if guard is None:
-        return ()
-    order = ("loosening", "new", "tightening")
-    first = sorted(guard.changes, key=lambda change: order.index(change.effect))[: room.changes]
-    return tuple(
-        replace(
-            change,
-            rule=opening(change.rule, room.names),
-            base=None if change.base is None else opening(change.base, room.names),
-            head=None if change.head is None else opening(change.head, room.names),
-            why=opening(change.why, room.reasons),
-        )
-        for change in first
-    )
+def cost_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
+    """The cells of each figure under `COST_HEADINGS`; none where the reference does not have them."""
+    return tuple(_cost_cells(cost) for cost in verdict.costs if cost.change is not None)
+
+
+def cost_figures(verdict: Verdict) -> tuple[tuple[str, str], ...]:
+    """Each figure under its name, in one cell: both sides, the change and its interval, and what a gate allows."""
+    rows = []
+    for name, before, now, change, interval, allowed in cost_rows(verdict):
+        gate = "" if allowed == NONE else f", allowed {allowed}"
+        rows.append((f"{name} per sample", f"{before} to {now}, {change} ({interval}){gate}"))
+    return tuple(rows)
+
+
+def _cost_cells(cost: Cost) -> tuple[str, ...]:
+    allowed = NONE if cost.allowed is None else f"{100 * cost.allowed:.4g}%{OUTCOMES[cost.outcome or 'pass']}"
+    change = f"{figure(None if cost.change is None else 100 * cost.change, sign=True)}%"
+    return NAMES[cost.name], *cost.sides, change, cost.reach or NONE, allowed
+
+
+OUTCOMES = {"pass": ": kept", "regression": ": exceeded", "error": ": not decided"}
+
+
+def cost_note(verdict: Verdict) -> str | None:
+    """What a reader must know of the figures; None where there is nothing to say."""
+    notes = [cost.note for cost in verdict.costs if cost.note is not None and cost.change is not None]
+    return f"Seconds: {notes[0]}." if notes else None
+
+
+# The gauge
 
 
 WIDTH = 25  # with both ends

@@ -1,36 +1,17 @@
-"""The row of each check of a run, its cost and its legend; a check by its name."""
+"""The cost of a run and the legend of its figures; a check by its name, and how its verdict came about."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from accgate.errors import BadInput
-from accgate.report.story import SIGNS
-from accgate.text import figure, nearest, number, p_text, signed_number
+from accgate.text import compact, count_of, duration, nearest
 from accgate.verdict import Paragraph, Verdict
-from accgate.verdict.paragraphs import Surroundings, explanation
+from accgate.verdict.advice import Surroundings
+from accgate.verdict.paragraphs import explanation
 
 if TYPE_CHECKING:
     from accgate.result import Result
-
-
-def row(verdict: Verdict) -> tuple[str, ...]:
-    """The cells of a check's row, under `HEADINGS`."""
-    return (
-        verdict.model or "-",
-        f"{verdict.task or '-'}{f' ({verdict.statistic})' if verdict.statistic else ''}",
-        f"{verdict.n:,}",
-        number(verdict.reference.mean),
-        number(verdict.candidate.mean),
-        signed_number(verdict.difference),
-        number(verdict.gamma),
-        number(verdict.theta),
-        p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
-        f"{SIGNS[verdict.verdict]} {verdict.verdict}{' (new)' if verdict.is_new else ''}",
-    )
-
-
-HEADINGS = ("Model", "Task", "n", "Reference", "Mean", "Difference", "Gamma", "Theta", "p", "Verdict")
 
 
 def cost(result: Result) -> str | None:
@@ -44,10 +25,10 @@ def cost(result: Result) -> str | None:
     if not result.samples:
         return None
     cached = f" ({result.cached:,} from the cache)" if result.cached else ""
-    parts = [f"{result.samples:,} sample{'' if result.samples == 1 else 's'}{cached}"]
-    parts.append(f"{_count(result.prompt_tokens + result.completion_tokens)} tokens")
+    parts = [f"{count_of(result.samples, 'sample')}{cached}"]
+    parts.append(f"{compact(result.prompt_tokens + result.completion_tokens)} tokens")
     if result.seconds is not None:
-        parts.append(_time(result.seconds))
+        parts.append(duration(result.seconds))
     return ", ".join(parts)
 
 
@@ -67,29 +48,6 @@ def savings(result: Result) -> str | None:
     """The share of the checks' samples that early stopping left out; None where it left out none."""
     used, most = samples_used(result)
     return f"stopping early saved {100 * (1 - used / most):.0f}%" if used < most else None
-
-
-def _count(value: int) -> str:
-    return f"{value / 1e6:,.1f} M" if value >= 1_000_000 else f"{value:,}"
-
-
-def _time(seconds: float) -> str:
-    whole = round(seconds)
-    hours, minutes = divmod(whole // 60, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
-
-
-def interval_text(verdict: Verdict, digits: int = 1) -> str | None:
-    """The interval of the difference, points; None where there is none.
-
-    It is two-sided, at `confidence_of` the check.
-    """
-    if verdict.interval is None:
-        return None
-    low, high = verdict.interval.two_sided
-    return f"{figure(low, digits, sign=True)} to {figure(high, digits, sign=True)}"
 
 
 def confidence_of(verdict: Verdict) -> str:
@@ -139,6 +97,17 @@ def _parts(verdict: Verdict) -> list[str]:
 
 def explanation_of(result: Result, verdict: Verdict) -> list[Paragraph]:
     """How a check's verdict came about in its run: headings with a paragraph each."""
+    return explanation(verdict, surroundings_of(result, verdict))
+
+
+def surroundings_of(result: Result, verdict: Verdict, *, answers_commands: bool = False) -> Surroundings:
+    """What a run adds to the words on one of its checks."""
     others = [other.verdict for other in result.beside if (other.model, other.task) == (verdict.model, verdict.task)]
-    run = Surroundings(result.correction, len(result.checks), result.rules, others[0] if others else None)
-    return explanation(verdict, run)
+    return Surroundings(
+        result.correction,
+        len(result.checks),
+        result.rules,
+        others[0] if others else None,
+        result.shards,
+        answers_commands,
+    )

@@ -1,7 +1,7 @@
+from .advice import Step, after_inconclusive, approval_steps
 from .figures import CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
 from .findings import (
     chance_sentence,
-    digits_of,
     drop_sentence,
     lack_sentence,
     loss_of,
@@ -10,13 +10,13 @@ from .findings import (
     move_sentence,
     pass_words,
     samples_words,
-    sight_sentence,
     subject_of,
 )
 from .groups import groups_paragraph, groups_sentence
 from .paragraphs import Paragraph, other_rules
+from .points import interval_text, points_text, range_text, samples_of, theta_text
 from .reasons import Figure, Reason, texts_of, words_of
-from .sentences import drift_sentence, name_of, readings_sentence, sentence
+from .sentences import Setting, drift_sentence, name_of, readings_sentence, sentence, settings_of, sight_sentence
 from .verdict import Verdict
 
 __all__ = [
@@ -29,13 +29,17 @@ __all__ = [
     "Readings",
     "Reason",
     "ReferenceSummary",
+    "Setting",
+    "Step",
     "Verdict",
+    "after_inconclusive",
+    "approval_steps",
     "chance_sentence",
-    "digits_of",
     "drift_sentence",
     "drop_sentence",
     "groups_paragraph",
     "groups_sentence",
+    "interval_text",
     "lack_sentence",
     "loss_of",
     "lost_answers",
@@ -44,11 +48,16 @@ __all__ = [
     "name_of",
     "other_rules",
     "pass_words",
+    "points_text",
+    "range_text",
     "readings_sentence",
+    "samples_of",
     "samples_words",
     "sentence",
+    "settings_of",
     "sight_sentence",
     "subject_of",
     "texts_of",
+    "theta_text",
     "words_of",
 ]

@@ -158,6 +158,17 @@ class Cost:
         return "max_more_tokens" if self.name == "tokens" else "max_slower"
 
     @property
+    def sides(self) -> tuple[str, str]:
+        """The means of both sides as text."""
+        digits = 1 if self.name == "tokens" else 2
+        return figure(self.reference, digits), figure(self.candidate, digits)
+
+    @property
+    def reach(self) -> str:
+        """The interval of the change as text; empty where it has none."""
+        return " to ".join(f"{figure(100 * end, sign=True)}%" for end in self.interval or ())
+
+    @property
     def sentence(self) -> str:
         """What became of it, with the figures; without a full stop.
 
@@ -167,12 +178,8 @@ class Cost:
         what = f"{'completion tokens' if self.name == 'tokens' else 'seconds'} per sample"
         if self.change is None or self.reference is None or self.candidate is None:
             return f"{self.key} cannot be decided: {self.note or 'there are no figures'}"
-        digits = 1 if self.name == "tokens" else 3
         moved = f"{'rose' if self.change > 0.0 else 'fell'} {figure(100 * abs(self.change))}%"
-        between = (
-            f" ({' to '.join(f'{figure(100 * end, sign=True)}%' for end in self.interval)})" if self.interval else ""
-        )
-        text = f"{what} {moved}, {figure(self.reference, digits)} to {figure(self.candidate, digits)}{between}"
+        text = f"{what} {moved}, {' to '.join(self.sides)}{f' ({self.reach})' if self.interval else ''}"
         if self.outcome == "error":
             return f"{self.key} cannot be decided: {self.note}"
         return text if self.allowed is None else f"{text}; {self.key} allows {100 * self.allowed:.4g}%"

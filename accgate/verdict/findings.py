@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from accgate.text import drop_word, figure, visible, with_capital
+from accgate.text import count_of, drop_word, figure, visible, with_capital
 from accgate.verdict.figures import Cost, Figures
+from accgate.verdict.points import asked_text, digits_of, theta_text
 from accgate.verdict.sentences import loss_sentence
 
-MOST_DIGITS = 4
 RUNS = 10_000  # both figures of chance are counts of so many runs
 
 
@@ -29,31 +29,6 @@ def loss_of(verdict: Figures) -> float | None:
 def mean_change(verdict: Figures) -> float | None:
     """The difference of the means, points; that of a run that stopped early lies in its interval too."""
     return verdict.difference if verdict.difference_raw is None else verdict.difference_raw
-
-
-def digits_of(verdict: Figures) -> int:
-    """Digits behind the point with which a check's figures read right: one, or as many as keep them apart.
-
-    More are needed where the means differ by less than a tenth, or the mean lies that near to gamma.
-
-    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
-    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.98, 400)
-    >>> digits_of(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2))
-    2
-    """
-    before, now = verdict.reference.mean, verdict.candidate.mean
-    pairs = [(before, now), (now, verdict.gamma), (verdict.theta, 0.0)]
-    for digits in range(1, MOST_DIGITS):
-        if not any(_look_equal(first, second, digits) for first, second in pairs):
-            return digits
-    return MOST_DIGITS if (loss_of(verdict) or 0.0) >= 0.5 * 10.0**-MOST_DIGITS else 1
-
-
-def _look_equal(first: float | None, second: float | None, digits: int) -> bool:
-    """Whether two figures that differ are printed alike."""
-    if first is None or second is None or math.isclose(first, second, rel_tol=0.0, abs_tol=1e-6):
-        return False
-    return figure(first, digits) == figure(second, digits)
 
 
 def drop_sentence(verdict: Figures) -> str:
@@ -88,8 +63,8 @@ def cost_words(cost: Cost) -> str:
     """
     change = cost.change or 0.0
     more = f"{figure(100 * abs(change))}% {'more' if change >= 0.0 else 'less'}"
-    digits, unit, what = (1, "", "tokens") if cost.name == "tokens" else (2, " s", "time")
-    return f"takes {more} {what}, {figure(cost.reference, digits)} to {figure(cost.candidate, digits)}{unit} a sample"
+    unit, what = ("", "tokens") if cost.name == "tokens" else (" s", "time")
+    return f"takes {more} {what}, {' to '.join(cost.sides)}{unit} a sample"
 
 
 def move_sentence(verdict: Figures) -> str:
@@ -160,7 +135,7 @@ def runs_text(share: float) -> str:
 
 def samples_words(verdict: Figures) -> str:
     """What a check compared: "over the same 97 samples"."""
-    n = f"{verdict.n:,} sample{'' if verdict.n == 1 else 's'}"
+    n = count_of(verdict.n, "sample")
     if verdict.test == "overall":
         return f"over {n} of all its checks together"
     if verdict.test in ("two-sample", "target"):
@@ -179,21 +154,6 @@ def lost_answers(verdict: Figures) -> str | None:
     return f"Of {samples_words(verdict).removeprefix('over ')} {verdict.lost:,} got worse and {verdict.gained:,} better"
 
 
-def sight_sentence(verdict: Figures) -> str | None:
-    """What a pass guards against, in tenths of a point; None where that is not known. Without a full stop.
-
-    A run that passed early had not the power of a whole one; how few runs with such a drop pass is certain.
-    """
-    if verdict.theta is None:
-        return None
-    size = theta_text(verdict)
-    unit, drop, beta = "" if verdict.statistic else " points", drop_word(verdict.higher_is_better), 100 * verdict.beta
-    if verdict.is_early and verdict.stop == "futility":
-        early = "" if verdict.theta_target is not None else " early"
-        return f"Of runs with a real {drop} of {size}{unit}, at most {beta:g}% pass{early}"
-    return f"This run sees a {drop} of {size}{unit} with {100 - beta:g}% probability"
-
-
 def lack_sentence(verdict: Figures) -> str:
     """What was asked of an inconclusive check, and what it resolves, or why it could show nothing; no full stop."""
     if (reason := _obstacle(verdict)) is not None:
@@ -201,7 +161,7 @@ def lack_sentence(verdict: Figures) -> str:
     if verdict.sees is None or verdict.asked is None:
         return f"Too few samples to see a {drop_word(verdict.higher_is_better)}"
     return (
-        f"You asked to see a {drop_word(verdict.higher_is_better)} of {figure(verdict.asked, digits_of(verdict))}"
+        f"You asked to see a {drop_word(verdict.higher_is_better)} of {asked_text(verdict)}"
         f"{'' if verdict.statistic else ' points'}; this run resolves only {theta_text(verdict)}"
     )
 
@@ -236,17 +196,3 @@ def needed_samples(verdict: Figures) -> int | None:
     more = verdict.n * (verdict.theta / verdict.theta_target) ** 2
     step = int(10 ** max(math.floor(math.log10(more)) - 1, 0))
     return math.ceil(more / step) * step
-
-
-def theta_text(verdict: Figures) -> str:
-    """The smallest drop that a check sees, with the allowed one; rounded up, for a run sees no less than it says.
-
-    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
-    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
-    >>> theta_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta=7.51))
-    '7.6'
-    """
-    if verdict.sees is None:
-        return figure(None)
-    digits = digits_of(verdict)
-    return figure(math.ceil(verdict.sees * 10**digits - 1e-6) / 10**digits, digits)

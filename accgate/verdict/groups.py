@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from accgate.text import clip, number
+from accgate.text import clip
 from accgate.verdict.figures import Figures, GroupFigures
+from accgate.verdict.points import points_text
 
 NAMED = 3  # groups that a sentence names
 LONGEST = 60  # characters of a group's name in a sentence
@@ -18,7 +19,7 @@ def groups_sentence(verdict: Figures) -> str | None:
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
     >>> groups = Groups(9, 0.05, any_stop=False, rows=(law,))
     >>> print(groups_sentence(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, groups=groups)))
-    1 of 9 groups stands out: law fell by 12.50 points (of 40 samples 5 got worse, 0 better)
+    1 of 9 groups stands out: law fell by 12.5 points (of 40 samples 5 got worse, 0 better)
     """
     if verdict.groups is None or not (rows := verdict.groups.standing_out):
         return None
@@ -26,14 +27,15 @@ def groups_sentence(verdict: Figures) -> str | None:
     stand = "stands" if len(rows) == 1 else "stand"
     sign = 1.0 if verdict.higher_is_better else -1.0
     worst = sorted(rows, key=lambda row: sign * row.difference)
-    listed = "; ".join(map(_change, worst[:NAMED]))
+    listed = "; ".join(_change(verdict, row) for row in worst[:NAMED])
     return f"{len(rows):,} of {verdict.groups.count:,} groups {stand} out: {listed}{more}"
 
 
-def _change(row: GroupFigures) -> str:
+def _change(verdict: Figures, row: GroupFigures) -> str:
     moved = "rose" if row.difference > 0.0 else "fell"
     counts = f"of {row.n:,} samples {row.lost:,} got worse, {row.gained:,} better"
-    return f"{clip(row.name, LONGEST, ' …')} {moved} by {number(abs(row.difference))} points ({counts})"
+    size = points_text(verdict, abs(row.difference))
+    return f"{clip(row.name, LONGEST, ' …')} {moved} by {size} points ({counts})"
 
 
 def groups_paragraph(verdict: Figures) -> str | None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from accgate.errors import VerdictName
-from accgate.text import number, p_relation, signed_number, with_stop
+from accgate.text import p_relation, with_stop
+from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.figures import Figures
+from accgate.verdict.findings import mean_change
 from accgate.verdict.groups import groups_paragraph
+from accgate.verdict.points import asked_text, interval_text, points_text, theta_text
 from accgate.verdict.sentences import (
     MEANING,
     drift_sentence,
     flip_counts,
     has_no_room,
     name_of,
-    power_sentence,
     readings_sentence,
     settings_sentence,
     shortfall,
+    sight_sentence,
     stop_reason,
     test_words,
     threshold,
@@ -26,16 +26,6 @@ from accgate.verdict.sentences import (
 
 Paragraph = tuple[str, str]  # a heading and its text
 
-
-NEXT: dict[VerdictName, str] = {
-    "pass": "No action needed.",
-    "regression": "Look at the samples that got worse (`accgate report --html report.html`), fix the change, and run "
-    "again. If you accept the drop, record a new reference with `accgate record --reason '...'`.",
-    "inconclusive": "Take more samples, record a reference with per-sample scores, or accept a larger theta; "
-    "`accgate plan` shows how many samples each theta needs.",
-    "no-reference": "Record a version that you trust with `accgate record`, and commit the references.",
-    "error": "Fix the cause, then continue with `accgate run --resume`, other options as before.",
-}
 CORRECTIONS = {
     "bonferroni": "divided by the number of checks",
     "holm": "shared among them by Holm's procedure, so that a healthy run fails no more often than one check would",
@@ -49,20 +39,6 @@ RULES = {
 }
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a run adds to the explanation of one of its checks.
-
-    `checks` counts the run's checks, among which `correction` shares alpha. `rules` says whose rules decided, and
-    `other` is what the rules that do not decide say of the same records.
-    """
-
-    correction: str = "none"
-    checks: int = 1
-    rules: str = "own"
-    other: VerdictName | None = None
-
-
 def other_rules(rules: str) -> tuple[str, str]:
     """Heading and sentence for the verdicts of the rules that do not decide."""
     if rules == "approved":
@@ -70,7 +46,7 @@ def other_rules(rules: str) -> tuple[str, str]:
     return "What this pull request's own rules say", "They decide once their change is approved or merged."
 
 
-def explanation(verdict: Figures, run: Surroundings = Surroundings()) -> list[Paragraph]:
+def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
     """Headings with a paragraph each; the first is the verdict, the last what to do.
 
     Only what applies is there: a check without a p-value has no test, a fixed number of samples no stopping.
@@ -106,7 +82,7 @@ def explanation(verdict: Figures, run: Surroundings = Surroundings()) -> list[Pa
             *_rules(verdict, run),
             *_optional("Notes", "; ".join(verdict.reasons)),
         ]
-    return [first, *body, ("Next", NEXT[verdict.verdict])]
+    return [first, *body, ("Next", advice(verdict, run))]
 
 
 def _means(verdict: Figures) -> str:
@@ -115,14 +91,14 @@ def _means(verdict: Figures) -> str:
     side = "The target" if verdict.test == "target" else "The reference"
     interval = ""
     if verdict.interval is not None:
-        low, high = map(signed_number, verdict.interval.two_sided)
-        interval = f" ({100 * verdict.confidence:.4g}% interval {low} to {high})"
+        interval = f" ({100 * verdict.confidence:.4g}% interval {interval_text(verdict)})"
     points, early = "" if verdict.statistic else " points", ""
     if verdict.difference_raw is not None and verdict.difference != verdict.difference_raw:
-        early = f"; with the early stop taken into account {signed_number(verdict.difference)}"
+        early = f"; with the early stop taken into account {points_text(verdict, verdict.difference, sign=True)}"
     return (
-        f"{side}'s {what_of(verdict)} is {number(before.mean)}{size}, the candidate's {number(now.mean)} on "
-        f"{now.n:,}: a difference of {signed_number(verdict.difference_raw)}{points}{early}{interval}."
+        f"{side}'s {what_of(verdict)} is {points_text(verdict, before.mean)}{size}, the candidate's "
+        f"{points_text(verdict, now.mean)} on {now.n:,}: a difference of "
+        f"{points_text(verdict, mean_change(verdict), sign=True)}{points}{early}{interval}."
     )
 
 
@@ -177,8 +153,8 @@ def _gamma(verdict: Figures) -> str:
     side = "below" if verdict.higher_is_better else "above"
     beyond = "it is" if verdict.verdict == "regression" else "it is not"
     return (
-        f"The gate fails when the {what_of(verdict)} is {side} {number(verdict.gamma)}. "
-        f"At {number(verdict.candidate.mean)} {beyond}."
+        f"The gate fails when the {what_of(verdict)} is {side} {points_text(verdict, verdict.gamma)}. "
+        f"At {points_text(verdict, verdict.candidate.mean)} {beyond}."
     )
 
 
@@ -189,14 +165,14 @@ def _theta(verdict: Figures) -> str:
         return "The run ended early, so it does not show what the whole run would have seen."
     if verdict.theta is None:
         return "The smallest change that this run sees is not known."
-    power = f"{power_sentence(verdict)} (beta {verdict.beta:g})."
+    power = f"{sight_sentence(verdict, more=' or more')} (beta {verdict.beta:g})."
     if verdict.theta_target is None:
         return f"{power} No theta is configured, so a pass promises no more."
-    target = number(verdict.asked)
+    target = asked_text(verdict)
     if not verdict.is_too_coarse:
         return f"{power} You asked for {target}; this is enough."
     ruled_out = f" The interval rules out {target}: the candidate is better." if verdict.verdict == "pass" else ""
-    return f"{power} You asked for {target}; this run resolves only {number(verdict.sees)}.{ruled_out}"
+    return f"{power} You asked for {target}; this run resolves only {theta_text(verdict)}.{ruled_out}"
 
 
 def _stopping(verdict: Figures) -> list[Paragraph]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from accgate.text import drop_word, p_relation
+from accgate.text import count_of, drop_word, figure_at_least, p_relation
 
 Kind = Literal[
     # of a test, and what it could show
@@ -74,27 +74,24 @@ def words_of(reason: Reason) -> str:
         raise ValueError(f"a reason of the kind {reason.kind} lacks figures: {error}") from error
 
 
-def _count(n: Any, unit: str) -> str:
-    return f"{n:,} {unit}{'' if n == 1 else 's'}"
-
-
 def _no_outcome(of: Mapping[str, Any]) -> str:
     return (
-        f"no {of['drop']} can be seen: no outcome of {_count(of['count'], of['unit'])} could fail this check, since "
+        f"no {of['drop']} can be seen: no outcome of {count_of(of['count'], of['unit'])} could fail this check, since "
         f"even the worst has p {p_relation(of['p_value'])} and alpha is {of['alpha']:.4g}; evaluate more samples of a "
         "task that the model can do"
     )
 
 
 def _unseen(of: Mapping[str, Any]) -> str:
-    samples = _count(of["n"], "sample")
+    samples = count_of(of["n"], "sample")
     return f"no {of['drop']} can be seen on {samples} with probability {of['power']:g}: evaluate more samples"
 
 
 def _ability(of: Mapping[str, Any]) -> str:
     """Return what the samples detect, and what was asked."""
-    drop, samples = of["drop"], f"{_count(of['n'], 'sample')} detect{'s' if of['n'] == 1 else ''}"
-    least = f"no {drop}" if of["theta"] is None else f"a {drop} of {of['theta']:.2f} points or more"
+    drop, samples = of["drop"], f"{count_of(of['n'], 'sample')} detect{'s' if of['n'] == 1 else ''}"
+    theta = of["theta"]
+    least = f"no {drop}" if theta is None else f"a {drop} of {figure_at_least(theta)} points or more"
     return f"{samples} {least} with probability {of['power']:g}; you asked for {of['asked']:g}"
 
 
@@ -107,7 +104,9 @@ def _few_repeats(of: Mapping[str, Any]) -> str:
     """Return how run and reference get four repeats each."""
     recorded = of["recorded"]
     if of["repeats"] >= 4:
-        advice = f"the reference has {_count(recorded, 'repeat')} of each sample; add runs with `accgate record --add`"
+        advice = (
+            f"the reference has {count_of(recorded, 'repeat')} of each sample; add runs with `accgate record --add`"
+        )
     else:
         advice = "set repeats = 4 or more" + ("" if recorded >= 4 else " and record again")
     return f"at temperature {of['temperature']:g} pairing holds only for averages: {advice}"

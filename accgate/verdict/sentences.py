@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from accgate.errors import VerdictName
 from accgate.stats.names import TEST_WORDS
-from accgate.text import drop_word, number, p_relation, signed_number, with_stop
+from accgate.text import count_of, drop_word, p_relation, with_stop
 from accgate.verdict.figures import Figures, Readings
 from accgate.verdict.groups import groups_sentence
+from accgate.verdict.points import asked_text, points_text, samples_of, theta_text
 
 OUTCOMES: dict[VerdictName, str] = {
     "pass": "passed",
@@ -39,9 +42,9 @@ def summary(verdict: Figures) -> str:
         return with_stop(f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}")
     if (cost := verdict.failed_cost) is not None:
         return f"{start}: {cost.sentence}."
-    size = abs(now - before)
-    move = f"{'rose' if now > before else 'fell'} by {number(size)}{'' if verdict.statistic else ' points'}, from"
-    values = f"{move} {number(before)} to {number(now)}" if number(size) != "0.00" else f"stayed at {number(now)}"
+    size, sides = points_text(verdict, abs(now - before)), (points_text(verdict, before), points_text(verdict, now))
+    move = f"{'rose' if now > before else 'fell'} by {size}{'' if verdict.statistic else ' points'}, from"
+    values = f"stayed at {sides[1]}" if sides[0] == sides[1] else f"{move} {sides[0]} to {sides[1]}"
     end = ""
     if verdict.verdict == "pass":
         end = ", which is no loss beyond chance"
@@ -70,7 +73,7 @@ def sentence(verdict: Figures) -> str:
         f"Tested whether the candidate's {what_of(verdict)} is {side} than {what}'s by {test} on {_samples(verdict)}, "
         f"at alpha {verdict.level:g}: p {p_relation(verdict.p_value)}"
     )
-    power = "" if verdict.theta is None else f". {power_sentence(verdict)}"
+    power = "" if (sight := sight_sentence(verdict, more=" or more")) is None else f". {sight}"
     if verdict.verdict == "inconclusive" and (verdict.theta is None or has_no_room(verdict)):
         power = f". {shortfall(verdict).capitalize()}"
     beside = "" if (cost := verdict.failed_cost) is None else f" But {cost.sentence}."
@@ -83,7 +86,7 @@ def _allowance(verdict: Figures) -> str:
         return ""
     worse = -verdict.difference if verdict.higher_is_better else verdict.difference
     moved = "fell" if verdict.difference < 0.0 else "rose"
-    size = f"{moved} {round(abs(verdict.difference), 2):g}" if worse else "did not change"
+    size = f"{moved} {points_text(verdict, abs(verdict.difference))}" if worse else "did not change"
     return f"the {what_of(verdict)} {size}, {verdict.allowed_drop:.4g} is allowed; "
 
 
@@ -98,8 +101,8 @@ def shortfall(verdict: Figures) -> str:
     if verdict.theta is None:
         return f"too little to tell a {change} from chance"
     if has_no_room(verdict):
-        size = verdict.theta if verdict.theta_target is None else verdict.theta_target
-        return f"no {change} can be seen, for the reference has no room for one of {number(size)} points"
+        size = theta_text(verdict) if verdict.theta_target is None else asked_text(verdict)
+        return f"no {change} can be seen, for the reference has no room for one of {size} points"
     return f"this run resolves only {_change(verdict)} points"
 
 
@@ -114,13 +117,13 @@ def what_of(verdict: Figures) -> str:
 
 
 def _change(verdict: Figures) -> str:
-    return f"a {drop_word(verdict.higher_is_better)} of {number(verdict.sees)}"
+    return f"a {drop_word(verdict.higher_is_better)} of {theta_text(verdict)}"
 
 
 def _samples(verdict: Figures) -> str:
     if verdict.is_early:
-        return f"the first {verdict.n:,} of {verdict.n_max:,} samples"
-    return f"{verdict.n:,} sample{'' if verdict.n == 1 else 's'}"
+        return f"the first {samples_of(verdict)} samples"
+    return count_of(verdict.n, "sample")
 
 
 def threshold(verdict: Figures) -> str:
@@ -134,14 +137,14 @@ def threshold(verdict: Figures) -> str:
         return f"so few samples have no {what_of(verdict)} that would have failed the gate"
     if verdict.gamma is None:
         return "too few samples changed for any split of them into losses and gains to fail the gate"
-    side, mean = "below" if verdict.higher_is_better else "above", number(verdict.candidate.mean)
-    return f"the gate fails {side} gamma = {number(verdict.gamma)}, the {what_of(verdict)} is {mean}"
+    side, mean = "below" if verdict.higher_is_better else "above", points_text(verdict, verdict.candidate.mean)
+    return f"the gate fails {side} gamma = {points_text(verdict, verdict.gamma)}, the {what_of(verdict)} is {mean}"
 
 
 def _early_stop(verdict: Figures) -> str:
     if verdict.stop not in ("futility", "regression") or not verdict.is_early:
         return ""
-    raw, estimate = signed_number(verdict.difference_raw), signed_number(verdict.difference)
+    raw, estimate = (points_text(verdict, each, sign=True) for each in (verdict.difference_raw, verdict.difference))
     taken = (
         "" if raw == estimate else f"; the means differ by {raw}, with the early stop taken into account by {estimate}"
     )
@@ -158,23 +161,29 @@ def stop_reason(verdict: Figures) -> str:
     return f"no {_change(verdict)[2:]} points was in sight"
 
 
-def power_sentence(verdict: Figures) -> str:
-    """The smallest change for the worse that the check guards against, and how; without a full stop.
+def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
+    """Say which drop a check guards against, and how surely; None where that is not known.
+
+    `more` follows the size. Without a full stop.
 
     A run that passed early had not the power of a whole one. What is certain is how few runs with such a drop pass;
     without a target, how few pass early, since at the end any run passes that does not fail.
     """
+    if verdict.theta is None:
+        return None
+    size = theta_text(verdict)
+    unit, drop, beta = "" if verdict.statistic else " points", drop_word(verdict.higher_is_better), 100 * verdict.beta
     if verdict.is_early and verdict.stop == "futility":
-        how = "pass early" if verdict.theta_target is None else "pass"
-        return f"Of runs with a real {_change(verdict)[2:]} points, at most {100 * verdict.beta:g}% {how}"
-    return f"This run sees {_change(verdict)} points or more with {100 * (1 - verdict.beta):g}% probability"
+        early = "" if verdict.theta_target is not None else " early"
+        return f"Of runs with a real {drop} of {size}{unit}, at most {beta:g}% pass{early}"
+    return f"This run sees a {drop} of {size}{unit}{more} with {100 - beta:g}% probability"
 
 
 def flip_counts(verdict: Figures) -> str | None:
     """How many samples changed; None for scores that are not paired."""
     if verdict.discordance is None:
         return None
-    lost = f"{verdict.lost:,} sample{'' if verdict.lost == 1 else 's'}"
+    lost = count_of(verdict.lost or 0, "sample")
     counts = f"{lost} got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
     return f"{counts}. {loss}" if (loss := loss_sentence(verdict)) else counts
 
@@ -183,8 +192,7 @@ def loss_sentence(verdict: Figures) -> str | None:
     """How many answers were lost because they can no longer be read, which is another fault than being wrong."""
     if not verdict.lost_unread or verdict.lost is None:
         return None
-    lost = f"{verdict.lost:,} answer{'' if verdict.lost == 1 else 's'} lost"
-    return f"{lost}: {verdict.lost_unread:,} could no longer be read"
+    return f"{count_of(verdict.lost, 'answer')} lost: {verdict.lost_unread:,} could no longer be read"
 
 
 def readings_text(readings: Readings) -> str | None:
@@ -218,6 +226,35 @@ def readings_sentence(verdict: Figures) -> str | None:
     return f"{text or f'All {now.replies:,} replies were read whole'}{reference}"
 
 
+class Setting(NamedTuple):
+    """A setting that differs from the reference's: its name, the reference's value, this run's."""
+
+    name: str
+    before: str
+    now: str
+
+
+SHORT_NAMES = {"version": "engine version"}
+
+
+def settings_of(verdict: Figures) -> tuple[Setting, ...]:
+    """The settings of a check that differ from its reference's, what is only a label last.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides, changed = (ReferenceSummary(75.0, 9), CandidateSummary(70.0, 9)), ("options.kv: not set → q4_0",)
+    >>> settings_of(Verdict("m", "t", "pass", "paired", 9, *sides, 0.05, 0.2, settings_changed=changed))
+    (Setting(name='kv', before='not set', now='q4_0'),)
+    """
+    settings = []
+    for text in verdict.settings_changed:
+        name, _, values = text.partition(": ")
+        before, _, now = values.partition(" → ")
+        if not now:
+            name, before = text, ""
+        settings.append(Setting(SHORT_NAMES.get(name, name.removeprefix("options.")), before, now))
+    return tuple(sorted(settings, key=lambda setting: setting.name.startswith("variant.")))
+
+
 def settings_sentence(verdict: Figures) -> str | None:
     """The settings that differ from those of the reference; None where there are none."""
     changes = verdict.settings_changed
@@ -233,6 +270,7 @@ def drift_sentence(verdict: Figures) -> str | None:
     if drift is None or drift.difference is None or drift.p_value is None:
         return None
     kind = "lower" if verdict.higher_is_better else "higher"
+    moved = points_text(verdict, drift.difference, sign=True)
     outcome = (
         f"a slow decline that no single run shows: the mean is {kind} by more than chance explains"
         if drift.detected
@@ -240,5 +278,5 @@ def drift_sentence(verdict: Figures) -> str | None:
     )
     return (
         f"Compared with the first reference, of {drift.since or 'an unknown date'}, over {drift.runs} runs: {outcome} "
-        f"({signed_number(drift.difference)}, p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all of them)"
+        f"({moved}, p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all of them)"
     )

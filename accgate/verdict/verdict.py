@@ -17,7 +17,7 @@ class Verdict(Figures):
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(70.0, 400)
     >>> print(Verdict("m", "gsm8k", "regression", "paired", 400, *sides, 0.05, 0.2, difference=-5.0, p_value=0.0007))
-    m / gsm8k regressed: the mean fell by 5.00 points, from 75.00 to 70.00 on 400 samples (p = 0.0007).
+    m / gsm8k regressed: the mean fell by 5.0 points, from 75.0 to 70.0 on 400 samples (p = 0.0007).
     """
 
     def __str__(self) -> str:

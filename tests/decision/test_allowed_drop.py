@@ -24,7 +24,7 @@ def test_a_loss_within_what_is_allowed_passes_and_a_clearly_larger_one_fails() -
     assert compare(REFERENCE, lost(10)).verdict == "regression"
     within = compare(REFERENCE, lost(10), allowed_drop=1.5)
     assert within.verdict == "pass"
-    assert "the mean fell 1, 1.5 is allowed" in sentence(within)
+    assert "the mean fell 1.0, 1.5 is allowed" in sentence(within)
     assert str(within).endswith("1.5 is allowed, and nothing shows more.")
     beyond = compare(REFERENCE, lost(40), allowed_drop=1.5)
     assert beyond.verdict == "regression"
@@ -58,7 +58,7 @@ def test_where_lower_is_better_a_rise_is_what_is_allowed() -> None:
     assert compare(errors, 100.0 - lost(10), higher_is_better=False, allowed_drop=1.5).verdict == "pass"
     verdict = compare(errors, 100.0 - lost(40), higher_is_better=False, allowed_drop=1.5)
     assert verdict.verdict == "regression"
-    assert "the mean rose 4, 1.5 is allowed" in sentence(verdict)
+    assert "the mean rose 4.0, 1.5 is allowed" in sentence(verdict)
 
 
 def test_a_proof_needs_the_bound_to_exclude_the_drop() -> None:
@@ -113,7 +113,7 @@ def test_a_task_of_a_run_allows_a_drop(tmp_path: Path, capsys: pytest.CaptureFix
     assert project.record([RIGHT] * 1000) == 0
     assert project.run(right_but(10, 1000)) == 0
     assert (project.check["allowed_drop"], project.check["lost"]) == (1.5, 10)
-    assert "fell 1, 1.5 is allowed" in (project.out / "report.md").read_text()
+    assert "fell 1.0, 1.5 is allowed" in (project.out / "report.md").read_text()
     assert project.run(right_but(45, 1000)) == 1
     capsys.readouterr()
     assert main(["validate", str(project.config)]) == 0

@@ -183,7 +183,7 @@ def test_a_group_that_fell_is_named_where_the_check_passes() -> None:
     evidence = evidence_of(d, labels, design=Design(theta=5.0))
     (verdict,) = decide([evidence])
     assert verdict.verdict == "pass"
-    assert "groups stand out: law fell by 40.00 points (of 40 samples 16 got worse, 0 better)" in str(verdict)
+    assert "groups stand out: law fell by 40.0 points (of 40 samples 16 got worse, 0 better)" in str(verdict)
 
 
 def rare_losses(rng: np.random.Generator) -> np.ndarray:

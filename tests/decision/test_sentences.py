@@ -10,6 +10,7 @@ import pytest
 from accgate.decision.comparison import compare
 from accgate.verdict import Verdict, sentence
 from accgate.verdict.paragraphs import explanation
+from accgate.verdict.points import theta_text
 from tests.cases import each
 
 RUNS = 100
@@ -59,7 +60,7 @@ def test_of_runs_with_the_drop_that_an_early_pass_names_so_few_pass(
     drop = healthy.theta
     assert drop is not None
     how = "pass early" if theta is None else "pass"
-    assert f". Of runs with a real drop of {drop:.2f} points, at most 20% {how}." in sentence(healthy)
+    assert f". Of runs with a real drop of {theta_text(healthy)} points, at most 20% {how}." in sentence(healthy)
     passed = ruled_out = early = 0
     for _ in range(RUNS):
         verdict = compare(*draw(random, n, q, drop), test=test, theta=theta, order="given")
@@ -108,7 +109,7 @@ def test_a_run_of_all_samples_sees_the_drop_it_names_as_often_as_it_says(test: A
     verdict = compare(reference, reference + changed, **rules)
     assert verdict.theta is not None
     assert not verdict.is_early
-    assert f"This run sees a drop of {verdict.theta:.2f} points or more with 80% probability" in sentence(verdict)
+    assert f"This run sees a drop of {theta_text(verdict)} points or more with 80% probability" in sentence(verdict)
     share = max(q, verdict.theta / 100.0)
     verdicts = (compare(*binary(random, n, share, verdict.theta), **rules) for _ in range(RUNS))
     failed = sum(one.verdict == "regression" for one in verdicts)

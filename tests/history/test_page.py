@@ -18,6 +18,7 @@ from accgate.history.file import History, history_of
 from accgate.history.page import ROWS, html_page
 from accgate.history.run import Against
 from accgate.history.series import series_of
+from accgate.report.html.inline import policy_hash
 from tests.history.made import declining, point, run, runs, season
 from tests.report.hostile import hostile
 from tests.report.html.test_page import Document
@@ -100,9 +101,9 @@ def test_one_run_alone_and_equal_figures_have_a_chart() -> None:
 def test_a_chart_has_words_that_say_what_it_shows() -> None:
     words = chart(season(20)).words
     assert "20 runs from 2026-01-01 to 2026-01-20" in words
-    assert "between 71.00 and 76.50" in words
+    assert "between 71.0 and 76.5" in words
     assert "1 run regressed, the reference changed 1 time" in words
-    assert "pass, mean 76.50, reference 74.00 ± 1.00, 400 samples, a slow decline since the anchor" in words
+    assert "pass, mean 76.5, reference 74.0 ± 1.0, 400 samples, a slow decline since the anchor" in words
     page = html_page(season(20))
     for one in ("m/gsm8k", "m/mmlu"):
         assert chart(season(20), one).words in page
@@ -113,7 +114,7 @@ def test_the_page_shows_every_figure_of_the_latest_runs_newest_first() -> None:
     page = read(html_page(season(20), "m/gsm8k"))
     rows = [row for row in page.rows if row and row[0].startswith("2026-")]
     assert [row[0] for row in rows] == [f"2026-01-{day:02d}" for day in range(20, 0, -1)]
-    assert rows[0][3:] == ["74.00", "76.50", "1.00", "+0.50", "72.00", "-4.00 decline", "pass"]
+    assert rows[0][3:] == ["74.0", "76.5", "1.0", "+0.5", "72.0", "−4.0 decline", "pass"]
 
 
 def test_the_headline_says_what_the_latest_run_of_each_check_was() -> None:
@@ -132,7 +133,9 @@ def test_the_headline_says_what_the_latest_run_of_each_check_was() -> None:
 
 def test_a_page_loads_and_runs_nothing_whatever_stands_in_the_names() -> None:
     plain = read(html_page(season(2)))
-    assert plain.policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    assert (
+        plain.policy == f"default-src 'none'; style-src {policy_hash(plain.style)}; base-uri 'none'; form-action 'none'"
+    )
     points = [point(model=f"{number} {name}", task=name) for number, name in enumerate(hostile()[:120])]
     wild = read(html_page(history_of([run(1, *points, commit="<script>alert(1)</script>")])))
     assert set(wild.tags) <= set(plain.tags)

@@ -82,14 +82,14 @@ def test_the_table_has_mean_error_reference_gamma_drift_and_verdict(shown) -> No
     text = shown(season(20), "--check", "m/gsm8k")
     assert "mmlu" not in text
     assert row(text, "2026-01-01") == [
-        "2026-01-01", "000000000", "400", "76.00", "75.50", "1.00", "-0.50", "74.00", "-", "pass",
+        "2026-01-01", "000000000", "400", "76.0", "75.5", "1.0", "−0.5", "74.0", "–", "pass",
     ]  # fmt: skip
     assert row(text, "2026-01-05")[-1] == "regression"
-    assert row(text, "2026-01-06")[2:] == ["400", "76.00", "-", "-", "-", "-", "-", "error"]
-    assert row(text, "2026-01-11")[3:5] == ["74.00", "(new)"]
-    assert row(text, "2026-01-20")[-3:] == ["-4.00", "decline", "pass"]
+    assert row(text, "2026-01-06")[2:] == ["400", "76.0", "–", "–", "–", "–", "–", "error"]
+    assert row(text, "2026-01-11")[3:5] == ["74.0", "(new)"]
+    assert row(text, "2026-01-20")[-3:] == ["−4.0", "decline", "pass"]
     assert "a slow decline since the anchor of 2025-12-01" in text
-    assert "71.00 to 76.50, 20 runs" in text
+    assert "71.0 to 76.5, 20 runs" in text
 
 
 def test_the_latest_runs_are_shown_and_all_are_in_the_bars(shown) -> None:
@@ -129,4 +129,4 @@ def test_lower_is_better_shows_the_same_figures(shown) -> None:
     worse = point(
         77.5, "regression", higher_is_better=False, candidate=CandidateSummary(77.5, 400), drift=declining(4.0)
     )
-    assert row(shown(history_of([run(1, worse)])), "2026-01-01")[-3:] == ["+4.00", "decline", "regression"]
+    assert row(shown(history_of([run(1, worse)])), "2026-01-01")[-3:] == ["+4.0", "decline", "regression"]

@@ -49,4 +49,4 @@ def test_from_an_empty_repository_to_a_passing_gate(tmp_path: Path) -> None:
     (check,) = json.loads((tmp_path / "accgate-out/accgate.json").read_text())["checks"]
     told = " ".join(accgate(tmp_path, "explain", "arithmetic").split())
     assert told.startswith("model / arithmetic: pass No drop was found, and the run could have seen one.")
-    assert f"candidate's {check['candidate']['mean']:.2f} on {check['n']:,}" in told
+    assert f"candidate's {check['candidate']['mean']:.1f} on {check['n']:,}" in told

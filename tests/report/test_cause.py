@@ -11,7 +11,7 @@ from accgate.report.cause import CauseView, blame_markdown
 from accgate.report.html.cause import blame_html
 from accgate.report.html.inline import policy_hash
 from accgate.report.markdown import fill_template
-from accgate.report.views import ROOMS
+from accgate.report.room import ROOMS
 from tests.github.test_cause import blame_of
 
 

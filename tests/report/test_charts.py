@@ -194,7 +194,7 @@ def test_ticks_are_few_and_within_the_axis(low: float, width: float, most: int) 
 
 
 def test_an_axis_whose_ends_meet_still_has_a_place_for_everything() -> None:
-    assert axis_of(5.0, 5.0).across(5.0) == 0.5
+    assert axis_of(5.0, 5.0).at(5.0) == 0.5
 
 
 def test_attributes_cannot_be_left_by_what_stands_in_them() -> None:

@@ -55,8 +55,8 @@ def test_every_group_has_a_row_in_the_report() -> None:
     groups = page.tables[-1]
     assert groups[0] == ["Group", "n", "Reference", "Mean", "Difference", "Interval", "p"]
     assert [row[0] for row in groups[1:]] == ["s4", *(f"s{i}" for i in range(9) if i != 4)]
-    assert groups[1][1:5] == ["100", "100.00", "50.00", "-50.00 *"]
-    assert "1 of 9 groups stands out: s4 fell by 50.00 points (of 100 samples 50 got worse, 0 better)." in page.text
+    assert groups[1][1:5] == ["100", "100.0", "50.0", "−50.0 *"]
+    assert "1 of 9 groups stands out: s4 fell by 50.0 points (of 100 samples 50 got worse, 0 better)." in page.text
     assert "All 9 intervals hold together with 95% probability." in page.text
 
 

@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 
 from accgate import compare
-from accgate.report.contrast import Setting, cut_to_difference, settings_of
+from accgate.report.flips import cut_to_difference
 from accgate.report.forest import forest_files, rows_of, scale_of, text_plot
 from accgate.report.story import story_of, worst_first
+from accgate.report.words import explanation_of
 from accgate.result import Result
 from accgate.stats.result import Interval
+from accgate.text import with_capital
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, chance_sentence, drop_sentence, pass_words
+from accgate.verdict.advice import NOTHING
 from accgate.verdict.findings import deciding_theta, needed_samples
+from accgate.verdict.sentences import Setting, settings_of
+from tests.cases import each
 from tests.gates import RIGHT, right_but
 from tests.report.kinds import kinds, run_of, verdicts
 from tests.report.runs import result_of, verdict_of
@@ -181,3 +186,14 @@ def test_a_verdict_without_figures_has_a_story() -> None:
     bare = Verdict("m", "t", "regression", None, 0, ReferenceSummary(None, None), CandidateSummary(None, 0), 0.05, 0.2)
     for name in ("regression", "error", "inconclusive", "no-reference", "pass"):
         assert story_of(result_of(replace(bare, verdict=name))).headline.text
+
+
+@each("kind", [name for name, kind in kinds().items() if kind.result is not None and name != "sixty"])
+def test_the_explanation_of_the_worst_check_says_the_next_steps_of_the_report(kind: str) -> None:
+    result = kinds()[kind].result
+    assert result is not None
+    story = story_of(result)
+    assert story.lead is not None
+    heading, text = explanation_of(result, story.lead)[-1]
+    steps = " ".join(f"{with_capital(str(step))}." for step in story.steps) or NOTHING
+    assert (heading, text.replace("`", "")) == ("Next", steps.replace("`", ""))

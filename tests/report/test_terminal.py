@@ -19,7 +19,7 @@ from accgate.report.terminal import print_explanation
 from accgate.report.words import explanation_of
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary, Verdict
-from accgate.verdict.paragraphs import NEXT
+from accgate.verdict.advice import ALONE, advice
 from tests.gates import RIGHT, right_but
 from tests.report.kinds import kinds
 from tests.report.runs import groups_of, result_of, verdict_of
@@ -233,10 +233,11 @@ def explained(verdict: Verdict, width: int = 100, **keys: Any) -> str:
 @pytest.mark.parametrize("verdict", SEVERITY)
 @pytest.mark.parametrize("width", [40, 60, 120])
 def test_it_fits_the_terminal_and_ends_with_what_to_do(verdict: Any, width: int) -> None:
-    text = explained(verdict_of(verdict, drift=Drift("2026-01-02", 5, -3.0, 0.4, 0.05, detected=False)), width)
+    check = verdict_of(verdict, drift=Drift("2026-01-02", 5, -3.0, 0.4, 0.05, detected=False))
+    text = explained(check, width)
     assert max(map(len, text.splitlines())) <= width
     assert all(line == line.rstrip() for line in text.splitlines())
-    assert " ".join(text.split()).endswith(NEXT[verdict])
+    assert " ".join(text.split()).endswith(advice(check, ALONE))
 
 
 def test_control_characters_and_markup_of_reasons_are_text() -> None:

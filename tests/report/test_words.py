@@ -1,18 +1,30 @@
-"""A run in words: headlines, rows, and the check of a name."""
+"""A run in words: headlines, figures that read alike in every report, and the check of a name."""
 
+import io
 import itertools
+import re
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from accgate.errors import SEVERITY, BadInput, exit_code, worst
-from accgate.report import words
+from accgate.history.file import history_of
+from accgate.history.page import html_page
+from accgate.history.run import run_of
+from accgate.report.ending import print_result
+from accgate.report.html.page import html_report
+from accgate.report.markdown import render_markdown
+from accgate.report.result_file import junit_xml
 from accgate.report.story import headline_of
 from accgate.report.words import find_check, samples_used, savings
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+from accgate.verdict.points import points_text, theta_text
 from tests.cases import each
+from tests.report.kinds import kinds
 
 
 def verdict_of(name: Any = "pass", **keys: Any) -> Verdict:
@@ -47,11 +59,42 @@ def test_nothing_checked_is_no_pass() -> None:
     assert headline_of(Result("error", 3, ())) == ("!", "No verdict: nothing was checked")
 
 
-def test_a_row_has_a_cell_for_each_heading_and_the_adjusted_p() -> None:
-    row = dict(zip(words.HEADINGS, words.row(verdict_of(p_adjusted=0.04)), strict=True))
-    assert (row["p"], row["Difference"], row["Verdict"]) == ("0.0400", "-5.00", "✓ pass")
-    assert words.row(verdict_of(model=None, task=None))[:2] == ("-", "-")
-    assert words.row(verdict_of())[8] == "0.0100"
+@each("kind", ["failed", "healthy", "inconclusive"])
+def test_a_figure_of_a_check_reads_alike_in_every_report(kind: str) -> None:
+    made = kinds()[kind]
+    assert made.result is not None
+    check = made.result.checks[0]
+    result = replace(made.result, checks=(check,))
+    console = Console(file=io.StringIO(), width=80)
+    print_result(console, result)
+    assert isinstance(console.file, io.StringIO)
+    run = run_of(result, b"", commit="", config=None, now=datetime.now)
+    reports = {
+        "comment": replace(made, result=result).comment(),
+        "report": render_markdown(result),
+        "page": html_report(result),
+        "terminal": console.file.getvalue(),
+        "explanation": check.explain(),
+        "sentence": str(check),
+        "junit": junit_xml(result),
+        "history": html_page(history_of([run])),
+    }
+    figures = [check.reference.mean, check.candidate.mean, check.gamma, check.theta]
+    for name, text in reports.items():
+        plain = re.sub(r"<[^>]*>", "", text)
+        assert not [value for value in figures if value is not None and f"{value:.2f}" in plain], name
+    means = [points_text(check, side.mean) for side in (check.reference, check.candidate)]
+    for name in ("comment", "report", "page", "terminal", "explanation", "sentence", "history"):
+        assert all(mean in reports[name] for mean in means), name
+    for name in (
+        "comment",
+        "report",
+        "page",
+        "terminal",
+        "explanation",
+        *(["junit"] if check.verdict != "pass" else []),
+    ):
+        assert theta_text(check) in reports[name], name
 
 
 def several() -> Result:

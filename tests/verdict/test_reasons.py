@@ -51,7 +51,7 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
     ),
     "too-coarse": (
         ABILITY,
-        "60 samples detect a drop of 10.15 points or more with probability 0.8; you asked for 8: evaluate more samples "
+        "60 samples detect a drop of 10.2 points or more with probability 0.8; you asked for 8: evaluate more samples "
         "or set a larger theta",
     ),
     "rules-out": (

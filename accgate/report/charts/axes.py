@@ -1,9 +1,10 @@
-"""Axes: from figures to places, and the round numbers at which there is a line."""
+"""Axes of all drawings: from figures to places, and the round numbers at which there is a line."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from accgate.report.charts.svg import BELOW, HEIGHT, label, line
 
@@ -13,22 +14,31 @@ FEW = 5  # lines of an axis
 
 @dataclass(frozen=True)
 class Axis:
-    """Figures from `low` to `high`, along the width from 0 to 1 or up the height."""
+    """Figures from `low` to `high` at places from `start` to `end`: a share of the width, pixels or columns."""
 
     low: float
     high: float
+    start: float = 0.0
+    end: float = 1.0
 
-    def across(self, value: float) -> float:
-        """The place of a figure along the width; what is beyond the ends stands at them.
+    def at(self, value: float) -> float:
+        """The place of a figure; what is beyond the ends stands at them.
 
-        >>> Axis(0.0, 10.0).across(5.0), Axis(0.0, 10.0).across(99.0)
-        (0.5, 1.0)
+        >>> Axis(0.0, 10.0).at(5.0), Axis(0.0, 10.0).at(99.0), Axis(0.0, 10.0, 240.0, 0.0).at(2.5)
+        (0.5, 1.0, 180.0)
         """
-        return (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
 
-    def down(self, value: float) -> float:
-        """The place of a figure in pixels from the top."""
-        return HEIGHT * (1.0 - self.across(value))
+    def drawn(self, start: float, end: float) -> Axis:
+        """The same figures at other places."""
+        return replace(self, start=start, end=end)
+
+    def step(self, most: int = FEW, *, whole: bool = False) -> float:
+        """The distance of two neighbouring round figures, of which at most so many stand within the ends."""
+        raw = max((self.high - self.low) / most, 1.0 if whole else 0.0)
+        power = 10.0 ** math.floor(math.log10(raw))
+        return next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw * (1 - 1e-9))
 
     def ticks(self, most: int = FEW, *, whole: bool = False) -> list[float]:
         """Round figures within the ends, at most so many; `whole` ones for counts.
@@ -36,11 +46,16 @@ class Axis:
         >>> Axis(0.3, 9.0).ticks(6)
         [2.0, 4.0, 6.0, 8.0]
         """
-        raw = max((self.high - self.low) / most, 1.0 if whole else 0.0)
-        power = 10.0 ** math.floor(math.log10(raw))
-        step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw * (1 - 1e-9))
+        step = self.step(most, whole=whole)
         first = math.ceil(self.low / step - 1e-9)
         return [round(k * step, 12) for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+def axis_around(values: Iterable[float], room: float) -> Axis:
+    """An axis on which all figures lie, with a share of its length free at each end."""
+    ends = sorted(values)
+    air = room * (ends[-1] - ends[0])
+    return axis_of(ends[0] - air, ends[-1] + air)
 
 
 def axis_of(low: float, high: float) -> Axis:
@@ -51,11 +66,16 @@ def axis_of(low: float, high: float) -> Axis:
     return Axis(low - room, high + room)
 
 
+def upright(low: float, high: float) -> Axis:
+    """An axis up the height of a chart."""
+    return axis_of(low, high).drawn(HEIGHT, 0.0)
+
+
 def figures_below(x: Axis, *, sign: float = 1.0, whole: bool = False) -> str:
     """The figures under a chart; `sign` is -1 where the axis is turned round."""
     parts = []
     for value in x.ticks(whole=whole):
-        place = x.across(value)
+        place = x.at(value)
         anchor = "start" if place < 0.04 else "end" if place > 0.96 else "middle"
         parts.append(label(place, HEIGHT + BELOW - 6, short(sign * value), anchor=anchor))
     return "".join(parts)
@@ -65,7 +85,7 @@ def figures_beside(y: Axis, *, plus: bool = False, whole: bool = False) -> str:
     """Lines across a chart, and their figures left of it."""
     parts = []
     for value in y.ticks(whole=whole):
-        place = y.down(value)
+        place = y.at(value)
         parts.append(line(0, place, 1, place, "ax" if value == 0.0 else "gr"))
         words = f"+{short(value)}" if plus and value > 0.0 else short(value)
         parts.append(label(0, place + 4, words, anchor="end", dx=-8))

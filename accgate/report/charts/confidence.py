@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from accgate.report.charts.axes import axis_of, figures_below, figures_beside
+from accgate.report.charts.axes import axis_of, figures_below, figures_beside, upright
 from accgate.report.charts.svg import Chart, drawing, element, label, line, path, percent, pixel, stretch
 from accgate.text import number
 
-HUNDRED = axis_of(0.0, 100.0)
+X, Y = axis_of(0.0, 100.0), upright(0.0, 100.0)
 
 
 def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str) -> Chart:
@@ -21,8 +21,8 @@ def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str)
     largest = max((row["answers"] for row in used), default=1)
     parts = []
     for row in used:
-        place, top, right = HUNDRED.across(row["confidence"]), HUNDRED.down(row["accuracy"]), row["confidence"]
-        parts.append(line(place, HUNDRED.down(right), place, top, "limit"))
+        place, top, right = X.at(row["confidence"]), Y.at(row["accuracy"]), row["confidence"]
+        parts.append(line(place, Y.at(right), place, top, "limit"))
         size, data = pixel(3 + 5 * (row["answers"] / largest) ** 0.5), {f"data_{k}": row[k] for k in COLUMNS}
         parts.append(element("circle", cx=percent(place), cy=pixel(top), r=size, class_="at pass", **data))
     about = "Accuracy by stated confidence, both in percent; a larger dot has more answers"
@@ -30,11 +30,11 @@ def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str)
         key,
         "reliability",
         f"{about}. The expected calibration error is {number(error)} points.",
-        figures_beside(HUNDRED),
-        stretch(path([(0, HUNDRED.down(0)), (1, HUNDRED.down(100))], "ln alt")),
+        figures_beside(Y),
+        stretch(path([(0, Y.at(0)), (1, Y.at(100))], "ln alt")),
         *parts,
-        figures_below(HUNDRED),
-        label(0.5, HUNDRED.down(50) - 8, "right", dx=-10, anchor="end", class_="halo"),
+        figures_below(X),
+        label(0.5, Y.at(50) - 8, "right", dx=-10, anchor="end", class_="halo"),
         data_ece=error,
     )
     caption = f"Red lines are the gap to what it stated; they average {number(error)} points."
@@ -49,15 +49,15 @@ def coverage_chart(area: float, curve: Sequence[Mapping[str, float]], key: str) 
 
     `area` is the area under it in points, `curve` the details of the aggregate `accuracy_coverage_auc`.
     """
-    points = [(HUNDRED.across(100 * point["coverage"]), HUNDRED.down(point["accuracy"])) for point in curve]
+    points = [(X.at(100 * point["coverage"]), Y.at(point["accuracy"])) for point in curve]
     about = "Accuracy in points, by the share of answers, the surest first, %"
     svg = drawing(
         key,
         "coverage",
         f"{about}. The area under it is {number(area)} points.",
-        figures_beside(HUNDRED),
+        figures_beside(Y),
         stretch(path([(0.0, points[0][1]), *points], "ln ref")),
-        figures_below(HUNDRED),
+        figures_below(X),
         data_area=area,
     )
     title = "How right are the answers the candidate is surest of?"

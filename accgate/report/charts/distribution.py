@@ -23,8 +23,10 @@ from accgate.report.charts.svg import (
     stretch,
 )
 from accgate.stats import quantile, quantile_sum
-from accgate.text import drop_word, figure
+from accgate.text import drop_word, figure_at_least
+from accgate.verdict import points_text
 from accgate.verdict.figures import ROUNDING
+from accgate.verdict.points import digits_of
 
 if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis
@@ -138,7 +140,7 @@ def _curves(x: Axis, figures: _Figures) -> list[str]:
     dropped = None if figures.dropped is None else oriented(figures.dropped, higher)
     if figures.limit is not None:
         limit = oriented(figures.limit, higher)
-        width = pixel(ACROSS * x.across(limit))
+        width = pixel(ACROSS * x.at(limit))
         parts.append(element("rect", x=0, y=TOP, width=width, height=HEIGHT - TOP, class_="zone"))
         alpha, beta = figures.areas
         if dropped is not None and beta is not None:
@@ -155,20 +157,24 @@ def _labels(x: Axis, figures: _Figures) -> list[str]:
     verdict, higher = figures.verdict, figures.verdict.higher_is_better
     parts = []
     if figures.limit is not None:
-        at = x.across(oriented(figures.limit, higher))
+        at = x.at(oriented(figures.limit, higher))
         parts.append(line(at, TOP, at, HEIGHT, "limit dashed", data_value=figures.limit))
         worse = "below" if higher else "above"
-        parts.append(beside(at, TOP - 6, f"fails {worse} {figure(figures.limit)}", "b"))
-    at = x.across(oriented(figures.reference, higher))
+        parts.append(beside(at, TOP - 6, f"fails {worse} {points_text(verdict, figures.limit)}", "b"))
+    at = x.at(oriented(figures.reference, higher))
     anchor, dx = ("end", 20.0) if at > 0.75 else ("start", -20.0) if at < 0.25 else ("middle", None)
     what = "target" if verdict.test == "target" else "reference"
-    parts.append(label(at, PEAK - 10, f"{what} {figure(figures.reference)}", anchor=anchor, dx=dx, class_="rf halo"))
-    at = x.across(oriented(figures.mean, higher))
+    parts.append(
+        label(
+            at, PEAK - 10, f"{what} {points_text(verdict, figures.reference)}", anchor=anchor, dx=dx, class_="rf halo"
+        )
+    )
+    at = x.at(oriented(figures.mean, higher))
     if figures.bar is not None:
-        low, high = (x.across(oriented(end, higher)) for end in figures.bar)
+        low, high = (x.at(oriented(end, higher)) for end in figures.bar)
         parts.append(line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}"))
     parts.append(mark(verdict.verdict, at, LEVEL))
-    parts.append(beside(at, LEVEL - 14, f"this run {figure(figures.mean)}", "t halo"))
+    parts.append(beside(at, LEVEL - 14, f"this run {points_text(verdict, figures.mean)}", "t halo"))
     return parts
 
 
@@ -183,7 +189,7 @@ def _curve(
     low, high = max(low, center - REACH * error), min(high, center + REACH * error)
     values = [low + (high - low) * k / STEPS for k in range(STEPS + 1)]
     height = HEIGHT - PEAK
-    return [(x.across(v), HEIGHT - height * math.exp(-0.5 * ((v - center) / error) ** 2)) for v in values]
+    return [(x.at(v), HEIGHT - height * math.exp(-0.5 * ((v - center) / error) ** 2)) for v in values]
 
 
 def _area(x: Axis, center: float, error: float, low: float, high: float, class_: str) -> str:
@@ -196,11 +202,11 @@ def _area(x: Axis, center: float, error: float, low: float, high: float, class_:
 
 def _description(figures: _Figures) -> str:
     verdict, kind = figures.verdict, drop_word(figures.verdict.higher_is_better)
-    after = "" if figures.dropped is None else f", and after a {kind} around {figure(figures.dropped)}"
+    after = "" if figures.dropped is None else f", and after a {kind} around {points_text(verdict, figures.dropped)}"
     worse = "below" if verdict.higher_is_better else "above"
-    fails = "" if figures.limit is None else f"; the check fails {worse} {figure(figures.limit)}"
-    start = f"Expected scores without a change, around {figure(figures.reference)}{after}"
-    return f"{start}{fails}; this run has {figure(figures.mean)}."
+    fails = "" if figures.limit is None else f"; the check fails {worse} {points_text(verdict, figures.limit)}"
+    start = f"Expected scores without a change, around {points_text(verdict, figures.reference)}{after}"
+    return f"{start}{fails}; this run has {points_text(verdict, figures.mean)}."
 
 
 def _caption(figures: _Figures) -> str:
@@ -210,12 +216,14 @@ def _caption(figures: _Figures) -> str:
     target = verdict.theta_target
     if figures.dropped is not None and verdict.theta is not None:
         sees = f"the smallest this run sees with {100 * (1 - verdict.beta):g}% probability"
-        parts.append(f"Dashed: a {kind} of {figure(verdict.theta)}, {sees}.")
+        parts.append(f"Dashed: a {kind} of {figure_at_least(verdict.theta, digits_of(verdict))}, {sees}.")
         if verdict.verdict == "inconclusive" and target and target < verdict.theta:
             share = 100 * power_at(verdict, target)
-            parts.append(f"The {kind} of {figure(target)} you asked for would fail in {share:.0f}% of runs.")
+            parts.append(
+                f"The {kind} of {points_text(verdict, target)} you asked for would fail in {share:.0f}% of runs."
+            )
     elif figures.dropped is not None:
-        parts.append(f"Dashed: the {kind} of {figure(target)} you asked to see.")
+        parts.append(f"Dashed: the {kind} of {points_text(verdict, target)} you asked to see.")
     if verdict.is_early:
         none = ", where no mean would have failed" if figures.limit is None else ""
         parts.append(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts.axes import axis_of, figures_below, figures_beside, short
+from accgate.report.charts.axes import axis_of, figures_below, figures_beside, short, upright
 from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretch
 from accgate.text import drop_word
 from accgate.verdict import Verdict
@@ -31,7 +31,7 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
     fails, passes = ([(n, value / points) for n, value in bound] for bound in (steps.fails, steps.passes))
     values = [*sums, 0.0, *(v for _, v in (*fails, *passes))]
     room = max(values) - min(values) or 1.0
-    x, y = axis_of(0.0, float(verdict.n)), axis_of(min(values) - 0.16 * room, max(values) + 0.1 * room)
+    x, y = axis_of(0.0, float(verdict.n)), upright(min(values) - 0.16 * room, max(values) + 0.1 * room)
     run = _places(x, y, [(0, 0.0), *zip(steps.n, sums, strict=True)])
     curves = [path(_below(_places(x, y, fails)), "zone", closed=True)] if len(fails) > 1 else []
     curves += [path(_places(x, y, fails), "ln f"), path(_places(x, y, passes, FEW), "ln g"), path(run, "ln")]
@@ -56,7 +56,7 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
 
 
 def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[float, float]]:
-    return [(x.across(n), y.down(value)) for n, value in thin(values, most)]
+    return [(x.at(n), y.at(value)) for n, value in thin(values, most)]
 
 
 def _below(edge: list[tuple[float, float]]) -> Points:
@@ -69,14 +69,14 @@ def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -
     parts = []
     if len(fails) == 1:
         ((n, value),) = fails
-        place, level = x.across(n), y.down(value)
+        place, level = x.at(n), y.at(value)
         parts.append(line(place, level, place, HEIGHT, "limit"))
         parts.append(label(place, min(level + 14, HEIGHT - 6), "fails below", anchor="end", dx=-8, class_="b halo"))
     elif fails and verdict.verdict != "regression":  # else the run's own label says it
-        at, level = x.across(fails[0][0]), max(y.down(value) for _, value in fails) + 18
+        at, level = x.at(fails[0][0]), max(y.at(value) for _, value in fails) + 18
         parts.append(beside(at, min(level, HEIGHT - 6), "fails below", "b"))
     if passes:
-        at, level = x.across(passes[-1][0]), min(y.down(value) for _, value in passes)
+        at, level = x.at(passes[-1][0]), min(y.at(value) for _, value in passes)
         parts.append(label(at, max(level - 8, 10), "passes above", anchor="end", class_="gd halo"))
     return parts
 
@@ -115,7 +115,7 @@ def thin(points: Points, most: int) -> Points:
 def _bets_chart(verdict: Verdict, n: tuple[int, ...], bets: Bets, key: str) -> Chart:
     """The evidence of a drop and of none after each unit, with `n` samples used by then; the run ends at 100."""
     drop, sound = ([100.0 * share for share in shares] for shares in (bets.drop, bets.sound))
-    x, y = axis_of(0.0, float(verdict.n)), axis_of(-100.0, 1.15 * max(100.0, *drop, *sound))
+    x, y = axis_of(0.0, float(verdict.n)), upright(-100.0, 1.15 * max(100.0, *drop, *sound))
     lines = {
         name: _places(x, y, [(0, 0.0), *zip(n, shares, strict=True)]) for name, shares in (("f", drop), ("g", sound))
     }
@@ -129,10 +129,10 @@ def _bets_chart(verdict: Verdict, n: tuple[int, ...], bets: Bets, key: str) -> C
         f"Evidence for a {kind} and for no change, in percent of what decides: {drop[-1]:.0f} and {sound[-1]:.0f} "
         f"after {verdict.n:,} of {verdict.n_max or verdict.n:,} samples.",
         figures_beside(y),
-        line(0, y.down(100.0), 1, y.down(100.0), "limit dashed"),
+        line(0, y.at(100.0), 1, y.at(100.0), "limit dashed"),
         stretch(path(lines["f"], "ln f"), path(lines["g"], "ln g")),
         figures_below(x, whole=True),
-        label(0, y.down(100.0) - 6, "enough", dx=6, class_="t halo"),
+        label(0, y.at(100.0) - 6, "enough", dx=6, class_="t halo"),
         *(beside(end[0], height, *words[name]) for (end, name), height in zip(ends, heights, strict=True)),
         data_n=verdict.n,
         data_stop=verdict.stop,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from accgate.decision.cause import Blame, Trial, explained_bounds
 from accgate.report.cause import blame_sentences, finding_of, method_of, share_of, trials_of
 from accgate.report.cause_file import is_of, read_cause
-from accgate.report.html.inline import page_template, policy_hash
+from accgate.report.html.inline import page_parts, whole_page
 from accgate.result import CAUSE, Result
 
 
@@ -59,12 +58,8 @@ class CauseSection:
 
 def blame_html(blame: Blame) -> str:
     """The outcome of a search as one HTML page, which loads and runs nothing and shows every text as text."""
-    from markupsafe import Markup
-
-    style = cause_style()
-    policy = f"default-src 'none'; style-src {policy_hash(style)}; base-uri 'none'; form-action 'none'"
-    template = page_template("accgate.report", "cause-page.html.j2")
-    return str(template.render(cause=_section(blame), policy=policy, style=Markup(style))) + "\n"
+    style = page_parts("accgate.report", "tokens.css", "cause.css")
+    return whole_page("accgate.report", "cause-page.html.j2", style=style, cause=_section(blame))
 
 
 def cause_section(result: Result, folder: Path | None) -> CauseSection | None:
@@ -79,11 +74,6 @@ def cause_section(result: Result, folder: Path | None) -> CauseSection | None:
     if cause is None or not is_of(cause, result):
         return None
     return CauseSection("", (f"That is unknown: {cause.failure}",)) if cause.blame is None else _section(cause.blame)
-
-
-def cause_style() -> str:
-    """The style of the page and of the section."""
-    return "\n" + files("accgate.report").joinpath("templates", "cause.css").read_text(encoding="ascii")
 
 
 def _section(blame: Blame) -> CauseSection:

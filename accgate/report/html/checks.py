@@ -12,15 +12,15 @@ from accgate.report.charts.distribution import distribution_chart
 from accgate.report.charts.evidence import evidence_chart
 from accgate.report.charts.svg import Chart
 from accgate.report.html.run import Sides, sides_of
-from accgate.text import figure, with_capital, with_stop
+from accgate.text import with_capital, with_stop
 from accgate.verdict import (
     chance_sentence,
-    digits_of,
     drop_sentence,
     lack_sentence,
     lost_answers,
     move_sentence,
     pass_words,
+    points_text,
     samples_words,
     sight_sentence,
 )
@@ -112,5 +112,5 @@ def _failed_at(verdict: Verdict) -> str:
     if verdict.gamma is None:
         return lost
     early = f" after {verdict.n:,} of {verdict.n_max:,} samples" if verdict.is_early else ""
-    limit = f"the limit was {figure(verdict.gamma, digits_of(verdict))}{early}"
+    limit = f"the limit was {points_text(verdict, verdict.gamma)}{early}"
     return f"{lost}; {limit}" if lost else with_capital(limit)

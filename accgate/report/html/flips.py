@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from typing import Any
 
 from accgate.report.flips import SCANNED, Flip
-from accgate.report.html.diff import ADDED, REMOVED, SAME, Part, shorten, word_diff, words_to_compare
 from accgate.report.html.inline import embed
 
+SAME, REMOVED, ADDED = 0, -1, 1
+Part = tuple[int, str]
+READ = 20_000  # characters of a reply; what comes later is not shown
+WORK = 16_000_000  # pairs of words that all flips of a report may compare
+LEAST, MOST = 24, 400  # words of one reply that are compared one by one
+AROUND = 24  # words kept on each side of a change
+TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 ROOM = 640_000  # bytes of all flips in a report
 LENGTHS = (1_500, 1_000, 700, 500, 350, 250, 180, 120)  # characters of one reply; the largest that has room is taken
 WITH_TEXT = 5_000  # flips of a report whose texts are shown; of the others the ids
@@ -133,17 +142,16 @@ def _points(score: float | None) -> str:
 
 
 def _cut(flip: ShownFlip, length: int) -> ShownFlip:
-    prompt = flip.prompt
-    if prompt is not None and len(prompt) > length:
-        prompt = "… " + prompt[-length:].lstrip()
     expected = flip.expected
     if expected is not None and len(expected) > length // 2:
         expected = expected[: length // 2].rstrip() + " …"
+    prompt, reasoning = (_end(text, length) for text in (flip.prompt, flip.reasoning))
     parts = tuple(shorten(flip.parts, length))
-    reasoning = flip.reasoning
-    if reasoning is not None and len(reasoning) > length:
-        reasoning = "… " + reasoning[-length:].lstrip()
     return replace(flip, id=flip.id[:120], prompt=prompt, expected=expected, parts=parts, reasoning=reasoning)
+
+
+def _end(text: str | None, length: int) -> str | None:
+    return text if text is None or len(text) <= length else f"… {text[-length:].lstrip()}"
 
 
 def plain(text: str, most: int = 20_000) -> str:
@@ -156,3 +164,88 @@ def plain(text: str, most: int = 20_000) -> str:
     if lines.isprintable():
         return lines
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in lines)
+
+
+# What changed between two replies, word by word
+
+
+def words_to_compare(flips: int) -> int:
+    """How many words of each reply to compare, so that a report of many flips is made in seconds.
+
+    >>> words_to_compare(10), words_to_compare(1_000), words_to_compare(10**6)
+    (400, 126, 24)
+    """
+    return max(LEAST, min(MOST, math.isqrt(WORK // max(flips, 1))))
+
+
+def word_diff(before: str, after: str, *, most: int = MOST) -> list[Part]:
+    """Parts of two texts: in both (0), only before (-1), only after (1).
+
+    Of more than `most` words between the first and the last that differ, all count as changed.
+
+    >>> word_diff("the answer is 42.", "the answer is 41.")
+    [(0, 'the answer is '), (-1, '42'), (1, '41'), (0, '.')]
+    """
+    left, right = TOKEN.findall(before[:READ]), TOKEN.findall(after[:READ])
+    head = 0
+    while head < min(len(left), len(right)) and left[head] == right[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(left), len(right)) - head and left[-1 - tail] == right[-1 - tail]:
+        tail += 1
+    middle = left[head : len(left) - tail], right[head : len(right) - tail]
+    parts: list[Part] = [(SAME, "".join(left[:head]))]
+    if max(map(len, middle)) > most:
+        parts += [(REMOVED, "".join(middle[0])), (ADDED, "".join(middle[1]))]
+    else:
+        parts += _match(*middle)
+    parts.append((SAME, "".join(left[len(left) - tail :])))
+    return [part for part in parts if part[1]]
+
+
+def _match(left: Sequence[str], right: Sequence[str]) -> list[Part]:
+    parts: list[Part] = []
+    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if kind == "equal":
+            parts.append((SAME, "".join(left[a:b])))
+        else:
+            parts += [(REMOVED, "".join(left[a:b])), (ADDED, "".join(right[c:d]))]
+    return [part for part in parts if part[1]]
+
+
+def shorten(parts: Sequence[Part], length: int) -> list[Part]:
+    """The parts without long stretches that both texts share, cut to about `length` characters a side.
+
+    >>> shorten([(0, "a " * 100), (-1, "x"), (1, "y")], 400)[0][1][:6]
+    '… a a '
+    """
+    result: list[Part] = []
+    room = {REMOVED: length, ADDED: length}
+    for place, (kind, words) in enumerate(parts):
+        text = words
+        if kind == SAME:
+            text = _elide(words, starts=place > 0, ends=place < len(parts) - 1)
+        sides = [kind] if kind != SAME else [REMOVED, ADDED]
+        left = min(room[side] for side in sides)
+        if left <= 0:
+            continue
+        text = text if len(text) <= left else f"{text[: max(left - 2, 1)]} …"
+        for side in sides:
+            room[side] -= len(text)
+        result.append((kind, text))
+    return result
+
+
+def _elide(text: str, *, starts: bool, ends: bool) -> str:
+    """A stretch that both texts share, but only the words near a change."""
+    tokens = TOKEN.findall(text)
+    head, tail = 2 * AROUND if starts else 0, 2 * AROUND if ends else 0
+    if not starts and not ends:
+        return text
+    if len(tokens) <= head + tail + AROUND:
+        return text
+    return (
+        "".join(tokens[:head])
+        + (" … " if starts and ends else "… " if ends else " …")
+        + "".join(tokens[len(tokens) - tail :] if tail else [])
+    )

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from accgate.text import visible
@@ -20,10 +21,10 @@ ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 @cache
 def page_template(package: str, name: str) -> Template:
     """A template of a package, which escapes each value; compiled once, which takes longer than to fill it."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(each) for each in dict.fromkeys((package, "accgate.report"))]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -31,6 +32,23 @@ def page_template(package: str, name: str) -> Template:
         finalize=_on_one_line,
     )
     return environment.get_template(name)
+
+
+def whole_page(package: str, name: str, *, style: str, script: str = "", **values: Any) -> str:
+    """Fill a page of one file, whose policy lets only its own style and script run, and nothing load."""
+    from markupsafe import Markup
+
+    runs = f"script-src {policy_hash(script)}; " if script else ""
+    types = "; require-trusted-types-for 'script'; trusted-types 'none'" if script else ""
+    policy = f"default-src 'none'; {runs}style-src {policy_hash(style)}; base-uri 'none'; form-action 'none'{types}"
+    parts = {"policy": policy, "style": Markup(style), "script": Markup(script), "markup": Markup}
+    return page_template(package, name).render(**values, **parts).rstrip() + "\n"
+
+
+def page_parts(package: str, *names: str) -> str:
+    """Styles or scripts from the templates of a package."""
+    folder = files(package).joinpath("templates")
+    return "".join("\n" + folder.joinpath(name).read_text(encoding="ascii") for name in names)
 
 
 def _on_one_line(value: Any) -> Any:

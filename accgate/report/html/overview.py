@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts.axes import Axis, short
-from accgate.report.charts.svg import element, label, line, mark, percent
-from accgate.report.forest import Place, place_of, scale_of, tick_text
+from accgate.report.charts.axes import Axis, axis_around, short
+from accgate.report.forest import Place, place_of, place_of_group, scale_of, tick_text
 from accgate.report.words import confidence_of, has_evidence, samples_used, savings
-from accgate.text import clip, figure, visible
-from accgate.verdict import digits_of, mean_change, name_of
+from accgate.text import clip, compact, duration, visible
+from accgate.verdict import groups_paragraph, interval_text, mean_change, name_of, points_text, range_text, theta_text
 
 if TYPE_CHECKING:
     from accgate.result import Result
     from accgate.verdict import GroupFigures, Verdict
 
-ROW, GROUP_ROW = 32, 24  # pixels of a row's drawing
 GROUPS = 4  # of a check that stand out and have a row of their own
 NAME = 60  # characters of a name
+TYPICAL = 0.75  # share of the groups' intervals that are drawn whole; a group of few samples has a very wide one
+
+Labels = tuple[tuple[float, str], ...]  # of an axis: a place across and its words
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the forest plot: a check, or one of its groups where `group` names it.
-
-    `number` is the check's, `svg` its drawing, empty where there are no figures. `why` stands there instead.
-    """
+    """A check on the page's scale, or one of its groups; `number` is the check's."""
 
     number: int
     verdict: Verdict
-    svg: str
+    place: Place | None
     change: str
     interval: str
     samples: str
-    why: str = ""
-    group: str | None = None
+    group: GroupFigures | None = None
 
     @property
     def task(self) -> str:
@@ -55,119 +53,107 @@ class Row:
         """What a search looks through."""
         return f"{self.verdict.task or ''} {self.verdict.model or ''}".lower()
 
+    @property
+    def outcome(self) -> str:
+        """What its drawing is of: a group, or the verdict on the scores, not on the costs."""
+        return "group" if self.group is not None else self.verdict.by_scores or self.verdict.verdict
+
+    @property
+    def why(self) -> str:
+        """Why it has no place."""
+        return "; ".join(self.verdict.reasons[:1]) or "not decided"
+
+    @property
+    def about(self) -> str:
+        """The drawing in words."""
+        name = clip(visible(name_of(self.verdict)), NAME)
+        if self.group is not None:
+            name += f", group {clip(visible(self.group.name), NAME)}"
+        words = f"{name}: {self.change} points{f', interval {self.interval}' if self.interval else ''}"
+        if self.place is None or self.place.sees is None:
+            return words
+        return f"{words}; smallest visible change {theta_text(self.verdict)}"
+
 
 @dataclass(frozen=True)
 class Forest:
-    """All checks on one scale: the drawing of its axis, the rows, and what the intervals are called."""
+    """All checks on one scale: the axis with its labels, the rows, and what the intervals are called."""
 
-    axis: str
+    x: Axis
+    labels: Labels
     rows: tuple[Row, ...]
     interval: str
     has_limit: bool
 
 
 def forest_of(verdicts: Sequence[Verdict]) -> Forest:
-    """The forest plot of all checks, in their order."""
-    places = [place_of(verdict) for verdict in verdicts]
-    x = scale_of([place for place in places if place is not None])
-    both = len({verdict.higher_is_better for verdict in verdicts}) > 1
-    higher = all(verdict.higher_is_better for verdict in verdicts)
+    """The forest plot of all checks, in their order, each with the groups that stand out."""
     rows: list[Row] = []
-    for number, (place, verdict) in enumerate(zip(places, verdicts, strict=True)):
-        rows.append(_row(number, verdict, place, x))
-        rows += _group_rows(number, verdict, x)
-    has_limit = any(place is not None and place.limit is not None for place in places)
+    for number, verdict in enumerate(verdicts):
+        rows.append(_row(number, verdict))
+        standing_out = () if verdict.groups is None else verdict.groups.standing_out
+        rows += [_group_row(number, verdict, group) for group in standing_out[:GROUPS]]
+    places = [row.place for row in rows if row.place is not None and row.group is None]
+    x = scale_of(places)
     levels = {f"{confidence_of(v)} interval" for v in verdicts if v.interval}
     interval = levels.pop() if len(levels) == 1 else "Interval"
-    return Forest(_axis(x, both, higher), tuple(rows), interval, has_limit)
+    has_limit = any(place.limit is not None for place in places)
+    return Forest(x, _labels(x, {verdict.higher_is_better for verdict in verdicts}), tuple(rows), interval, has_limit)
 
 
-def _axis(x: Axis, both: bool, higher: bool) -> str:
+def _labels(x: Axis, directions: set[bool]) -> Labels:
     """The figures over the lines, those that have room on a phone; the middle has its words."""
-    taken = [x.across(0.0)]
-    parts = [label(taken[0], 13, "no change", class_="t")]
+    both = len(directions) > 1
+    labels = [(x.at(0.0), "no change")]
     for value in sorted(x.ticks(6), key=abs):
-        place = x.across(value)
-        if all(abs(place - other) > (0.2 if both else 0.13) for other in taken):
-            parts.append(label(place, 13, _tick(value, both, higher)))
-            taken.append(place)
-    return element("svg", *parts, width="100%", height=20, aria_hidden="true")
+        words = f"{short(abs(value))} {'better' if value > 0.0 else 'worse'}"
+        place = x.at(value)
+        if all(abs(place - other) > (0.2 if both else 0.13) for other, _ in labels):
+            labels.append((place, words if both else tick_text(oriented(value, all(directions)))))
+    return tuple(labels)
 
 
-def _tick(value: float, both: bool, higher: bool) -> str:
-    if both:
-        return f"{short(abs(value))} {'better' if value > 0.0 else 'worse'}"
-    return tick_text(oriented(value, higher))
+def _row(number: int, verdict: Verdict) -> Row:
+    samples = f"{verdict.n:,} of {verdict.n_max or verdict.n:,}" if verdict.n and has_evidence(verdict) else ""
+    change = points_text(verdict, mean_change(verdict), sign=True)
+    return Row(number, verdict, place_of(verdict), change, interval_text(verdict), samples)
 
 
-def _row(number: int, verdict: Verdict, place: Place | None, x: Axis) -> Row:
-    most = verdict.n_max or verdict.n
-    samples = f"{verdict.n:,} of {most:,}" if verdict.n and has_evidence(verdict) else ""
-    if place is None:
-        return Row(number, verdict, "", "", "", samples, why="; ".join(verdict.reasons[:1]) or "not decided")
-    moved = mean_change(verdict)
-    interval = "" if verdict.interval is None else between(verdict.interval.two_sided)
-    outcome = verdict.by_scores or verdict.verdict  # the drawing is of the scores, not of the costs
-    drawn = _lines(x, ROW)
-    if place.limit is not None:
-        at = x.across(place.limit)
-        drawn.append(element("rect", x=0, y=3, width=percent(at), height=ROW - 6, class_="zone"))
-        drawn.append(line(at, 3, at, ROW - 3, "limit"))
-    drawn.append(line(x.across(0.0), -4, x.across(0.0), ROW + 4, "ax"))
-    if place.ends is not None:
-        low, high = map(x.across, place.ends)
-        drawn.append(line(low, ROW / 2, high, ROW / 2, f"reach {outcome}"))
-    if place.sees is not None and place.sees >= x.low:
-        at = x.across(place.sees)
-        drawn.append(line(at, 7, at, ROW - 7, "theta"))
-    drawn.append(mark(outcome, x.across(place.change), ROW / 2))
-    words = f"{_name(verdict)}: {change(moved)} points"
-    words += f", interval {interval}" if interval else ""
-    words += f"; smallest visible change {figure(-place.sees)}" if place.sees is not None else ""
-    svg = element("svg", *drawn, width="100%", height=ROW, role="img", aria_label=words, class_="plotted")
-    return Row(number, verdict, svg, change(moved, digits_of(verdict)), interval, samples)
+def _group_row(number: int, verdict: Verdict, group: GroupFigures) -> Row:
+    place = place_of_group(group, verdict.higher_is_better)
+    change, interval = points_text(verdict, group.difference, sign=True), range_text(verdict, group.interval)
+    return Row(number, verdict, place, change, interval, f"{group.n:,}", group)
 
 
-def _name(verdict: Verdict) -> str:
-    return clip(visible(name_of(verdict)), NAME)
+@dataclass(frozen=True)
+class GroupTable:
+    """The groups of a check: what they say, what the intervals are called, the axis with its labels, and the rows."""
+
+    text: str
+    level: str
+    x: Axis
+    labels: Labels
+    rows: tuple[Row, ...]
 
 
-def _lines(x: Axis, height: float) -> list[str]:
-    return [line(x.across(v), 0, x.across(v), height, "gr") for v in x.ticks(6) if v != 0.0]
+def group_table(verdict: Verdict) -> GroupTable | None:
+    """The table of a check's groups; None where it has none."""
+    text, groups, higher = groups_paragraph(verdict), verdict.groups, verdict.higher_is_better
+    if text is None or groups is None:
+        return None
+    rows = tuple(_group_row(0, verdict, group) for group in groups.rows)
+    x = _group_scale([row.place for row in rows if row.place is not None])
+    ticks = [value for value in x.ticks() if value == 0.0 or abs(x.at(value) - x.at(0.0)) > 0.2]
+    labels = tuple((x.at(value), short(oriented(value, higher))) for value in ticks)
+    return GroupTable(text, f"{100 * (1 - groups.alpha):.4g}% interval", x, labels, rows)
 
 
-def change(value: float | None, digits: int = 1) -> str:
-    """A difference in points, with its sign."""
-    return figure(value, digits, sign=True)
-
-
-def between(ends: tuple[float, float]) -> str:
-    """An interval."""
-    return " to ".join(map(change, ends))
-
-
-def _group_rows(number: int, verdict: Verdict, x: Axis) -> list[Row]:
-    """The groups of a check that stand out, those that fell first."""
-    if verdict.groups is None:
-        return []
-    return [_group_row(number, verdict, group, x) for group in verdict.groups.standing_out[:GROUPS]]
-
-
-def _group_row(number: int, verdict: Verdict, group: GroupFigures, x: Axis) -> Row:
-    higher, middle = verdict.higher_is_better, GROUP_ROW / 2
-    interval = "" if group.interval is None else between(group.interval)
-    drawn = [*_lines(x, GROUP_ROW), line(x.across(0.0), -4, x.across(0.0), GROUP_ROW + 4, "ax")]
-    if group.interval is not None:
-        low, high = sorted(x.across(oriented(end, higher)) for end in group.interval)
-        drawn.append(line(low, middle, high, middle, "reach group"))
-    at = percent(x.across(oriented(group.difference, higher)))
-    drawn.append(element("circle", cx=at, cy=middle, r=3, class_="at group"))
-    name = f"{_name(verdict)}, group {clip(visible(group.name), NAME)}"
-    words = f"{name}: {change(group.difference)} points, interval {interval}"
-    svg = element("svg", *drawn, width="100%", height=GROUP_ROW, role="img", aria_label=words, class_="plotted")
-    return Row(
-        number, verdict, svg, change(group.difference), interval, f"{group.n:,}", group=clip(group.name, NAME, " …")
-    )
+def _group_scale(places: Sequence[Place]) -> Axis:
+    """The scale of a check's groups: all changes and most intervals fit in."""
+    ends = [end for place in places for end in place.ends or ()]
+    worst, best = sorted((end for end in ends if end < 0.0), reverse=True), sorted(end for end in ends if end > 0.0)
+    typical = [side[math.ceil(TYPICAL * (len(side) - 1))] for side in (worst, best) if side]
+    return axis_around([0.0, *(place.change for place in places), *typical], 0.06)
 
 
 @dataclass(frozen=True)
@@ -200,29 +186,6 @@ def stats_of(result: Result) -> tuple[Stat, ...]:
 def _hardware(result: Result) -> str:
     infos = sorted({f"{info.hardware}, {info.name} {info.version}" for info in result.engines.values()})
     return infos[0] if len(infos) == 1 else f"{len(infos)} engines" if infos else ""
-
-
-def compact(count: int) -> str:
-    """A count of tokens in as many letters as a reader needs.
-
-    >>> compact(9485), compact(5_120_000), compact(48_300)
-    ('9,485', '5.1 M', '48,300')
-    """
-    return f"{count / 1e6:,.1f} M" if count >= 1e6 else f"{count:,}"
-
-
-def duration(seconds: float) -> str:
-    """A time in hours and minutes, or minutes and seconds.
-
-    >>> duration(12.4), duration(700), duration(7_260)
-    ('12 s', '11 min 40 s', '2 h 1 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def start_text(result: Result) -> str:

@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.report.advice import Words
-from accgate.report.contrast import Setting, settings_of
-from accgate.report.costs import COST_HEADINGS, cost_note, cost_rows
+from accgate.report.charts.svg import percent
 from accgate.report.flips import flips_of
-from accgate.report.html.cause import cause_section, cause_style
+from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
-from accgate.report.html.groups import GroupTable, group_table
-from accgate.report.html.inline import page_template, policy_hash
-from accgate.report.html.overview import change, forest_of, start_text, stats_of
+from accgate.report.html.inline import page_parts, whole_page
+from accgate.report.html.overview import GroupTable, forest_of, group_table, start_text, stats_of
+from accgate.report.room import ROOMS, shorten_result
 from accgate.report.story import Story, story_of
-from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
+from accgate.report.views import COST_HEADINGS, FlipsByCheck, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
-from accgate.text import figure, p_text, visible, with_capital
-from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
+from accgate.text import clip, p_text, visible, with_capital
+from accgate.verdict import (
+    Setting,
+    drift_sentence,
+    mean_change,
+    other_rules,
+    points_text,
+    readings_sentence,
+    settings_of,
+    theta_text,
+)
+from accgate.verdict.advice import Words
 
 if TYPE_CHECKING:
     from accgate.report.flips import Flip
@@ -37,12 +44,12 @@ RULES = {
     "bootstrap": "by its own rules: the base branch has none",
     "approved": "by this pull request's own rules, which were approved",
 }
-PLURALS = {
-    "regression": "regressions",
-    "error": "errors",
-    "no-reference": "without a reference",
-    "inconclusive": "inconclusive",
-    "pass": "passes",
+NOUNS = {
+    "regression": ("regression", "regressions"),
+    "error": ("error", "errors"),
+    "no-reference": ("without a reference", "without a reference"),
+    "inconclusive": ("inconclusive", "inconclusive"),
+    "pass": ("pass", "passes"),
 }
 SIGNS = {"regression": "bad", "error": "bad", "no-reference": "bad", "inconclusive": "ask", "pass": "ok"}
 COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
@@ -79,7 +86,8 @@ class Section:
     @property
     def change(self) -> str:
         """How much the mean changed, with its sign."""
-        return change(moved) if (moved := mean_change(self.verdict)) is not None else ""
+        moved = mean_change(self.verdict)
+        return "" if moved is None else points_text(self.verdict, moved, sign=True)
 
 
 def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path | None = None) -> str:
@@ -107,12 +115,11 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
     short = shorten_result(result, ROOMS[0])
     story = story_of(short)
     sections, data = _sections(result, short, story.checks, flips or {}, folder)
-    style, script = _part("report.css") + cause_style(), _part("report.js")
-    policy = (
-        f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
-        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-    )
-    text = page_template("accgate.report", "report.html.j2").render(
+    return whole_page(
+        "accgate.report",
+        "report.html.j2",
+        style=page_parts("accgate.report", "tokens.css", "report.css", "cause.css"),
+        script=page_parts("accgate.report", "report.js"),
         **_overview(short, story),
         forest=forest_of(story.checks),
         sections=sections,
@@ -123,22 +130,19 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         beside=[all_figures(verdict) for verdict in short.beside],
         beside_words=other_rules(result.rules),
         ALL=ALL,
+        percent=percent,
+        clip=clip,
         COSTS=COST_HEADINGS,
-        policy=policy,
-        style=Markup(style),
-        script=Markup(script),
         data=Markup(data),
-        markup=Markup,
         signs=SIGNS,
         colours=COLOURS,
     )
-    return text + "\n"
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
     """What stands above the checks; `title` is the headline without the verdict's name, which is shown above it."""
     counts: Counter[str] = Counter(verdict.verdict for verdict in result.decided)
-    tally = [(name, f"{counts[name]:,} {_noun(name, counts[name])}") for name in PLURALS if counts[name]]
+    tally = [(name, f"{counts[name]:,} {forms[counts[name] != 1]}") for name, forms in NOUNS.items() if counts[name]]
     word, colon, title = story.headline.text.partition(": ")
     return {
         "result": result,
@@ -157,12 +161,6 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """A part of a sentence with the spaces at its ends."""
     return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
-
-
-def _noun(verdict: str, count: int) -> str:
-    if count != 1 or verdict in ("inconclusive", "no-reference"):
-        return PLURALS[verdict]
-    return {"regression": "regression", "error": "error", "pass": "pass"}[verdict]
 
 
 def _sections(
@@ -225,17 +223,12 @@ def all_figures(verdict: Verdict) -> tuple[str, ...]:
         verdict.model or "–",
         f"{verdict.n:,}",
         f"{verdict.n_max or verdict.n:,}" if has_evidence(verdict) else "–",
-        figure(verdict.reference.mean, 2),
-        figure(verdict.candidate.mean, 2),
-        change(verdict.difference, 2),
-        figure(verdict.gamma, 2),
-        figure(verdict.theta, 2),
+        points_text(verdict, verdict.reference.mean),
+        points_text(verdict, verdict.candidate.mean),
+        points_text(verdict, verdict.difference, sign=True),
+        points_text(verdict, verdict.gamma),
+        theta_text(verdict),
         "–" if verdict.discordance is None else f"{100 * verdict.discordance:.1f}%",
         p_text(verdict.p_value if verdict.p_adjusted is None else verdict.p_adjusted),
         verdict.verdict,
     )
-
-
-def _part(name: str) -> str:
-    text = files("accgate.report").joinpath("templates", name).read_text(encoding="ascii")
-    return "\n" + text

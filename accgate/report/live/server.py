@@ -111,13 +111,10 @@ class Viewer:
 
     def page(self) -> tuple[bytes, str]:
         """The page that follows the run, and the policy under which its script and style alone may run."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from accgate.report.html.inline import page_template
 
-        environment = Environment(
-            loader=PackageLoader("accgate.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-        )
         nonce = secrets.token_urlsafe(12)
-        html = environment.get_template("live.html.j2").render(nonce=nonce, folder=str(self.follower.folder))
+        html = page_template("accgate.report", "live.html.j2").render(nonce=nonce, folder=str(self.follower.folder))
         policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'"
         return html.encode("utf-8", "replace"), f"{policy}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -7,8 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.report.flips import Flip
-from accgate.report.html.diff import ADDED, MOST, REMOVED, SAME, TOKEN, shorten, word_diff, words_to_compare
-from accgate.report.html.flips import ROOM, WITH_TEXT, flips_of_report, plain
+from accgate.report.html.flips import (
+    ADDED,
+    MOST,
+    REMOVED,
+    ROOM,
+    SAME,
+    TOKEN,
+    WITH_TEXT,
+    flips_of_report,
+    plain,
+    shorten,
+    word_diff,
+    words_to_compare,
+)
 
 replies = st.lists(st.sampled_from(["the", "answer", "is", "42", "41", ".", ",", "\n"]), max_size=30).map(" ".join)
 

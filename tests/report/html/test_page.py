@@ -149,6 +149,11 @@ def test_both_colour_schemes_and_paper_are_there() -> None:
     assert 'content="light dark"' in text
 
 
+def drawings(*checks: Verdict) -> list[str]:
+    """The drawing of each check in the list of all."""
+    return re.findall(r'<svg[^>]*class="plotted">.*?</svg>', html_report(result_of(*checks)), re.DOTALL)
+
+
 def test_tokens_and_seconds_stand_beside_accuracy() -> None:
     costs = (
         Cost("tokens", 100, 50.0, 65.0, 0.3, (0.28, 0.32), 0.05, 0.1, 1e-9, "regression"),
@@ -161,9 +166,9 @@ def test_tokens_and_seconds_stand_beside_accuracy() -> None:
     assert "T takes 30.0% more tokens, 50.0 to 65.0 a sample" in found.text or "t takes 30.0% more tokens" in found.text
     assert "fewer than 1 of 10,000 runs; the gate allows 500" in found.text
     assert "Seconds: the hardware of one side is not known." in found.text
-    (row,) = forest_of((slow,)).rows
-    assert "zone" not in row.svg  # the mean is not beyond its limit
-    assert "at pass" in row.svg
+    (drawing,) = drawings(slow)
+    assert "zone" not in drawing  # the mean is not beyond its limit
+    assert "at pass" in drawing
     assert "Beside accuracy" not in read(html_report(result_of(verdict_of()))).text
 
 
@@ -174,16 +179,15 @@ def test_every_check_has_a_place_on_one_scale_and_worse_is_left_whatever_the_met
         "regression", task="u", interval=interval.negate(), difference=5.0, higher_is_better=False, gamma=77.5
     )
 
-    def places(verdict: Verdict) -> list[str]:
-        (row,) = [row for row in forest_of((up, down)).rows if row.verdict is verdict]
-        return re.findall(r'(?:x|x1|x2|cx)="[^"]*"', row.svg)
-
-    assert places(up) == places(down)
-    forest = forest_of((up, down, verdict_of("pass", task="v", interval=Interval(9.0, (-400.0, 400.0)))))
-    assert "20 worse" in forest.axis  # a sign would mean two things
-    assert "no change" in forest.axis
+    first, second = (re.findall(r'(?:x|x1|x2|cx)="[^"]*"', drawing) for drawing in drawings(up, down))
+    assert first == second
+    checks = (up, down, verdict_of("pass", task="v", interval=Interval(9.0, (-400.0, 400.0))))
+    forest = forest_of(checks)
+    words = [words for _, words in forest.labels]
+    assert "20 worse" in words  # a sign would mean two things
+    assert "no change" in words
     assert [row.change for row in forest.rows] == ["\u22125.0", "+5.0", "\u22125.0"]
-    assert "100%" in forest.rows[2].svg  # one check of few samples does not squeeze all others
+    assert "100%" in drawings(*checks)[2]  # one check of few samples does not squeeze all others
     assert forest_of((verdict_of("error", difference=None, reasons=("why",)),)).rows[0].why == "why"
 
 

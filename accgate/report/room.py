@@ -1,0 +1,105 @@
+"""How much of a run fits into a comment: rooms from large to small, and a run with its texts cut to one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accgate.report.flips import opening
+
+if TYPE_CHECKING:
+    from accgate.guard.state import Guard, RuleChange
+    from accgate.result import Result
+    from accgate.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much is shown: flips of each check, rows, details, and the length of names and reasons in characters.
+
+    `groups` are the rows of a check's table of groups, and `group_lines` the checks whose outstanding groups are named.
+    `answers` and `settings` stand unfolded; `plot` says whether a picture as text does.
+    """
+
+    flips: int = 10
+    answers: int = 3
+    settings: int = 3
+    plot: bool = True
+    passing_details: bool = True
+    details: bool = True
+    changes: int = 200
+    passing_rows: int | None = None
+    rows: int | None = None
+    names: int = 120
+    reasons: int = 600
+    log: int = 40
+    groups: int = 0
+    group_lines: int = 20
+
+
+def _smaller() -> tuple[Room, ...]:
+    """Rooms from large to small; what matters least goes first."""
+    rooms = [Room()]
+    for less in (
+        {"flips": 5}, {"flips": 2}, {"flips": 0}, {"group_lines": 5}, {"passing_details": False}, {"plot": False},
+        {"details": False}, {"changes": 30},
+        {"passing_rows": 100}, {"passing_rows": 10}, {"names": 40, "reasons": 200}, {"passing_rows": 0, "log": 20},
+        {"rows": 200}, {"rows": 100}, {"rows": 50, "changes": 10}, {"rows": 25},
+        {"rows": 10, "changes": 5, "names": 24, "log": 5, "answers": 0}, {"group_lines": 0},
+        {"rows": 0, "changes": 1, "reasons": 100, "log": 0, "settings": 0},
+    ):  # fmt: skip
+        rooms.append(replace(rooms[-1], **less))
+    return tuple(rooms)
+
+
+ROOMS = _smaller()
+
+
+def most_of(verdicts: Sequence[Verdict], room: Room) -> int:
+    """Count the checks that there is room for."""
+    failed = sum(verdict.verdict != "pass" for verdict in verdicts)
+    most = len(verdicts) if room.passing_rows is None else failed + room.passing_rows
+    return most if room.rows is None else min(most, room.rows)
+
+
+def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
+    """The check with its names and reasons cut to the room there is."""
+    return replace(
+        verdict,
+        model=None if verdict.model is None else opening(verdict.model, room.names),
+        task=None if verdict.task is None else opening(verdict.task, room.names),
+        test=None if verdict.test is None else opening(verdict.test, room.names),
+        statistic=None if verdict.statistic is None else opening(verdict.statistic, room.names),
+        reasons=tuple(opening(reason, room.reasons) for reason in verdict.reasons[:20]),
+    )
+
+
+def shorten_result(result: Result, room: Room) -> Result:
+    """The run with its names and reasons cut to the room there is."""
+    return replace(
+        result,
+        checks=tuple(shorten_verdict(verdict, room) for verdict in result.checks),
+        overall=tuple(shorten_verdict(verdict, room) for verdict in result.overall),
+        beside=tuple(shorten_verdict(verdict, room) for verdict in result.beside),
+        correction=opening(result.correction, 40),
+        accgate=opening(result.accgate, 40),
+    )
+
+
+def changes_of(guard: Guard | None, room: Room) -> tuple[RuleChange, ...]:
+    """The changes of rules that there is room for; those that loosen come first."""
+    if guard is None:
+        return ()
+    order = ("loosening", "new", "tightening")
+    first = sorted(guard.changes, key=lambda change: order.index(change.effect))[: room.changes]
+    return tuple(
+        replace(
+            change,
+            rule=opening(change.rule, room.names),
+            base=None if change.base is None else opening(change.base, room.names),
+            head=None if change.head is None else opening(change.head, room.names),
+            why=opening(change.why, room.reasons),
+        )
+        for change in first
+    )

@@ -1,0 +1,146 @@
+"""What the reader of a run can do now: one to three steps, of which none names a cause that the run does not know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from accgate.errors import VerdictName
+from accgate.text import with_capital, with_stop
+from accgate.verdict.figures import Figures
+from accgate.verdict.findings import deciding_theta, needed_samples
+from accgate.verdict.sentences import settings_of
+
+NOTHING = "No action needed."
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a run adds to the words on one of its checks.
+
+    `checks` counts the run's checks, among which `correction` shares alpha. `rules` says whose rules decided, and
+    `other` is what the rules that do not decide say of the same records. `answers_commands` says that the repository
+    answers `/accgate accept`.
+    """
+
+    correction: str = "none"
+    checks: int = 1
+    rules: str = "own"
+    other: VerdictName | None = None
+    shards: int = 1
+    answers_commands: bool = False
+
+
+ALONE = Surroundings()  # of a comparison without a run
+
+
+class Words(NamedTuple):
+    """A part of a sentence; `is_code` is to be typed or is the name of a setting."""
+
+    text: str
+    is_code: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that the reader can do now: a sentence in parts, without a full stop.
+
+    `kind` is `next`, or `accept` for the way to accept a loss or a first reference.
+    """
+
+    kind: Literal["next", "accept"]
+    words: tuple[Words, ...]
+
+    def __str__(self) -> str:
+        return "".join(part.text for part in self.words)
+
+
+def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
+    """What to do after a run of which this is the worst check; nothing where files were compared or it passed."""
+    if verdict.verdict == "regression" and (verdict.model or verdict.task):
+        return [*_after_regression(verdict), _accept("the loss", around, " --reason TEXT")]
+    if verdict.verdict == "no-reference":
+        record = Words("accgate record", True)
+        accept = [_accept("these scores as the reference", around, "")] if around.answers_commands else []
+        return [_next("record a version that you trust with ", record, " and commit what it writes"), *accept]
+    if verdict.verdict == "error":
+        command = Words(f"accgate run{' --shard i/N' if around.shards > 1 else ''} --resume", True)
+        again = ", and merge again" if around.shards > 1 else ""
+        return [_next("fix the cause, then go on with ", command, f", other options as before{again}")]
+    if verdict.verdict == "inconclusive":
+        return [after_inconclusive(verdict, needs_approval=around.rules != "own")]
+    return []
+
+
+def advice(verdict: Figures, around: Surroundings) -> str:
+    """What to do after a check, in sentences.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
+    >>> advice(Verdict("m", "t", "no-reference", None, 400, *sides, 0.05, 0.2), ALONE)
+    'Record a version that you trust with `accgate record` and commit what it writes.'
+    """
+    if steps := steps_of(verdict, around):
+        texts = ("".join(f"`{part.text}`" if part.is_code else part.text for part in step.words) for step in steps)
+        return " ".join(with_stop(with_capital(text)) for text in texts)
+    return NOTHING if verdict.verdict == "pass" else "Look at the samples that got worse, and fix the change."
+
+
+def _next(*words: str | Words) -> Step:
+    return Step("next", tuple(word if isinstance(word, Words) else Words(word) for word in words))
+
+
+def _accept(what: str, around: Surroundings, reason: str) -> Step:
+    if around.answers_commands:
+        return Step("accept", (Words(f"To accept {what}, comment "), Words("/accgate accept REASON", True)))
+    record = Words(f"accgate record{reason}", True)
+    return Step("accept", (Words(f"To accept {what}, run "), record, Words(" and commit its files")))
+
+
+def _after_regression(lead: Figures) -> list[Step]:
+    steps = []
+    if lead.lost_unread and lead.lost and 2 * lead.lost_unread >= lead.lost:
+        steps.append(_next("look first at replies that can no longer be read: their form, or where they are cut off"))
+    changes = len(lead.settings_changed)
+    if changes > 1:
+        blame = Words("accgate blame", True)
+        return [*steps, _next("undo the changed settings and push; ", blame, " finds which one did it")]
+    if changes == 1:
+        name = settings_of(lead)[0].name
+        return [*steps, _next("put ", Words(name, True), " back and push")]
+    bisect = Words("accgate bisect", True)
+    return [*steps, _next("fix the change and push; ", bisect, " finds the commit")]
+
+
+def after_inconclusive(verdict: Figures, *, needs_approval: bool) -> Step:
+    """Which setting would decide an inconclusive check; on a pull request a looser rule needs an approval."""
+    theta, samples = deciding_theta(verdict), needed_samples(verdict)
+    if theta is None or samples is None:
+        return _next(Words("accgate plan", True), " shows how many samples each theta needs")
+    pairing = "record a reference with per-sample scores, " if verdict.test == "two-sample" else ""
+    return _next(
+        f"{pairing}evaluate about {samples:,} samples ({verdict.n:,} now), or set ",
+        Words(f"theta = {theta}", True),
+        f", which loosens the rules{' and needs an approval' if needs_approval else ''}",
+    )
+
+
+def approval_steps(head_sha: str, *, answers_commands: bool) -> list[Step]:
+    """Who must do what, so that a pull request that loosens the gate can pass."""
+    commit = Words(head_sha[:7], True)
+    if answers_commands:
+        again: tuple[str | Words, ...] = (
+            "the job then runs again by itself, or comment ",
+            Words("/accgate rerun", True),
+        )
+    else:
+        again = ("then run the job again",)
+    return [
+        _next(
+            "somebody with write permission who is not the author approves commit ",
+            commit,
+            " in a review; ",
+            *again,
+            ". A later push ends the approval",
+        )
+    ]

@@ -1,0 +1,74 @@
+"""The points of a check as text: all of them have the digits that keep them apart, wherever they are printed."""
+
+from __future__ import annotations
+
+import math
+
+from accgate.text import digits_apart, figure, figure_at_least
+from accgate.verdict.figures import Figures
+
+
+def digits_of(verdict: Figures) -> int:
+    """Digits behind the point with which a check's figures read right: one, or as many as keep them apart.
+
+    More are needed where the means differ by less than a tenth, or the mean lies that near to gamma.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.98, 400)
+    >>> digits_of(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2))
+    2
+    """
+    now = verdict.candidate.mean
+    return digits_apart((verdict.reference.mean, now), (now, verdict.gamma), (verdict.theta, 0.0))
+
+
+def points_text(verdict: Figures, value: float | None, *, sign: bool = False) -> str:
+    """A figure of a check, in points."""
+    return figure(value, digits_of(verdict), sign=sign)
+
+
+def range_text(verdict: Figures, ends: tuple[float, float] | None) -> str:
+    """The ends of an interval of a difference; empty without one."""
+    return "" if ends is None else " to ".join(points_text(verdict, end, sign=True) for end in ends)
+
+
+def interval_text(verdict: Figures) -> str:
+    """The two-sided interval of the difference; empty where there is none."""
+    return range_text(verdict, None if verdict.interval is None else verdict.interval.two_sided)
+
+
+def theta_text(verdict: Figures) -> str:
+    """The smallest drop that a check sees, with the allowed one; rounded up, for a run sees no less than it says.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
+    >>> theta_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta=7.51))
+    '7.6'
+    """
+    return figure_at_least(verdict.sees, digits_of(verdict))
+
+
+def asked_text(verdict: Figures) -> str:
+    """The drop that a check was asked to see, with the allowed one and all digits that the user wrote, up to four.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
+    >>> asked_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta_target=2.25))
+    '2.25'
+    """
+    asked, digits = verdict.asked, digits_of(verdict)
+    if asked is None:
+        return figure(None)
+    written = next((count for count in range(digits, 4) if math.isclose(round(asked, count), asked)), 4)
+    return figure(asked, max(written, digits))
+
+
+def samples_of(verdict: Figures) -> str:
+    """How many samples a check used, and of how many where its test could stop early.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(75.0, 97), CandidateSummary(74.0, 97)
+    >>> samples_of(Verdict("m", "t", "pass", "gsprt", 97, *sides, 0.05, 0.2, n_max=1319))
+    '97 of 1,319'
+    """
+    return f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}"
