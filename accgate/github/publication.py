@@ -13,9 +13,16 @@ from accgate.github.annotations import annotations_of, in_repository
 from accgate.github.api.answers import CannotPublish, CannotRead
 from accgate.github.api.client import Client
 from accgate.github.approvals import find_approval
-from accgate.github.check_runs import Annotation, Conclusion, finish_check_run
+from accgate.github.check_runs import (
+    SAME_NAME,
+    Annotation,
+    Conclusion,
+    allowed_conclusion,
+    finish_check_run,
+    settle_rivals,
+)
 from accgate.github.comments import State, When, comment_key, put_comment
-from accgate.github.event import LOCAL, Event, check_run_name, find_pull_request, local_event, read_event
+from accgate.github.event import LOCAL, Event, check_run_name, find_pull_request, read_event
 from accgate.github.outcome import (
     FAIL_ON,
     TITLE,
@@ -29,7 +36,6 @@ from accgate.github.outcome import (
     title_of,
 )
 from accgate.github.picture import push_pictures
-from accgate.github.rivals import SAME_NAME, allowed_conclusion, settle_rivals
 from accgate.github.rules import Trees, by_rules_in_force, guard_of, has_commands, template_of, verify_result
 from accgate.github.runner import append_summary, command, inert, write_outputs
 from accgate.github.troubles import collect_troubles, internal_error, trouble
@@ -162,7 +168,7 @@ def _connect(
         ):
             if not path.is_file():
                 raise BadInput(f"{path}: there is no such file; {fix}")
-        return local_event(commit_of(options.trees.head)), None, []
+        return Event(LOCAL, commit_of(options.trees.head)), None, []
     event = read_event(environ)
     try:
         client = connect(event)

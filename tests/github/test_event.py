@@ -82,7 +82,7 @@ class TestPullRequest:
             ({"head": {"sha": "main", "repo": None}}, "pull_request.head.sha: 'main' is not a commit"),
             ({"head": {"sha": HEAD.upper(), "repo": None}}, "is not a commit"),
             ({"base": {"sha": BASE}}, "the event has no pull_request.base.repo"),
-            ({"base": {"sha": BASE, "repo": {}}}, "pull_request.base.repo.full_name is missing"),
+            ({"base": {"sha": BASE, "repo": {}}}, "the event has no pull_request.base.repo.full_name"),
         ],
     )
     def test_missing_fields_are_said(self, environ, changes, said):
