@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from accgate.errors import BadInput
-from accgate.github.api.answers import Refused, as_promised, text_at
+from accgate.github.api.answers import Refused, as_promised
 from accgate.github.api.client import Client
 from accgate.github.api.git_data import Git
+from accgate.github.api.objects import Repository, object_of
 from accgate.github.event import Event
 
 ATTEMPTS = 12
@@ -29,6 +30,11 @@ class Change(Protocol):
 C = TypeVar("C", bound=Change)
 
 
+def repository_of(client: Client, event: Event) -> Repository:
+    """The event's repository."""
+    return object_of(Repository, client.get(f"/repos/{event.repository}", needs="metadata: read"), event.repository)
+
+
 def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> None:
     """Refuse runs of any branch but the default one: a pull request's runs are of code that nobody merged.
 
@@ -42,8 +48,7 @@ def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> 
         raise BadInput(
             f"the event {event.name} is not one of the default branch; push the history after push or schedule"
         )
-    with as_promised(event.repository):
-        default = text_at(client.get(f"/repos/{event.repository}", needs="metadata: read"), "default_branch")
+    default = repository_of(client, event).default_branch
     if default is None or ref != f"refs/heads/{default}":
         raise BadInput(f"{ref or 'the run'} is not the default branch {default}; only its runs belong to the history")
     if branch.removeprefix("refs/heads/") == default:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import AwareDatetime
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from accgate.github.api.answers import CannotPublish, CannotReach, NotFound, Uncertain, Unreadable, number_at
+from accgate.github.api.answers import CannotPublish, CannotReach, NotFound, Uncertain, Unreadable
 from accgate.github.api.client import Client
 from accgate.github.api.objects import object_of
 from accgate.github.event import Event
@@ -74,6 +74,13 @@ _ORIGIN = re.compile(r"(\d{1,18})\.(\d{1,9})\.(\d{1,9})(?:\.([0-9a-f]{8}))?(\.lo
 
 
 @checked_dataclass(frozen=True)
+class Output:
+    """What a check run shows."""
+
+    annotations_count: Whole = 0
+
+
+@checked_dataclass(frozen=True)
 class CheckRun:
     """A check run of the API."""
 
@@ -82,6 +89,7 @@ class CheckRun:
     conclusion: Any = None  # a Conclusion, or one that only GitHub gives
     external_id: Text | None = None
     started_at: AwareDatetime | None = None
+    output: Output = field(default_factory=Output)
 
     @property
     def origin(self) -> Origin | None:
@@ -202,7 +210,8 @@ def change_check_run(client: Client, event: Event, check_run_id: int, body: dict
             if object_of(CheckRun, answer, path).id != check_run_id:
                 raise Unreadable(f"PATCH {path}: the answer is another check run")
             return
-        if (number_at(client.get(path, needs=NEEDS), "output", "annotations_count") or 0) > sent:
+        present = object_of(CheckRun, client.get(path, needs=NEEDS), path)
+        if present.output.annotations_count > sent:
             return
     raise CannotReach(f"the check run {check_run_id} could not be updated in {_ATTEMPTS} attempts")
 

@@ -1,12 +1,16 @@
-"""A step's messages to its runner: workflow commands, outputs and the job summary."""
+"""A step's messages to its runner: workflow commands, outputs, the job summary, and what went wrong meanwhile."""
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
+
+from accgate.errors import AccgateError
+from accgate.github.api.answers import CannotPublish
 
 SUMMARY_LIMIT = 2**20  # bytes a step
 _CUT_NOTE = "\n\n*The summary is cut here: GitHub shows at most 1 MiB.*\n"
@@ -81,6 +85,27 @@ def append_summary(path: str | Path | None, text: str) -> None:
         content = (start + _CUT_NOTE).encode() if left >= len(_CUT_NOTE.encode()) else b""
     with path.open("ab") as file:
         file.write(content)
+
+
+@contextmanager
+def collect_troubles(what: str, troubles: list[str]) -> Iterator[None]:
+    """Note an exception raised in here, and go on."""
+    try:
+        yield
+    except (CannotPublish, OSError, AccgateError) as error:
+        troubles.append(f"{what}: {error}")
+    except Exception as error:
+        troubles.append(f"{what}: {internal_error(error)}")
+
+
+def internal_error(error: Exception) -> str:
+    """The message about an error that is accgate's own fault."""
+    return f"internal error: {type(error).__name__}: {error}; please report it"
+
+
+def trouble(text: str) -> str:
+    """The warning that something could not be published."""
+    return command("warning", text, title="accgate could not publish everything")
 
 
 def _delimiter(text: str) -> str:

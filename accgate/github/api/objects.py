@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, Field
 from pydantic.dataclasses import dataclass
 
 from accgate.github.api.answers import as_promised
-from accgate.inputs.typed import Count, Text, Whole, adapter_of
+from accgate.inputs.typed import Count, Flag, Text, Whole, adapter_of
 
 T = TypeVar("T")
 SHA = "[0-9a-f]{40}|[0-9a-f]{64}"
@@ -37,6 +37,7 @@ class Repository:
 
     full_name: Text
     default_branch: Text | None = None
+    private: Flag = True  # where the answer does not say
 
 
 @dataclass(frozen=True)
