@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from accgate.config.config import load_config
 from accgate.errors import AccgateError, BadInput
 from accgate.github.api.client import Client
-from accgate.github.branch import push_files, repository_of
+from accgate.github.branch import NewFiles, push_files, repository_of
 from accgate.github.check_runs import (
     SAME_NAME,
     Annotation,
@@ -93,7 +93,9 @@ class Announcement:
 
     def body(self) -> str:
         """The Markdown of the comment, which the job summary shows too."""
-        options, outcome = self.options, self.outcome
+        options, outcome, pictures = self.options, self.outcome, None
+        with collect_troubles("the picture could not be written, so the comment has it as text", self.troubles):
+            pictures = self._pictures()
         about = About(
             title=self.name,
             config=options.trees.config,
@@ -101,7 +103,7 @@ class Announcement:
             report_url=self.event.run_url,
             advisory=options.untrusted,
             commands=not options.untrusted and has_commands(options.trees),
-            pictures=self._pictures(),
+            pictures=pictures,
         )
         flips, template, cause = None, None, None
         try:
@@ -121,10 +123,7 @@ class Announcement:
         options, result = self.options, self.outcome.result
         if self.client is None or result is None or not options.picture_branch or options.untrusted or options.dry_run:
             return None
-        pictures = None
-        with collect_troubles("the picture could not be written, so the comment has it as text", self.troubles):
-            pictures = push_pictures(self.client, self.event, options.picture_branch, result)
-        return pictures
+        return push_pictures(self.client, self.event, options.picture_branch, result)
 
     def write(self, title: str, body: str) -> None:
         """Write the comment and the check run; where one fails, that is noted and the other is still written."""
@@ -233,14 +232,6 @@ def _in_repository(text: str, trees: Trees) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class Pictures:
-    """What a commit writes: nothing where the same picture is there already."""
-
-    files: Mapping[str, bytes]
-    message: str
-
-
 def push_pictures(client: Client, event: Event, branch: str, result: Result) -> tuple[str, str] | None:
     """Write the picture for light and dark pages to a branch; the addresses of both.
 
@@ -266,8 +257,8 @@ def push_pictures(client: Client, event: Event, branch: str, result: Result) -> 
     files = {f"{start}-{name}": text.encode() for name, text in drawn.items()}
     first = next(iter(files))
 
-    def change_of(content: bytes) -> Pictures:
-        return Pictures({} if content == files[first] else files, f"Checks of #{event.number}")
+    def change_of(content: bytes) -> NewFiles:
+        return NewFiles({} if content == files[first] else files, f"Checks of #{event.number}")
 
     commit, _ = push_files(client, event.repository, branch, first, change_of)
     raw = f"{event.server_url}/{event.repository}/raw"

@@ -11,10 +11,11 @@ from typing import Literal
 from accgate.errors import PASSED, BadInput
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Uncertain, as_promised
 from accgate.github.api.client import Client
-from accgate.github.api.git_data import Entry, Git
+from accgate.github.api.git_data import Commit, Entry, Git
 from accgate.github.api.objects import Side
 from accgate.github.approvals import is_writer
 from accgate.github.artifact import check_references, git_sha, stored_files
+from accgate.github.branch import NewFiles, commit_to
 from accgate.github.event import Event, open_pull_requests, read_event, read_pull_request
 from accgate.github.runner import write_outputs
 from accgate.github.slash import IssueComment, link, plain, read_issue_comment, reply, try_reply
@@ -138,7 +139,12 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     if head.sha != options.head_sha:
         raise Refused(MOVED)
     branch = f"accgate/accept-{event.number}-{options.head_sha[:12]}"
-    _write_branch(git, branch, options, changed, message)
+
+    def change_at(parent: Commit | None) -> NewFiles:
+        lacking = _differing(git, (parent or old).tree, options.references, changed)
+        return NewFiles(_paths_of(lacking, options), message)
+
+    commit_to(client, git, branch, change_at, start=old)
     return _pull_request(client, event, head, branch, request, command.reason)
 
 
@@ -182,24 +188,6 @@ def _commit(
 def _paths_of(files: Mapping[str, bytes], options: Options) -> dict[str, bytes]:
     """The files of the store by their paths in the repository."""
     return {f"{options.references}/{name}": content for name, content in files.items()}
-
-
-def _write_branch(git: Git, branch: str, options: Options, changed: Mapping[str, bytes], message: str) -> None:
-    """Write a branch with these references: a new one on the head, or a commit on the present one where it differs."""
-    for attempt in range(1, _ATTEMPTS + 1):
-        tip = git.tip(branch)
-        parent = git.commit(tip or options.head_sha)
-        lacking = _differing(git, parent.tree, options.references, changed)
-        if tip is not None and not lacking:
-            return
-        sha = git.write_commit(parent, _paths_of(lacking, options), message)
-        try:
-            git.move_branch(branch, tip, sha)
-        except Refused:  # another job may have written it in between
-            if attempt == _ATTEMPTS:
-                raise
-        else:
-            return
 
 
 def _pull_request(

@@ -15,20 +15,17 @@ from accgate.github.api.answers import CannotPublish
 SUMMARY_LIMIT = 2**20  # bytes a step
 _CUT_NOTE = "\n\n*The summary is cut here: GitHub shows at most 1 MiB.*\n"
 
-Name = Literal["debug", "notice", "warning", "error", "group", "endgroup", "add-mask", "stop-commands"]
+Name = Literal["notice", "warning", "error", "add-mask", "stop-commands"]
 
 
-def command(
-    name: Name, message: str = "", *, file: str | None = None, line: int | None = None, title: str | None = None
-) -> str:
+def command(name: Name, message: str = "", *, title: str | None = None) -> str:
     """One workflow command, to be printed on a line of its own; nothing in its values can start another.
 
-    >>> print(command("error", "50% worse\\n::set-output::", file="a,b.toml", line=3, title="drop: 2"))
-    ::error file=a%2Cb.toml,line=3,title=drop%3A 2::50%25 worse%0A::set-output::
+    >>> print(command("error", "50% worse\\n::set-output::", title="drop: 2"))
+    ::error title=drop%3A 2::50%25 worse%0A::set-output::
     """
-    values = {"file": file, "line": line, "title": title}
-    properties = ",".join(f"{key}={_property(str(value))}" for key, value in values.items() if value is not None)
-    return f"::{name}{' ' if properties else ''}{properties}::{_data(message)}"
+    properties = "" if title is None else f" title={_property(title)}"
+    return f"::{name}{properties}::{_data(message)}"
 
 
 def mask(token: str) -> str:
