@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from accgate.config.config import Config, load_config, select
+from accgate.config.config import Config, load_config, refuse_unknown, select
 from accgate.decision.comparison import decide, is_decided
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.design import FEWEST_CLUSTERS
@@ -20,7 +20,6 @@ from accgate.planning.design import planned_model
 from accgate.records import Record, Scores
 from accgate.references.store import scores_of
 from accgate.stats import share_of_alpha
-from accgate.text import nearest
 from accgate.trials.folder import TrialFolder
 from accgate.verdict import Verdict
 
@@ -83,8 +82,8 @@ def ab(
     """
     config = load_config(config)
     others = config if against is None else against if isinstance(against, Config) else load_config(against)
-    _refuse_unknown(config, first)
-    _refuse_unknown(others, second)
+    refuse_unknown(config.source.path, (config,), (first,))
+    refuse_unknown(others.source.path, (others,), (second,))
     if first == second and others is config:
         raise BadInput(f"both models are {first}; give two, or another file with --against")
     checks = plan_checks(select(config, (first,)), recording=True)
@@ -101,11 +100,6 @@ def ab(
     names = [each.verdict.verdict for each in compared]
     code = exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn")
     return Ab(first, name, worst(names), code, tuple(compared))
-
-
-def _refuse_unknown(config: Config, model: str) -> None:
-    if model not in config.models:
-        raise BadInput(f"{config.source.path}: no model {model!r}; {nearest(model, config.models)}")
 
 
 @dataclass(frozen=True)
