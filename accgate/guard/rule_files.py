@@ -183,11 +183,7 @@ def _named_in_yaml(path: Path) -> Iterator[tuple[str, Any]]:
 def _is_outside(text: str) -> bool:
     """Whether a text names a path outside of the folder from which it starts, in any spelling that a loader knows."""
     place = text.rpartition("::")[2]  # where an archive lies
-    return _leads_out(place) or place.casefold().startswith(("file:", "local:"))
-
-
-def _leads_out(value: str) -> bool:
-    return value.startswith(("/", "~")) or ".." in value.split("/")
+    return place.startswith(("/", "~")) or ".." in place.split("/") or place.casefold().startswith(("file:", "local:"))
 
 
 def _hub_faults(definition: Definition) -> Iterator[str]:
