@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from pydantic import AliasPath, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.github.api.answers import (
@@ -49,7 +50,7 @@ class Comment:
     """A comment of the API; one of ours says in its marker what the run that wrote it found."""
 
     id: Whole
-    user: User | None = None
+    author: Text = Field(default="", validation_alias=AliasPath("user", "login"))
     body: Text | None = None
     html_url: Text | None = None
 
@@ -106,7 +107,7 @@ def put_comment(
         except Uncertain:  # it may be there now: look again
             client.rest(failed)
             continue
-        author = me if created.user is None else created.user.login
+        author = created.author or me
         if author.lower() == me.lower():
             with suppress(CannotPublish):  # ours is written; the next run removes one that stands twice
                 return _leave_one(client, event, key, me, created, text)
@@ -160,8 +161,7 @@ def _ours(client: Client, event: Event, key: str, me: str) -> Iterator[Comment]:
     path = f"/repos/{event.repository}/issues/{event.number}/comments"
     comments = [object_of(Comment, row, path) for row in client.pages(path, needs=NEEDS)]
     for comment in sorted(comments, key=lambda comment: comment.id):
-        is_mine = comment.user is not None and comment.user.login.lower() == me.lower()
-        if is_mine and comment.marker and comment.marker[1] == key:
+        if comment.author.lower() == me.lower() and comment.marker and comment.marker[1] == key:
             yield comment
 
 

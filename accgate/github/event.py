@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import AliasPath, Field, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.errors import BadInput
-from accgate.github.api.objects import SHA, PullRequest, Repository, Sha, WorkflowRun, object_of
+from accgate.github.api.objects import SHA, PullRequest, Sha, WorkflowRun, object_of
 from accgate.inputs.typed import Text, Whole, adapter_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ class Event:
     name: str
     head_sha: str = ""
     repository: str = ""
-    action: str | None = None
     base_sha: str | None = None
     number: int | None = None
     author: str | None = None
@@ -88,8 +87,7 @@ class MergeGroup:
 class Payload:
     """The part of an event that counts here, whatever its kind."""
 
-    action: Text | None = None
-    repository: Repository | None = None
+    default_branch: Text | None = Field(default=None, validation_alias=AliasPath("repository", "default_branch"))
     pull_request: PullRequest | None = None
     workflow_run: WorkflowRun | None = None
     merge_group: MergeGroup | None = None
@@ -144,11 +142,10 @@ def read_event(environ: Mapping[str, str]) -> Event:
     run_id, attempt = _count(environ, "GITHUB_RUN_ID", 0), _count(environ, "GITHUB_RUN_ATTEMPT", 1)
     event = Event(
         name,
-        action=payload.action,
         repository=repository,
         head_repository=repository,
         head_branch=environ.get("GITHUB_REF_NAME") or None,
-        default_branch=None if payload.repository is None else payload.repository.default_branch,
+        default_branch=payload.default_branch,
         run_id=run_id,
         run_attempt=attempt,
         source_run_id=run_id,
@@ -220,7 +217,7 @@ def _of_pull_request(event: Event, pull: PullRequest) -> Event:
 
 
 def _of_workflow_run(event: Event, run: WorkflowRun) -> Event:
-    head_repository = None if run.head_repository is None else run.head_repository.full_name
+    head_repository = run.head_repository
     return replace(
         event,
         head_sha=run.head_sha,

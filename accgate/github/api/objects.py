@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AwareDatetime, Field
+from pydantic import AliasPath, AwareDatetime, Field
 from pydantic.dataclasses import dataclass
 
 from accgate.github.api.answers import as_promised
@@ -60,12 +60,12 @@ class Side:
 
 @dataclass(frozen=True)
 class PullRequest:
-    """A pull request; `user` is None for a deleted account."""
+    """A pull request; `author` is None for a deleted account."""
 
     number: Count
     head: Side
     base: Side
-    user: User | None = None
+    author: Text | None = Field(default=None, validation_alias=AliasPath("user", "login"))
     state: Text | None = None
     html_url: Text | None = None
 
@@ -73,11 +73,6 @@ class PullRequest:
     def is_open(self) -> bool:
         """Whether it is neither merged nor closed."""
         return self.state == "open"
-
-    @property
-    def author(self) -> str | None:
-        """Who opened it."""
-        return None if self.user is None else self.user.login
 
 
 @dataclass(frozen=True)
@@ -93,12 +88,12 @@ class Review:
 
 @dataclass(frozen=True)
 class WorkflowRun:
-    """A run of a workflow."""
+    """A run of a workflow; `head_repository` is "owner/name", None for a deleted fork."""
 
     id: Whole
     head_sha: Sha
     head_branch: Text | None = None
-    head_repository: Repository | None = None
+    head_repository: Text | None = Field(default=None, validation_alias=AliasPath("head_repository", "full_name"))
     run_attempt: Whole = 1
     status: Text | None = None
 
