@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from accgate.errors import BadInput
 
@@ -54,6 +56,20 @@ def read_plain(path: Path, most: int) -> bytes:
             return file.read(size) if size else b""  # a read of what has no size could wait for ever, or never end
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}; is it in the commit?") from error
+
+
+def read_json(path: Path, most: int, fix: str) -> Any:
+    """Read the JSON value of a plain file; `fix` says what to do where it is none.
+
+    Raises
+    ------
+    BadInput
+        When it is no JSON, and as `plain_size`.
+    """
+    try:
+        return json.loads(read_plain(path, most).decode())
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: cannot be read as JSON: {error}; {fix}") from error
 
 
 def all_below(folder: Path) -> Iterator[Path]:

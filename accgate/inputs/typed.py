@@ -74,6 +74,12 @@ def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
         raise KeyFaults(*((key + tuple(f["loc"]), _fault_text(f, shape)) for f in faults)) from error
 
 
+def first_fault(error: ValidationError) -> str:
+    """Return the first fault of what a machine wrote, with its key: nobody mends such a file by hand."""
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
+
+
 def adapter_of(shape: type[T]) -> TypeAdapter[T]:
     """What reads a dataclass of this type; made once, which takes longer than to read with it."""
     return _adapter(shape)  # type: ignore[arg-type] # which mypy does not see to be hashable

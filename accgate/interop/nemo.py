@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_json, read_plain
 from accgate.inputs.rows import read_table
 from accgate.interop.task_log import MALFORMED, TaskLog, check_mean
 from accgate.records import Record
@@ -307,14 +307,10 @@ def _check_keys(path: Path, rows: Sequence[Row]) -> None:
 
 
 def _summary(path: Path) -> Mapping[str, Any]:
-    try:
-        content = json.loads(read_plain(path, LARGEST))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(
-            f"{path}: cannot be read as JSON: {error}; import the folder that NeMo Evaluator wrote"
-        ) from error
+    fix = "import the folder that NeMo Evaluator wrote"
+    content = read_json(path, LARGEST, fix)
     if not isinstance(content, dict):
-        raise BadInput(f"{path}: is not a JSON object; import the folder that NeMo Evaluator wrote")
+        raise BadInput(f"{path}: is not a JSON object; {fix}")
     return content
 
 

@@ -76,13 +76,13 @@ def read_key(path: Path) -> Key:
     """
     from pydantic import TypeAdapter, ValidationError
 
+    from accgate.inputs.typed import first_fault
+
     data = read_object(path, KIND, "the .key.json that was written with the questionnaire")
     try:
         key = TypeAdapter(Key).validate_json(json.dumps(data))  # JSON has arrays where the key has tuples
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BadInput(f"{path}: is damaged: {where}: {first['msg']}; take the file that was written") from error
+        raise BadInput(f"{path}: is damaged: {first_fault(error)}; take the file that was written") from error
     if fault := next(_faults(key), None):
         raise BadInput(f"{path}: is damaged: {fault}; take the file that was written")
     return key

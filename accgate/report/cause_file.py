@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from accgate.decision.cause import Blame, is_consistent
 from accgate.errors import BadInput, writing
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_json
 from accgate.inputs.rows import holds_only
 from accgate.records import write_atomically
 from accgate.result import Result, to_json
@@ -52,21 +51,17 @@ def read_cause(path: Path) -> CauseFile | None:
     """
     from pydantic import ValidationError
 
-    from accgate.inputs.typed import adapter_of
+    from accgate.inputs.typed import adapter_of, first_fault
 
     if path.is_symlink():
         raise BadInput(f"{path}: is a link, not a file; {FIX}")
     if not path.exists():
         return None
+    data = read_json(path, LARGEST, FIX)
     try:
-        data = json.loads(read_plain(path, LARGEST).decode())
         cause = adapter_of(CauseFile).validate_python(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BadInput(f"{path}: is not what `accgate blame` writes: {where}: {first['msg']}; {FIX}") from error
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: cannot be read as JSON: {error}; {FIX}") from error
+        raise BadInput(f"{path}: is not what `accgate blame` writes: {first_fault(error)}; {FIX}") from error
     if not holds_only(data, asdict(cause), text=LONGEST, entries=MOST):
         raise BadInput(f"{path}: holds more than `accgate blame` writes; {FIX}")
     if (cause.blame is None) == (cause.failure is None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +10,7 @@ from xml.etree import ElementTree
 
 from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation.shards.run import SHARD
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_json
 from accgate.records import refuse_unwritable, write_atomically
 from accgate.report.forest import FILES
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
@@ -64,23 +63,18 @@ def read_result(path: Path) -> Result:
     """
     from pydantic import ValidationError
 
-    from accgate.inputs.typed import adapter_of
+    from accgate.inputs.typed import adapter_of, first_fault
 
-    try:
-        if not path.exists():
-            raise BadInput(f"{path}: there is no result; `accgate run` writes one, or name another file")
-        data = json.loads(read_plain(path, LARGEST).decode())
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: cannot be read as JSON: {error}; give an accgate.json") from error
+    if not path.exists():
+        raise BadInput(f"{path}: there is no result; `accgate run` writes one, or name another file")
+    data = read_json(path, LARGEST, "give an accgate.json")
     single = isinstance(data, dict) and "checks" not in data
     try:
         if not single:
             return _consistent(adapter_of(Result).validate_python(data), path)
         verdict = adapter_of(Verdict).validate_python(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        fault = f"{path}: is not a result: {where}: {first['msg']} ({error.error_count()} faults)"
+        fault = f"{path}: is not a result: {first_fault(error)} ({error.error_count()} faults)"
         raise BadInput(f"{fault}; name a file that `accgate run` wrote") from error
     return result_of_verdict(verdict)
 
