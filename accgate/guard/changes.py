@@ -17,7 +17,6 @@ from accgate.guard.difference import (
     along,
     difference,
     down,
-    file_digest,
     texts,
     unreadable,
     up,
@@ -28,6 +27,7 @@ from accgate.guard.state import Effect, RuleChange
 from accgate.guard.store_rules import baseline_differences, store_differences
 from accgate.guard.task_rules import ALPHA, BETA, task_differences
 from accgate.guard.tree import refuse_unread_references, trees_of_pair
+from accgate.inputs.paths import file_digest
 from accgate.inputs.toml import TomlFile
 from accgate.text import some_of
 

@@ -14,9 +14,8 @@ from accgate.config.config import Config
 from accgate.config.tables import Judge, TaskSettings
 from accgate.engines import split_parts
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import file_digest
 from accgate.guard.tree import Tree
-from accgate.inputs.paths import all_below, path_in, read_plain
+from accgate.inputs.paths import all_below, file_digest, path_in, read_plain
 from accgate.metrics.code import code_files
 from accgate.metrics.own import own_file
 from accgate.tasks import Definition, library_file, read_definition, read_rows

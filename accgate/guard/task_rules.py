@@ -20,12 +20,12 @@ from accgate.guard.difference import (
     difference,
     down,
     exact,
-    file_digest,
     texts,
     unreadable,
     up,
 )
 from accgate.guard.rule_files import definition_path, included_digests, picture_digests
+from accgate.inputs.paths import file_digest
 from accgate.metrics import code_digest, helpers_digest
 from accgate.tasks import MAX_UNREAD, Definition, DefinitionFile, read_definition, unloaded_definition
 from accgate.tasks.lm_eval.harness import is_of_harness

@@ -13,6 +13,7 @@ from typing import Any
 
 from accgate._version import REPOSITORY
 from accgate.errors import BadInput
+from accgate.inputs.paths import file_digest
 from accgate.records import NOT_COMPARED, paths_of, settings_of_run
 from accgate.result import NAME, Result, to_json
 from accgate.verdict import Verdict
@@ -61,7 +62,7 @@ def statement_of(result: Result, out: Path, *, commit: str) -> dict[str, Any]:
             "accgate": result.accgate,
             "checks": [_figures(verdict) for verdict in result.decided],
             "files": [
-                {"name": file.relative_to(out).as_posix(), "digest": {"sha256": _file_sha(file)}} for file in files
+                {"name": file.relative_to(out).as_posix(), "digest": {"sha256": file_digest(file)}} for file in files
             ],
         },
     }
@@ -77,14 +78,3 @@ def _figures(verdict: Verdict) -> dict[str, Any]:
 
 def _sha(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _file_sha(path: Path) -> str:
-    sha = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                sha.update(chunk)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
-    return sha.hexdigest()
