@@ -97,15 +97,11 @@ def publish(
         write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
     for text in troubles:
         say(text if event.name == LOCAL else trouble(text))
+    code, ended = final_exit_code(outcome, guard, options.fail_on), announcement.ended
     if event.name == LOCAL:
-        return final_exit_code(outcome, guard, options.fail_on)
+        return code
     message = "\n".join([title, *_reasons(outcome, guard)])
-    say(
-        command(
-            "notice" if announcement.ended in ("success", "neutral") else "error", message, title=options.check_name
-        )
-    )
-    code = final_exit_code(outcome, guard, options.fail_on)
+    say(command("notice" if ended in ("success", "neutral") else "error", message, title=options.check_name))
     if guard is not None and guard.state == "loosened":
         lines = guard_ending(outcome.result, guard, event.head_sha, code, commands=has_commands(options.trees))
         if lines:
