@@ -109,6 +109,7 @@ def publish(arguments: argparse.Namespace) -> int:
     """Publish a run, or with --start open its check run."""
     from accgate.github import publication
     from accgate.github.admission import state_of
+    from accgate.github.announcement import Options
     from accgate.github.rules import Trees
     from accgate.guard.base import Selection
 
@@ -119,7 +120,7 @@ def publish(arguments: argparse.Namespace) -> int:
         arguments.result = RESULT
     if arguments.result is None:
         raise BadInput("give the accgate.json to publish, or --start before the run")
-    options = publication.Options(
+    options = Options(
         result=arguments.result,
         trees=Trees(arguments.head, arguments.base, _path_in_repository(arguments.config)),
         check_name=_check_name(arguments.check_name),
@@ -144,7 +145,7 @@ def _start(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     from accgate.github.admission import start, write_state
     from accgate.github.api.answers import CannotPublish
     from accgate.github.event import read_event
-    from accgate.github.troubles import trouble
+    from accgate.github.runner import trouble
 
     mask_tokens(environ)
     event = read_event(environ)

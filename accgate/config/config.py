@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -133,6 +133,23 @@ def config_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(AccuracyFile).json_schema()}
 
 
+def refuse_unknown(path: Path, configs: Sequence[Config], models: Sequence[str], tasks: Sequence[str] = ()) -> None:
+    """Refuse the names of models, and of tasks or their tags, that no config has; `path` is the file to correct.
+
+    Raises
+    ------
+    BadInput
+        Each name, and the nearest that there is.
+    """
+    known_models = {name for config in configs for name in config.models}
+    known_tasks = {name for config in configs for key, task in config.tasks.items() for name in (key, *task.tags)}
+    names = [("model", name, known_models) for name in models] + [("task", name, known_tasks) for name in tasks]
+    if faults := [
+        f"{path}: no {kind} {name!r}; {nearest(name, known)}" for kind, name, known in names if name not in known
+    ]:
+        raise BadInput(*faults)
+
+
 def select(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] = ()) -> Config:
     """The config with only these models and tasks (names, or tags of tasks); all where empty.
 
@@ -141,15 +158,7 @@ def select(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] 
     BadInput
         For a name that the config does not have.
     """
-    labels = {tag for task in config.tasks.values() for tag in task.tags}
-    names = [("model", name, {*config.models}) for name in models]
-    names += [("task", name, {*config.tasks, *labels}) for name in tasks]
-    path = config.source.path
-    faults = [
-        f"{path}: no {kind} {name!r}; {nearest(name, choices)}" for kind, name, choices in names if name not in choices
-    ]
-    if faults:
-        raise BadInput(*faults)
+    refuse_unknown(config.source.path, (config,), models, tasks)
     selected_models = {k: v for k, v in config.models.items() if not models or k in models}
     selected_tasks = {k: v for k, v in config.tasks.items() if not tasks or k in tasks or set(v.tags) & set(tasks)}
     partial = config.partial or len(selected_tasks) < len(config.tasks)

@@ -93,8 +93,7 @@ def _source_faults(name: str, task: TaskSettings, file: TomlFile) -> Iterator[tu
         if task.library is not None:
             yield ("library",), "is set together with file; keep one of the two"
         if not file.has_file(task.file):
-            missing = f"there is no file {task.file!r} in {file.path.parent}"
-            yield ("file",), f"{missing}; write the path relative to this file"
+            yield ("file",), _no_file(task.file, file)
     elif (task.library or name) not in library_names():
         key: Key = ("library",) if task.library else ()
         hint = nearest(task.library or name, library_names())

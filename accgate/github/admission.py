@@ -13,8 +13,7 @@ from accgate.github.api.client import Client
 from accgate.github.approvals import fork_is_allowed
 from accgate.github.check_runs import finish_check_run, open_check_run
 from accgate.github.event import Event, check_run_name
-from accgate.github.runner import append_summary, command, write_outputs
-from accgate.github.troubles import collect_troubles, trouble
+from accgate.github.runner import append_summary, collect_troubles, command, trouble, write_outputs
 
 PULL_REQUEST_TARGET = (
     "pull_request_target runs with the repository's token and secrets, and the gate runs the pull request's models, "

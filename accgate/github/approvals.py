@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
 from urllib.parse import quote
 
 from accgate.github.api.answers import CannotPublish, CannotRead, NotFound, as_promised
 from accgate.github.api.client import Client
-from accgate.github.check_runs import check_runs, origin_of
+from accgate.github.api.objects import IssueEvent, Review, User, WorkflowRun, object_of
+from accgate.github.check_runs import Origin, check_runs
 from accgate.github.event import Event, name_for_branch
 
 _WRITERS = ("write", "maintain", "admin")
@@ -55,12 +55,12 @@ def fork_is_allowed(client: Client, event: Event, environment: str) -> str | Non
         return None
     path = f"/repos/{event.repository}/actions/runs/{event.run_id}"
     with _reading(f"the approvals of run {event.run_id}"):
-        if client.get(path, needs="actions: read")["head_sha"] != event.head_sha:
+        if object_of(WorkflowRun, client.get(path, needs="actions: read"), path).head_sha != event.head_sha:
             return None
         rows = client.get(f"{path}/approvals", needs="actions: read")
         rows = [row for row in rows if environment.lower() in (place["name"].lower() for place in row["environments"])]
-        users = [row["user"] for row in rows if row["state"] == "approved"]
-        return next((user["login"] for user in users if is_writer(client, event, user)), None)
+        users = [object_of(User, row["user"], path) for row in rows if row["state"] == "approved"]
+        return next((user.login for user in users if is_writer(client, event, user)), None)
 
 
 @contextmanager
@@ -74,47 +74,43 @@ def _reading(what: str) -> Iterator[None]:
 
 def _by_review(client: Client, event: Event) -> str | None:
     path = f"/repos/{event.repository}/pulls/{event.number}/reviews"
-    reviews = [review for review in client.pages(path, needs="pull-requests: read") if review["user"]]
-    last = {}
-    for review in sorted(reviews, key=lambda review: (review.get("submitted_at") or "", review["id"])):
-        if review["state"] not in ("COMMENTED", "PENDING"):
-            last[review["user"]["login"].lower()] = review
-    for review in last.values():
-        if (
-            review["state"] == "APPROVED"
-            and review["commit_id"] == event.head_sha
-            and _may(client, event, review["user"])
-        ):
-            return str(review["user"]["login"])
+    reviews = [object_of(Review, row, path) for row in client.pages(path, needs="pull-requests: read")]
+    last: dict[str, tuple[User, Review]] = {}
+    for review in sorted(reviews, key=lambda review: (review.submitted_at or "", review.id)):
+        if review.user is not None and review.state not in ("COMMENTED", "PENDING"):
+            last[review.user.login.lower()] = review.user, review
+    for user, review in last.values():
+        if review.state == "APPROVED" and review.commit_id == event.head_sha and _may(client, event, user):
+            return user.login
     return None
 
 
-def looks_of(client: Client, event: Event, check_name: str, base_branch: str | None) -> list[dict[str, Any]]:
-    """The check runs that the gate started on the head commit for this very pull request.
+def looks_of(client: Client, event: Event, check_name: str, base_branch: str) -> list[tuple[datetime, Origin]]:
+    """When the gate started a check run on the head commit for this very pull request, and in which run.
 
     The same commit may be the head of another pull request, too: whoever looked at it there did not see it here.
     """
     names = (check_name, name_for_branch(check_name, base_branch))
-    runs = [run for name in names for run in check_runs(client, event, name)]
-    origins = [(run, origin_of(run)) for run in runs if run["started_at"]]
-    return [run for run, origin in origins if origin is not None and origin.number == event.number]
+    looks = [(run.started_at, run.origin) for name in names for run in check_runs(client, event, name)]
+    return [(at, origin) for at, origin in looks if at and origin is not None and origin.number == event.number]
 
 
-def moved_since(events: Iterable[Mapping[str, Any]], since: datetime) -> bool:
-    """Whether events of a pull request moved its branch or changed its base at or after that moment."""
-    return any(row["event"] in MOVES and moment(row["created_at"]) >= since for row in events)
+def moved_since(client: Client, event: Event, since: datetime) -> bool:
+    """Whether the pull request's branch moved, or its base changed, at or after that moment."""
+    path = f"/repos/{event.repository}/issues/{event.number}/events"
+    rows = [object_of(IssueEvent, row, path) for row in client.pages(path, needs="issues: read")]
+    return any(row.event in MOVES and row.created_at >= since for row in rows)
 
 
-def _may(client: Client, event: Event, user: dict[str, Any]) -> bool:
-    return user["login"].lower() != (event.author or "").lower() and is_writer(client, event, user)
+def _may(client: Client, event: Event, user: User) -> bool:
+    return user.login.lower() != (event.author or "").lower() and is_writer(client, event, user)
 
 
-def is_writer(client: Client, event: Event, user: Mapping[str, Any]) -> bool:
+def is_writer(client: Client, event: Event, user: User) -> bool:
     """Whether a user of the API is a person who may write to the repository."""
-    login = user["login"]
-    if user.get("type", "User") != "User" or login.endswith("[bot]"):
+    if not user.is_person:
         return False
-    path = f"/repos/{event.repository}/collaborators/{quote(login, safe='')}/permission"
+    path = f"/repos/{event.repository}/collaborators/{quote(user.login, safe='')}/permission"
     try:
         granted = client.get(path, needs="metadata: read")
     except NotFound:  # GitHub knows no such user here
@@ -122,11 +118,3 @@ def is_writer(client: Client, event: Event, user: Mapping[str, Any]) -> bool:
     # A role of an organisation's own has any name; `permission` is then what it grants.
     permission, role = granted.get("permission"), granted.get("role_name")
     return (permission or role) in _WRITERS and role not in _READERS
-
-
-def moment(text: str) -> datetime:
-    """A time of the API, with its zone."""
-    time = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    if time.tzinfo is None:
-        raise ValueError(f"{text}: a time without its zone")
-    return time

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from accgate.errors import BadInput
-from accgate.github.api.answers import Refused, as_promised, text_at
+from accgate.github.api.answers import Refused, as_promised
 from accgate.github.api.client import Client
-from accgate.github.api.git_data import Git
+from accgate.github.api.git_data import Commit, Git
+from accgate.github.api.objects import Repository, object_of
 from accgate.github.event import Event
 
 ATTEMPTS = 12
@@ -29,6 +31,19 @@ class Change(Protocol):
 C = TypeVar("C", bound=Change)
 
 
+@dataclass(frozen=True)
+class NewFiles:
+    """A change with nothing but its files and message."""
+
+    files: Mapping[str, bytes]
+    message: str
+
+
+def repository_of(client: Client, event: Event) -> Repository:
+    """The event's repository."""
+    return object_of(Repository, client.get(f"/repos/{event.repository}", needs="metadata: read"), event.repository)
+
+
 def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> None:
     """Refuse runs of any branch but the default one: a pull request's runs are of code that nobody merged.
 
@@ -42,8 +57,7 @@ def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> 
         raise BadInput(
             f"the event {event.name} is not one of the default branch; push the history after push or schedule"
         )
-    with as_promised(event.repository):
-        default = text_at(client.get(f"/repos/{event.repository}", needs="metadata: read"), "default_branch")
+    default = repository_of(client, event).default_branch
     if default is None or ref != f"refs/heads/{default}":
         raise BadInput(f"{ref or 'the run'} is not the default branch {default}; only its runs belong to the history")
     if branch.removeprefix("refs/heads/") == default:
@@ -78,13 +92,28 @@ def push_files(
         When GitHub could not be reached, or refused.
     """
     git = Git(client, repository)
+
+    def change_at(parent: Commit | None) -> C:
+        with as_promised(f"{repository}: {branch}"):
+            content = b"" if parent is None else git.file(parent, path)
+        return change_of(content)
+
+    return commit_to(client, git, branch, change_at)
+
+
+def commit_to(
+    client: Client, git: Git, branch: str, change_at: Callable[[Commit | None], C], *, start: Commit | None = None
+) -> tuple[str, C]:
+    """Commit what `change_at` makes of a branch's last commit; a branch that is not there begins at `start`.
+
+    Returns and raises as `push_files`.
+    """
     unmoved = 0
     for attempt in range(1, ATTEMPTS + 1):
         tip = git.tip(branch)
-        with as_promised(f"{repository}: {branch}"):
-            parent = None if tip is None else git.commit(tip)
-            content = b"" if parent is None else git.file(parent, path)
-        change = change_of(content)
+        with as_promised(branch):
+            parent = start if tip is None else git.commit(tip)
+        change = change_at(parent)
         if tip is not None and not change.files:
             return tip, change
         sha = git.write_commit(parent, change.files, change.message)

@@ -1,15 +1,23 @@
-"""The check run on the head commit: opened when the gate starts, and finished with its conclusion."""
+"""The check run on the head commit: opened when the gate starts, and finished with its conclusion.
+
+Of the check runs of one name on one commit the worst of one run stands, and no earlier run passes over a later one.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from accgate.github.api.answers import CannotReach, NotFound, Uncertain, Unreadable, number_at
+from pydantic import AwareDatetime
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from accgate.github.api.answers import CannotPublish, CannotReach, NotFound, Uncertain, Unreadable
 from accgate.github.api.client import Client
+from accgate.github.api.objects import object_of
 from accgate.github.event import Event
+from accgate.inputs.typed import Text, Whole
 from accgate.text import clip
 
 Conclusion = Literal["success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required"]
@@ -21,6 +29,16 @@ TEXT_LIMIT = 65_535  # characters, of title and summary each
 MESSAGE_LIMIT = 64_000  # bytes; GitHub's is 64 KB
 TITLE_LIMIT = 255
 _ATTEMPTS = 4
+# From the best to the worst; GitHub lets the first three satisfy a required check.
+_ORDER: tuple[Conclusion, ...] = (
+    "success", "neutral", "skipped", "cancelled", "timed_out", "action_required", "failure",
+)  # fmt: skip
+_PASSING = _ORDER[:3]
+SAME_NAME = (
+    "another job of this run publishes under the name {name!r} too, so the worse of the two conclusions stands; give "
+    "each job its own check-name"
+)
+UNLISTED = "Whether another job of this name ended worse cannot be read"
 
 
 @dataclass(frozen=True)
@@ -52,19 +70,38 @@ class Origin:
         return f"{self.run}.{self.attempt}.{self.number}{end}"
 
 
-def origin_of(row: Mapping[str, Any]) -> Origin | None:
-    """Who wrote a check run of the API; None where it does not say so in our way.
-
-    >>> origin_of({"external_id": "11.2.7"}), origin_of({"external_id": "x"})
-    (Origin(run=11, attempt=2, number=7, part='', is_loosened=False), None)
-    """
-    match = _ORIGIN.fullmatch(row.get("external_id") or "")
-    if not match:
-        return None
-    return Origin(int(match[1]), int(match[2]), int(match[3]), match[4] or "", is_loosened=bool(match[5]))
-
-
 _ORIGIN = re.compile(r"(\d{1,18})\.(\d{1,9})\.(\d{1,9})(?:\.([0-9a-f]{8}))?(\.loosened)?", re.ASCII)
+
+
+@checked_dataclass(frozen=True)
+class Output:
+    """What a check run shows."""
+
+    annotations_count: Whole = 0
+
+
+@checked_dataclass(frozen=True)
+class CheckRun:
+    """A check run of the API."""
+
+    id: Whole
+    status: Text | None = None
+    conclusion: Any = None  # a Conclusion, or one that only GitHub gives
+    external_id: Text | None = None
+    started_at: AwareDatetime | None = None
+    output: Output = field(default_factory=Output)
+
+    @property
+    def origin(self) -> Origin | None:
+        """Who wrote it; None where it does not say so in our way.
+
+        >>> CheckRun(1, external_id="11.2.7").origin, CheckRun(1, external_id="x").origin
+        (Origin(run=11, attempt=2, number=7, part='', is_loosened=False), None)
+        """
+        match = _ORIGIN.fullmatch(self.external_id or "")
+        if not match:
+            return None
+        return Origin(int(match[1]), int(match[2]), int(match[3]), match[4] or "", is_loosened=bool(match[5]))
 
 
 def event_origin(event: Event, part: str = "", *, is_loosened: bool = False) -> Origin:
@@ -131,25 +168,26 @@ def finish_check_run(
     return check_run_id
 
 
-def check_runs(client: Client, event: Event, name: str, *, needs: str = "checks: read") -> Iterator[dict[str, Any]]:
+def check_runs(client: Client, event: Event, name: str, *, needs: str = "checks: read") -> Iterator[CheckRun]:
     """All check runs with this name on the head commit, older ones too."""
     path = f"/repos/{event.repository}/commits/{event.head_sha}/check-runs"
     for run in client.pages(path, params={"check_name": name, "filter": "all"}, items="check_runs", needs=needs):
         if run.get("name") == name:
-            yield run
+            yield object_of(CheckRun, run, path)
 
 
 def _create(client: Client, event: Event, name: str, body: dict[str, Any]) -> int:
     external_id = body.get("external_id", str(event_origin(event)))
     facts = {"name": name, "head_sha": event.head_sha, "external_id": external_id, "details_url": event.run_url}
+    path = f"/repos/{event.repository}/check-runs"
     for failed in range(1, _ATTEMPTS + 1):
         try:
-            return _id(client.post(f"/repos/{event.repository}/check-runs", facts | body, needs=NEEDS))
+            return object_of(CheckRun, client.post(path, facts | body, needs=NEEDS), path).id
         except Uncertain:
             client.rest(failed)
         for run in check_runs(client, event, name, needs=NEEDS):
-            if run.get("external_id") == external_id and run.get("status") == body["status"]:
-                return _id(run)
+            if (run.external_id, run.status) == (external_id, body["status"]):
+                return run.id
     raise CannotReach(f"the check run {name!r} could not be written in {_ATTEMPTS} attempts")
 
 
@@ -169,10 +207,11 @@ def change_check_run(client: Client, event: Event, check_run_id: int, body: dict
         except Uncertain:
             client.rest(failed)
         else:
-            if _id(answer) != check_run_id:
+            if object_of(CheckRun, answer, path).id != check_run_id:
                 raise Unreadable(f"PATCH {path}: the answer is another check run")
             return
-        if (number_at(client.get(path, needs=NEEDS), "output", "annotations_count") or 0) > sent:
+        present = object_of(CheckRun, client.get(path, needs=NEEDS), path)
+        if present.output.annotations_count > sent:
             return
     raise CannotReach(f"the check run {check_run_id} could not be updated in {_ATTEMPTS} attempts")
 
@@ -189,8 +228,71 @@ def _row(annotation: Annotation) -> dict[str, Any]:
     }
 
 
-def _id(run: Any) -> int:
-    number = number_at(run, "id")
-    if number is None:
-        raise Unreadable("the check run that GitHub sent has no id")
-    return number
+def allowed_conclusion(
+    client: Client, event: Event, *, name: str, part: str, check_run_id: int | None, ended: Conclusion
+) -> Conclusion:
+    """The conclusion that a check may end with: `ended`, or the worse one of a rival that is there already.
+
+    Rivals are the completed checks of other jobs of this run, and those of later runs, which may go on still: an
+    earlier run can have an older base, and must not end green after a later one did not.
+    """
+    if ended not in _PASSING:
+        return ended
+    own, worst = event_origin(event, part), ended
+    others = _others(client, event, name, check_run_id)
+    for row in _of_this_run(others, own):
+        worst = _worse(worst, row.conclusion)
+    for row, origin in others:
+        if (origin.run, origin.attempt) > (own.run, own.attempt):
+            worst = _worse(worst, row.conclusion or "cancelled")
+    return worst
+
+
+def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_run_id: int, ended: Conclusion) -> bool:
+    """Give all completed checks of this run that bear the name the worst of their conclusions; whether there are any.
+
+    It is called once our own has ended: whichever of two jobs comes last then sees both. Our own does not stay green
+    where they cannot be listed.
+
+    Raises
+    ------
+    CannotPublish
+        When they cannot be listed or changed.
+    """
+
+    def end(number: int, conclusion: Conclusion, title: str, summary: str) -> None:
+        body = {"status": "completed", "conclusion": conclusion, "output": {"title": title, "summary": summary}}
+        change_check_run(client, event, number, body, sent=0)
+
+    try:
+        rows = _of_this_run(_others(client, event, name, check_run_id), event_origin(event, part))
+    except CannotPublish as error:
+        if ended in _PASSING:
+            end(check_run_id, "failure", UNLISTED, f"{UNLISTED}: {error}. Start the job again.")
+        raise
+    worst = ended
+    for row in rows:
+        worst = _worse(worst, row.conclusion)
+    rivals = {check_run_id: ended} | {row.id: row.conclusion for row in rows}
+    for number, conclusion in rivals.items():
+        if conclusion != worst and conclusion in _PASSING:
+            end(number, worst, f"Worse in another job: {worst}", SAME_NAME.format(name=name))
+    return bool(rows)
+
+
+def _others(client: Client, event: Event, name: str, check_run_id: int | None) -> list[tuple[CheckRun, Origin]]:
+    """The other check runs of the name that accgate wrote on the commit."""
+    rows = [(row, row.origin) for row in check_runs(client, event, name, needs=NEEDS) if row.id != check_run_id]
+    return [(row, origin) for row, origin in rows if origin is not None]
+
+
+def _of_this_run(others: list[tuple[CheckRun, Origin]], own: Origin) -> list[CheckRun]:
+    """The completed ones of other jobs of this run: of a job that was not started again its last attempt counts."""
+    rows = [(row, origin) for row, origin in others if origin.run == own.run and row.conclusion]
+    last = {origin.part: max(other.attempt for _, other in rows if other.part == origin.part) for _, origin in rows}
+    last |= {own.part: own.attempt, "": own.attempt}  # an earlier attempt of this job decides nothing any more
+    return [row for row, origin in rows if origin.attempt == last[origin.part]]
+
+
+def _worse(left: Conclusion, right: Conclusion) -> Conclusion:
+    return max(left, right, key=lambda one: _ORDER.index(one) if one in _ORDER else len(_ORDER))

@@ -7,7 +7,11 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Literal
+
+from pydantic import AliasPath, Field
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.github.api.answers import (
     CannotPublish,
@@ -16,11 +20,11 @@ from accgate.github.api.answers import (
     NotFound,
     Uncertain,
     Unreadable,
-    number_at,
-    text_at,
 )
 from accgate.github.api.client import Client
+from accgate.github.api.objects import User, object_of
 from accgate.github.event import Event
+from accgate.inputs.typed import Text, Whole
 
 When = Literal["always", "on-change", "on-failure", "never"]
 
@@ -41,15 +45,24 @@ class State:
     passed: bool
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True)
 class Comment:
-    """One of our comments, with the facts in its marker about the run that wrote it; None where it has none."""
+    """A comment of the API; one of ours says in its marker what the run that wrote it found."""
 
-    id: int
-    url: str | None
-    verdict: str | None
-    guard: str | None
-    run: tuple[int, int] | None
+    id: Whole
+    author: Text = Field(default="", validation_alias=AliasPath("user", "login"))
+    body: Text | None = None
+    html_url: Text | None = None
+
+    @cached_property
+    def marker(self) -> re.Match[str] | None:
+        """The marker of ours."""
+        return _MARKER.match(self.body or "")
+
+    @property
+    def run(self) -> tuple[int, int] | None:
+        """The run that wrote it, and its attempt; None where no marker says so."""
+        return (int(self.marker[5]), int(self.marker[6])) if self.marker and self.marker[5] else None
 
 
 def comment_key(config: str, check_name: str) -> str:
@@ -81,7 +94,7 @@ def put_comment(
     for failed in range(1, _ATTEMPTS + 1):
         ours = [comment for comment in _ours(client, event, key, me) if comment.id not in deleted]
         if not _is_due(ours, event, state, when):
-            return ours[0].url if ours else None
+            return ours[0].html_url if ours else None
         try:
             if ours:
                 return _update(client, event, ours, text)
@@ -94,68 +107,62 @@ def put_comment(
         except Uncertain:  # it may be there now: look again
             client.rest(failed)
             continue
-        author = text_at(created, "user", "login") or me
+        author = created.author or me
         if author.lower() == me.lower():
             with suppress(CannotPublish):  # ours is written; the next run removes one that stands twice
                 return _leave_one(client, event, key, me, created, text)
-            return text_at(created, "html_url")
+            return created.html_url
         me = author  # now we know our own name, and an older comment may be ours
     if posted := list(_ours(client, event, key, me)):
-        return posted[0].url
+        return posted[0].html_url
     raise CannotReach(f"the comment on {event.repository}#{event.number} could not be written in {_ATTEMPTS} attempts")
 
 
-def _create(client: Client, event: Event, text: str) -> Any:
+def _create(client: Client, event: Event, text: str) -> Comment:
     """Write a comment; raises Uncertain where the answer is none."""
     path = f"/repos/{event.repository}/issues/{event.number}/comments"
-    created = client.post(path, {"body": text}, needs=NEEDS)
-    if number_at(created, "id") is None:
-        raise Uncertain(f"POST {path}: the answer is not a comment")
-    return created
+    try:
+        return object_of(Comment, client.post(path, {"body": text}, needs=NEEDS), path)
+    except Unreadable as error:
+        raise Uncertain(f"POST {path}: the answer is not a comment") from error
 
 
-def _leave_one(client: Client, event: Event, key: str, me: str, created: Any, text: str) -> str | None:
+def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment, text: str) -> str | None:
     """The one comment's address after we wrote `created`: where another job wrote one at once, the older one stays."""
     oldest = next(_ours(client, event, key, me), None)
-    number, url = number_at(created, "id"), text_at(created, "html_url")
-    if oldest is None or number is None or oldest.id >= number:
-        return url
+    if oldest is None or oldest.id >= created.id:
+        return created.html_url
     path = f"/repos/{event.repository}/issues/comments"
     if (event.source_run_id, event.source_run_attempt) >= (oldest.run or (0, 0)):
         try:
             client.patch(f"{path}/{oldest.id}", {"body": text}, needs=NEEDS)
         except NotFound:  # it is still listed, but gone
-            return url
+            return created.html_url
     with suppress(NotFound):
-        client.delete(f"{path}/{number}", needs=NEEDS)
-    return oldest.url
+        client.delete(f"{path}/{created.id}", needs=NEEDS)
+    return oldest.html_url
 
 
 def own_login(client: Client) -> str:
     """The user of this token: `github-actions[bot]` for the token of a job."""
     try:
-        login = text_at(client.get("/user", needs="metadata: read"), "login")
+        return object_of(User, client.get("/user", needs="metadata: read"), "GET /user").login
     except (CannotReach, LimitedTooLong):
         raise
     except CannotPublish:  # the token of an app has no user, but GraphQL names its bot
-        login = None
-    if login:
-        return login
-    try:
-        return text_at(client.graphql("query { viewer { login } }"), "viewer", "login") or ACTIONS_LOGIN
-    except CannotPublish:
+        with suppress(CannotPublish):
+            viewer = client.graphql("query { viewer { login } }").get("viewer")
+            return object_of(User, viewer, client.graphql_url).login
         return ACTIONS_LOGIN
 
 
 def _ours(client: Client, event: Event, key: str, me: str) -> Iterator[Comment]:
     """Our comments with this key, the oldest first. Others can copy the marker, but not write under our name."""
-    rows = client.pages(f"/repos/{event.repository}/issues/{event.number}/comments", needs=NEEDS)
-    for row in sorted(rows, key=lambda row: number_at(row, "id") or 0):
-        number, author = number_at(row, "id"), (text_at(row, "user", "login") or "").lower()
-        marker = _MARKER.match(text_at(row, "body") or "")
-        if number is not None and author == me.lower() and marker and marker[1] == key:
-            run = (int(marker[5]), int(marker[6])) if marker[5] else None
-            yield Comment(number, text_at(row, "html_url"), marker[2], marker[3], run)
+    path = f"/repos/{event.repository}/issues/{event.number}/comments"
+    comments = [object_of(Comment, row, path) for row in client.pages(path, needs=NEEDS)]
+    for comment in sorted(comments, key=lambda comment: comment.id):
+        if comment.author.lower() == me.lower() and comment.marker and comment.marker[1] == key:
+            yield comment
 
 
 def _is_due(ours: list[Comment], event: Event, state: State, when: When) -> bool:
@@ -164,18 +171,17 @@ def _is_due(ours: list[Comment], event: Event, state: State, when: When) -> bool
     newest = max(ours, key=lambda comment: comment.run or (0, 0))
     if newest.run is not None and newest.run > (event.source_run_id, event.source_run_attempt):
         return False
-    return when != "on-change" or len(ours) > 1 or (newest.verdict, newest.guard) != (state.verdict, state.guard)
+    before = newest.marker and newest.marker.group(2, 3)
+    return when != "on-change" or len(ours) > 1 or before != (state.verdict, state.guard)
 
 
 def _update(client: Client, event: Event, ours: list[Comment], text: str) -> str | None:
     path = f"/repos/{event.repository}/issues/comments"
-    updated = client.patch(f"{path}/{ours[0].id}", {"body": text}, needs=NEEDS)
+    answer = client.patch(f"{path}/{ours[0].id}", {"body": text}, needs=NEEDS)
     for double in ours[1:]:
         with suppress(NotFound):
             client.delete(f"{path}/{double.id}", needs=NEEDS)
-    if number_at(updated, "id") is None:
-        raise Unreadable(f"PATCH {path}/{ours[0].id}: the answer is not a comment")
-    return text_at(updated, "html_url") or ours[0].url
+    return object_of(Comment, answer, f"PATCH {path}/{ours[0].id}").html_url or ours[0].html_url
 
 
 def _marker(event: Event, key: str, state: State) -> str:

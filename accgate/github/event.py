@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import AliasPath, Field, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.errors import BadInput
-from accgate.github.api.answers import number_at, text_at
+from accgate.github.api.objects import SHA, PullRequest, Sha, WorkflowRun, object_of
+from accgate.inputs.typed import Text, Whole, adapter_of
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from accgate.github.api.client import Client
 
-
+T = TypeVar("T")
 LOCAL = "local"  # the name of what is no event: a dry run on a machine of one's own
 
 
@@ -31,24 +37,23 @@ class Event:
     """
 
     name: str
-    action: str | None
-    repository: str
-    head_sha: str
-    base_sha: str | None
-    number: int | None
-    author: str | None
-    is_fork: bool
-    head_repository: str | None
-    head_branch: str | None
-    base_branch: str | None
-    default_branch: str | None
-    run_id: int
-    run_attempt: int
-    source_run_id: int
-    source_run_attempt: int
-    api_url: str
-    graphql_url: str
-    server_url: str
+    head_sha: str = ""
+    repository: str = ""
+    base_sha: str | None = None
+    number: int | None = None
+    author: str | None = None
+    is_fork: bool = False
+    head_repository: str | None = None
+    head_branch: str | None = None
+    base_branch: str | None = None
+    default_branch: str | None = None
+    run_id: int = 0
+    run_attempt: int = 1
+    source_run_id: int = 0
+    source_run_attempt: int = 1
+    api_url: str = ""
+    graphql_url: str = ""
+    server_url: str = ""
 
     @property
     def run_url(self) -> str | None:
@@ -60,29 +65,33 @@ class Event:
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}/attempts/{self.run_attempt}"
 
 
-def local_event(head_sha: str) -> Event:
-    """What stands for an event where a comment is only shown, on a machine without GitHub's variables."""
-    return Event(
-        name=LOCAL,
-        action=None,
-        repository="",
-        head_sha=head_sha,
-        base_sha=None,
-        number=None,
-        author=None,
-        is_fork=False,
-        head_repository=None,
-        head_branch=None,
-        base_branch=None,
-        default_branch=None,
-        run_id=0,
-        run_attempt=1,
-        source_run_id=0,
-        source_run_attempt=1,
-        api_url="",
-        graphql_url="",
-        server_url="",
-    )
+@checked_dataclass(frozen=True)
+class Issue:
+    """The issue or pull request of a comment."""
+
+    number: Whole
+    state: Text | None = None
+    pull_request: dict[str, Any] | None = None
+
+
+@checked_dataclass(frozen=True)
+class MergeGroup:
+    """The commits that a merge queue tries."""
+
+    head_sha: Sha
+    base_sha: Sha
+    base_ref: Text = ""
+
+
+@checked_dataclass(frozen=True)
+class Payload:
+    """The part of an event that counts here, whatever its kind."""
+
+    default_branch: Text | None = Field(default=None, validation_alias=AliasPath("repository", "default_branch"))
+    pull_request: PullRequest | None = None
+    workflow_run: WorkflowRun | None = None
+    merge_group: MergeGroup | None = None
+    issue: Issue | None = None
 
 
 def check_run_name(event: Event, name: str, *, branches: Collection[str], advisory: bool = False) -> str:
@@ -125,51 +134,41 @@ def read_event(environ: Mapping[str, str]) -> Event:
         When a variable or key is missing or is not what GitHub writes: which one.
     """
     name = _variable(environ, "GITHUB_EVENT_NAME")
-    payload = _payload(_variable(environ, "GITHUB_EVENT_PATH"))
+    payload = read_payload(environ, Payload)
     repository = _variable(environ, "GITHUB_REPOSITORY")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise BadInput(f"GITHUB_REPOSITORY: {repository!r} is not owner/name")
-    server_url = environ.get("GITHUB_SERVER_URL") or "https://github.com"
     api_url = (environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/")
     run_id, attempt = _count(environ, "GITHUB_RUN_ID", 0), _count(environ, "GITHUB_RUN_ATTEMPT", 1)
     event = Event(
-        name=name,
-        action=text_at(payload, "action"),
+        name,
         repository=repository,
-        head_sha="",
-        base_sha=None,
-        number=None,
-        author=None,
-        is_fork=False,
         head_repository=repository,
         head_branch=environ.get("GITHUB_REF_NAME") or None,
-        base_branch=None,
-        default_branch=text_at(payload, "repository", "default_branch"),
+        default_branch=payload.default_branch,
         run_id=run_id,
         run_attempt=attempt,
         source_run_id=run_id,
         source_run_attempt=attempt,
         api_url=api_url,
         graphql_url=environ.get("GITHUB_GRAPHQL_URL") or re.sub(r"/api/v3$", "/api", api_url) + "/graphql",
-        server_url=server_url.rstrip("/"),
+        server_url=(environ.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/"),
     )
     if name.startswith("pull_request"):
-        return _of_pull_request(event, payload)
+        return _of_pull_request(event, _required(payload.pull_request, "pull_request"))
     if name == "workflow_run":
-        return _of_workflow_run(event, payload)
+        return _of_workflow_run(event, _required(payload.workflow_run, "workflow_run"))
     if name == "merge_group":
-        group = "merge_group"
+        group = _required(payload.merge_group, "merge_group")
+        base_branch = group.base_ref.removeprefix("refs/heads/") or None
         return replace(
-            event,
-            head_sha=_sha(payload, group, "head_sha"),
-            base_sha=_sha(payload, group, "base_sha"),
-            head_branch=None,
-            base_branch=(text_at(payload, group, "base_ref") or "").removeprefix("refs/heads/") or None,
+            event, head_sha=group.head_sha, base_sha=group.base_sha, head_branch=None, base_branch=base_branch
         )
     sha = _variable(environ, "GITHUB_SHA")
-    if not _is_sha(sha):
+    if not re.fullmatch(SHA, sha):
         raise BadInput(f"GITHUB_SHA: {sha!r} is not a commit")
-    return replace(event, head_sha=sha, number=_commented_pull_request(payload))
+    issue = payload.issue
+    return replace(event, head_sha=sha, number=issue.number if issue and issue.pull_request is not None else None)
 
 
 def find_pull_request(client: Client, event: Event) -> Event | None:
@@ -180,68 +179,54 @@ def find_pull_request(client: Client, event: Event) -> Event | None:
     if not event.head_repository or not event.head_branch:
         return None
     owner = event.head_repository.split("/")[0]
-    query = {"state": "open", "head": f"{owner}:{event.head_branch}"}
-    for pull in client.pages(f"/repos/{event.repository}/pulls", params=query, needs="pull-requests: read"):
-        repository, number = text_at(pull, "head", "repo", "full_name") or "", number_at(pull, "number")
-        if (
-            repository.lower() == event.head_repository.lower()
-            and text_at(pull, "head", "ref") == event.head_branch
-            and text_at(pull, "head", "sha") == event.head_sha
-            and number is not None
-        ):
-            author, base_sha = text_at(pull, "user", "login"), text_at(pull, "base", "sha")
-            base_branch = text_at(pull, "base", "ref")
-            return replace(event, number=number, author=author, base_sha=base_sha, base_branch=base_branch)
+    for pull in open_pull_requests(client, event, head=f"{owner}:{event.head_branch}"):
+        same = (pull.head.ref, pull.head.sha) == (event.head_branch, event.head_sha)
+        if same and pull.head.is_in(event.head_repository):
+            return _with_pull_request(event, pull)
     return None
 
 
-def _of_pull_request(event: Event, payload: dict[str, Any]) -> Event:
-    pull, _ = _object(payload, "pull_request"), _object(payload, "pull_request", "head")
-    _at(payload, "pull_request", "base", "repo")
-    number = number_at(pull, "number") or 0
-    if number < 1:
-        raise BadInput(
-            f"GITHUB_EVENT_PATH: pull_request.number: {pull.get('number')!r} is not the number of a pull request"
-        )
-    head_repository = text_at(pull, "head", "repo", "full_name")
-    base_repository = text_at(pull, "base", "repo", "full_name")
-    if base_repository is None:
-        raise BadInput("GITHUB_EVENT_PATH: pull_request.base.repo.full_name is missing")
+def open_pull_requests(client: Client, event: Event, **query: str) -> Iterator[PullRequest]:
+    """The open pull requests of the event's repository that fit a query; not every server filters by all of it."""
+    path = f"/repos/{event.repository}/pulls"
+    for row in client.pages(path, params={"state": "open", **query}, needs="pull-requests: read"):
+        yield object_of(PullRequest, row, path)
+
+
+def read_pull_request(client: Client, event: Event) -> PullRequest:
+    """The event's pull request as it is now."""
+    path = f"/repos/{event.repository}/pulls/{event.number}"
+    return object_of(PullRequest, client.get(path, needs="pull-requests: read"), path)
+
+
+def _with_pull_request(event: Event, pull: PullRequest) -> Event:
+    base = pull.base
+    return replace(event, number=pull.number, author=pull.author, base_sha=base.sha, base_branch=base.ref)
+
+
+def _of_pull_request(event: Event, pull: PullRequest) -> Event:
+    base = _required(pull.base.repo, "pull_request.base.repo")
     return replace(
-        event,
-        head_sha=_sha(payload, "pull_request", "head", "sha"),
-        base_sha=_sha(payload, "pull_request", "base", "sha"),
-        number=number,
-        author=text_at(pull, "user", "login"),
-        is_fork=_other(head_repository, base_repository),
-        head_repository=head_repository,
-        head_branch=text_at(pull, "head", "ref"),
-        base_branch=text_at(pull, "base", "ref"),
-        default_branch=event.default_branch or text_at(pull, "base", "repo", "default_branch"),
+        _with_pull_request(event, pull),
+        head_sha=pull.head.sha,
+        is_fork=not pull.head.is_in(base.full_name),
+        head_repository=pull.head.repository,
+        head_branch=pull.head.ref,
+        default_branch=event.default_branch or base.default_branch,
     )
 
 
-def _of_workflow_run(event: Event, payload: dict[str, Any]) -> Event:
-    run = _object(payload, "workflow_run")
-    head_repository = text_at(run, "head_repository", "full_name")
-    source_id, source_attempt = number_at(run, "id"), number_at({"run_attempt": 1} | run, "run_attempt")
-    if source_id is None or source_attempt is None:
-        raise BadInput("GITHUB_EVENT_PATH: workflow_run.id or workflow_run.run_attempt is not a number")
+def _of_workflow_run(event: Event, run: WorkflowRun) -> Event:
+    head_repository = run.head_repository
     return replace(
         event,
-        head_sha=_sha(payload, "workflow_run", "head_sha"),
-        is_fork=_other(head_repository, event.repository),
+        head_sha=run.head_sha,
+        is_fork=head_repository is None or head_repository.lower() != event.repository.lower(),
         head_repository=head_repository,
-        head_branch=text_at(run, "head_branch"),
-        source_run_id=source_id,
-        source_run_attempt=source_attempt,
+        head_branch=run.head_branch,
+        source_run_id=run.id,
+        source_run_attempt=run.run_attempt,
     )
-
-
-def _commented_pull_request(payload: dict[str, Any]) -> int | None:
-    """The number of the pull request of an `issue_comment`."""
-    issue = payload.get("issue")
-    return number_at(issue, "number") if isinstance(issue, dict) and "pull_request" in issue else None
 
 
 def _variable(environ: Mapping[str, str], name: str) -> str:
@@ -258,70 +243,41 @@ def _count(environ: Mapping[str, str], name: str, default: int) -> int:
     return int(value)
 
 
-def _payload(path: str) -> dict[str, Any]:
+def _required(part: T | None, key: str) -> T:
+    if part is None:
+        raise BadInput(f"GITHUB_EVENT_PATH: the event has no {key}")
+    return part
+
+
+def read_payload(environ: Mapping[str, str], shape: type[T]) -> T:
+    """The file of GITHUB_EVENT_PATH as an object of this shape.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be read or is no such event: which key.
+    """
+    path = _variable(environ, "GITHUB_EVENT_PATH")
     try:
-        payload = json.loads(Path(path).read_bytes())
+        return adapter_of(shape).validate_python(json.loads(Path(path).read_bytes()))
+    except ValidationError as error:
+        raise BadInput(f"GITHUB_EVENT_PATH: {_fault_text(error.errors()[0], path)}") from error
     except (OSError, ValueError, RecursionError) as error:
         cause = error.strerror if isinstance(error, OSError) else "not JSON"
         raise BadInput(f"GITHUB_EVENT_PATH: {path} cannot be read ({cause})") from error
-    if not isinstance(payload, dict):
-        raise BadInput(f"GITHUB_EVENT_PATH: {path} holds no event")
-    return payload
 
 
-def _at(payload: dict[str, Any], *keys: str) -> Any:
-    value: Any = payload
-    for number, key in enumerate(keys):
-        value = value.get(key) if isinstance(value, dict) else None
-        if value is None or (number < len(keys) - 1 and not isinstance(value, dict)):
-            raise BadInput(f"GITHUB_EVENT_PATH: the event has no {'.'.join(keys[: number + 1])}")
-    return value
+WANTED = {"string_pattern_mismatch": "a commit", "string_type": "text", "int_type": "a number"}
 
 
-def _object(payload: dict[str, Any], *keys: str) -> dict[str, Any]:
-    value = _at(payload, *keys)
-    if not isinstance(value, dict):
-        raise BadInput(f"GITHUB_EVENT_PATH: the event's {'.'.join(keys)} is not an object")
-    return value
-
-
-def _sha(payload: dict[str, Any], *keys: str) -> str:
-    value = _at(payload, *keys)
-    if not _is_sha(value):
-        raise BadInput(f"GITHUB_EVENT_PATH: {'.'.join(keys)}: {value!r} is not a commit")
-    return str(value)
-
-
-def _is_sha(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", value) is not None
-
-
-def _other(head_repository: str | None, base_repository: str) -> bool:
-    return head_repository is None or head_repository.lower() != base_repository.lower()
-
-
-@dataclass(frozen=True)
-class Head:
-    """A pull request's head; `repository` is None for a deleted fork."""
-
-    sha: str
-    ref: str
-    repository: str | None
-    is_open: bool
-    author: str | None
-    base_branch: str | None = None
-
-    def is_in(self, repository: str) -> bool:
-        """Whether it is a branch of this repository, and not of a fork."""
-        return self.repository is not None and self.repository.lower() == repository.lower()
-
-
-def read_head(client: Client, event: Event) -> Head:
-    """The head of the event's pull request as it is now; call it inside `as_promised`."""
-    pull = client.get(f"/repos/{event.repository}/pulls/{event.number}", needs="pull-requests: read")
-    head = pull["head"]
-    if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head["sha"]):
-        raise ValueError("the head is not a commit")
-    repository = (head["repo"] or {}).get("full_name")
-    author, base_branch = text_at(pull, "user", "login"), text_at(pull, "base", "ref")
-    return Head(head["sha"], head["ref"], repository, pull["state"] == "open", author, base_branch)
+def _fault_text(fault: ErrorDetails, path: str) -> str:
+    """What is wrong with an event, by the first fault that pydantic found."""
+    kind, value, key = fault["type"], fault["input"], ".".join(map(str, fault["loc"]))
+    if not key:
+        return f"{path} holds no event"
+    if kind == "missing" or (kind == "dataclass_type" and value is None):
+        return f"the event has no {key}"
+    if kind == "dataclass_type":
+        return f"the event's {key} is not an object"
+    wanted = "the number of a pull request" if key == "pull_request.number" else WANTED.get(kind, "what GitHub writes")
+    return f"{key}: {value!r} is not {wanted}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, NO_VERDICT, PASSED, REGRESSION, BadInput
+from accgate.github.check_runs import Conclusion
 from accgate.guard.state import Guard
 from accgate.inputs.rows import holds_only
 from accgate.report.comment import Failure
@@ -16,7 +17,6 @@ from accgate.result import Result
 from accgate.text import clip, visible
 from accgate.verdict import Verdict
 
-Conclusion = Literal["success", "failure", "neutral", "cancelled"]
 FAIL_ON = ("regression", "inconclusive", "no-reference", "guard")
 LOG_READ = 20_000  # bytes of the end of a log; the comment shows less
 UNTRUSTED_BYTES = 2_000_000  # of an accgate.json that anybody may have written; 100 checks of 1,319 samples have 0.3 MB

@@ -11,10 +11,12 @@ from typing import Literal
 from accgate.errors import PASSED, BadInput
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Uncertain, as_promised
 from accgate.github.api.client import Client
-from accgate.github.api.git_data import Entry, Git
+from accgate.github.api.git_data import Commit, Entry, Git
+from accgate.github.api.objects import Side
 from accgate.github.approvals import is_writer
 from accgate.github.artifact import check_references, git_sha, stored_files
-from accgate.github.event import Event, Head, read_event, read_head
+from accgate.github.branch import NewFiles, commit_to
+from accgate.github.event import Event, open_pull_requests, read_event, read_pull_request
 from accgate.github.runner import write_outputs
 from accgate.github.slash import IssueComment, link, plain, read_issue_comment, reply, try_reply
 from accgate.report.markdown import LINKED, code
@@ -119,10 +121,11 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
             "then write /accgate accept REASON again"
         )
     user = request.comment.user
-    if not is_writer(client, event, {"login": user.login, "type": user.type}):  # it may have been taken away by now
+    if not is_writer(client, event, user):  # it may have been taken away by now
         raise Refused(f"{user.login} has no write permission here any more")
-    git, head = Git(client, event.repository), read_head(client, event)
-    if not head.is_open or not head.is_in(event.repository):
+    git, pull = Git(client, event.repository), read_pull_request(client, event)
+    head = pull.head
+    if not pull.is_open or not head.is_in(event.repository):
         raise Refused("the pull request is closed, or of a fork, to whose branch accgate does not write")
     files = stored_files(options.folder)
     old = git.commit(options.head_sha)
@@ -136,7 +139,12 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     if head.sha != options.head_sha:
         raise Refused(MOVED)
     branch = f"accgate/accept-{event.number}-{options.head_sha[:12]}"
-    _write_branch(git, branch, options, changed, message)
+
+    def change_at(parent: Commit | None) -> NewFiles:
+        lacking = _differing(git, (parent or old).tree, options.references, changed)
+        return NewFiles(_paths_of(lacking, options), message)
+
+    commit_to(client, git, branch, change_at, start=old)
     return _pull_request(client, event, head, branch, request, command.reason)
 
 
@@ -160,7 +168,7 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
 
 
 def _commit(
-    git: Git, event: Event, head: Head, options: Options, changed: Mapping[str, bytes], message: str
+    git: Git, event: Event, head: Side, options: Options, changed: Mapping[str, bytes], message: str
 ) -> Proposal:
     """Commit the references to the pull request's own branch, which only ever moves forward."""
     text = "The new references are committed to this branch"
@@ -182,26 +190,8 @@ def _paths_of(files: Mapping[str, bytes], options: Options) -> dict[str, bytes]:
     return {f"{options.references}/{name}": content for name, content in files.items()}
 
 
-def _write_branch(git: Git, branch: str, options: Options, changed: Mapping[str, bytes], message: str) -> None:
-    """Write a branch with these references: a new one on the head, or a commit on the present one where it differs."""
-    for attempt in range(1, _ATTEMPTS + 1):
-        tip = git.tip(branch)
-        parent = git.commit(tip or options.head_sha)
-        lacking = _differing(git, parent.tree, options.references, changed)
-        if tip is not None and not lacking:
-            return
-        sha = git.write_commit(parent, _paths_of(lacking, options), message)
-        try:
-            git.move_branch(branch, tip, sha)
-        except Refused:  # another job may have written it in between
-            if attempt == _ATTEMPTS:
-                raise
-        else:
-            return
-
-
 def _pull_request(
-    client: Client, event: Event, head: Head, branch: str, request: IssueComment, reason: str
+    client: Client, event: Event, head: Side, branch: str, request: IssueComment, reason: str
 ) -> Proposal:
     body = (
         f"{plain(reason)}\n\nRequested by {plain(request.comment.user.login)} in #{event.number}, and recorded at its "
@@ -230,12 +220,10 @@ def _pull_request(
     raise CannotReach(f"the pull request of {branch} could not be opened in {_ATTEMPTS} attempts")
 
 
-def _open_pull_request(client: Client, event: Event, head: Head, branch: str) -> str | None:
+def _open_pull_request(client: Client, event: Event, head: Side, branch: str) -> str | None:
     """The address of the open pull request from our branch into the head's."""
     owner = event.repository.split("/")[0]
-    query = {"state": "open", "head": f"{owner}:{branch}", "base": head.ref}
-    for pull in client.pages(f"/repos/{event.repository}/pulls", params=query, needs="pull-requests: read"):
-        repository = ((pull["head"]["repo"] or {}).get("full_name") or "").lower()
-        if (pull["head"]["ref"], pull["base"]["ref"], repository) == (branch, head.ref, event.repository.lower()):
-            return str(pull["html_url"])
+    for pull in open_pull_requests(client, event, head=f"{owner}:{branch}", base=head.ref):
+        if (pull.head.ref, pull.base.ref) == (branch, head.ref) and pull.head.is_in(event.repository):
+            return pull.html_url
     return None

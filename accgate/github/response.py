@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from accgate.errors import PASSED
 from accgate.github.api.answers import CannotPublish, NotFound, Refused, Uncertain, as_promised
 from accgate.github.api.client import Client
-from accgate.github.approvals import find_approval, is_writer, looks_of, moment, moved_since
-from accgate.github.check_runs import origin_of
-from accgate.github.event import Event, Head, read_event, read_head
+from accgate.github.api.objects import PullRequest, WorkflowRun, object_of
+from accgate.github.approvals import find_approval, is_writer, looks_of, moved_since
+from accgate.github.event import Event, read_event, read_pull_request
 from accgate.github.runner import inert, write_outputs
 from accgate.github.slash import IssueComment, plain, react, read_issue_comment, reply, try_reply
 
@@ -49,8 +48,7 @@ def respond(
         write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
         return PASSED
     request = read_issue_comment(environ)
-    user = request.comment.user
-    if request.command is None or user.type != "User" or user.login.endswith("[bot]"):
+    if request.command is None or not request.comment.user.is_person:
         say("the comment has no command for accgate, or is not on an open pull request, or was not written by a person")
     else:
         event = replace(event, number=request.issue.number)
@@ -74,56 +72,54 @@ def _outputs(client: Client, event: Event, request: IssueComment, check_name: st
     """The outputs of a command that may be carried out."""
     command, comment = request.command, request.comment
     assert command is not None
-    if not is_writer(client, event, {"login": comment.user.login, "type": comment.user.type}):
+    if not is_writer(client, event, comment.user):
         raise Declined(f"{comment.user.login} has no write permission here")
     react(client, event, comment.id, "eyes")
     if command.fault:
         raise Declined(command.fault)
-    head = read_head(client, event)
-    if not head.is_open:
+    pull = read_pull_request(client, event)
+    if not pull.is_open:
         raise Declined("the pull request is closed")
-    event = replace(event, head_sha=head.sha, author=head.author)
+    event = replace(event, head_sha=pull.head.sha, author=pull.author)
     if command.name == "rerun":
-        _rerun(client, event, head, check_name)
+        _rerun(client, event, pull, check_name)
         react(client, event, comment.id, "rocket")
     else:
-        _check_acceptable(client, event, head, request, check_name)
+        _check_acceptable(client, event, pull, request, check_name)
     return {
         "command": command.name,
         "number": str(event.number),
-        "head-sha": head.sha,
-        "head-ref": head.ref,
-        "head-repository": head.repository or "",
+        "head-sha": pull.head.sha,
+        "head-ref": pull.head.ref,
+        "head-repository": pull.head.repository or "",
         "reason": command.reason,
         "requested-by": comment.user.login,
     }
 
 
-def _check_acceptable(client: Client, event: Event, head: Head, request: IssueComment, check_name: str) -> None:
+def _check_acceptable(client: Client, event: Event, pull: PullRequest, request: IssueComment, check_name: str) -> None:
     """Decline a head that cannot be recorded, or is not the commit that was there when the comment was written."""
-    if not head.is_in(event.repository):
+    if not pull.head.is_in(event.repository):
         raise Declined(
             "a fork's code would run with more rights than its pull request has, and its branch is not ours to write "
             "to; push the branch to this repository, or have its author record the reference"
         )
-    looks = looks_of(client, event, check_name, head.base_branch)
+    looks = looks_of(client, event, check_name, pull.base.ref)
     if not looks:
         raise Declined(
             f"the check {check_name} has not started on the head commit of this pull request yet; write the command "
             "again once it has"
         )
-    rows = list(client.pages(f"/repos/{event.repository}/issues/{event.number}/events", needs="issues: read"))
     written = request.comment.created_at
-    if min(moment(run["started_at"]) for run in looks) >= written or moved_since(rows, written):
+    if min(started for started, _ in looks) >= written or moved_since(client, event, written):
         raise Declined(
             "the branch has moved since the comment was written; look at its new head, then write the command again"
         )
 
 
-def _rerun(client: Client, event: Event, head: Head, check_name: str, *, failed_jobs: bool = False) -> None:
+def _rerun(client: Client, event: Event, pull: PullRequest, check_name: str, *, failed_jobs: bool = False) -> None:
     """Start the run again, or only its failed jobs, that wrote the head commit's newest check run."""
-    origins = [origin_of(run) for run in looks_of(client, event, check_name, head.base_branch)]
-    runs = [origin.run for origin in origins if origin is not None]
+    runs = [origin.run for _, origin in looks_of(client, event, check_name, pull.base.ref)]
     if not runs:
         raise Declined(
             f"the head commit has no check {check_name} of this pull request, so there is no run to start again; push "
@@ -131,40 +127,40 @@ def _rerun(client: Client, event: Event, head: Head, check_name: str, *, failed_
         )
     path = f"/repos/{event.repository}/actions/runs/{max(runs)}"
     try:
-        before = client.get(path, needs="actions: read")
+        before = _run_at(client, path)
     except NotFound:
         raise Declined("the run that wrote the check is gone; push a commit") from None
     # Anybody with checks: write can name any run; and the report of a fork's run is another run, of another commit.
-    if before["head_sha"] != event.head_sha:
+    if before.head_sha != event.head_sha:
         raise Declined("the run that wrote the check is not of the head commit; start the gate on the Actions page")
-    if before["status"] != "completed":
+    if before.status != "completed":
         raise Declined("the run is not finished; write the command again once it is, or cancel the run first")
     try:
         client.post(f"{path}/{'rerun-failed-jobs' if failed_jobs else 'rerun'}", {}, needs="actions: write")
     except Refused as error:  # too old, or somebody else was faster
         raise Declined(str(error)) from None
     except Uncertain:
-        if not _is_started(client.get(path, needs="actions: read"), before):
+        now = _run_at(client, path)
+        if now.run_attempt <= before.run_attempt and now.status in (None, "completed"):
             raise
+
+
+def _run_at(client: Client, path: str) -> WorkflowRun:
+    return object_of(WorkflowRun, client.get(path, needs="actions: read"), path)
 
 
 def _answer_review(client: Client, event: Event, check_name: str) -> str:
     """Start the failed jobs again where an approval of this commit may change their verdict; what was done."""
     with as_promised(f"{event.repository}#{event.number}"):
-        head = read_head(client, event)
-        if head.sha != event.head_sha or find_approval(client, event) is None:
+        pull = read_pull_request(client, event)
+        if pull.head.sha != event.head_sha or find_approval(client, event) is None:
             return "nobody who may has approved the head commit"
-        looks = looks_of(client, event, check_name, head.base_branch)
-        origins = [origin for origin in map(origin_of, looks) if origin is not None]
+        origins = [origin for _, origin in looks_of(client, event, check_name, pull.base.ref)]
         newest = max(origins, key=lambda origin: (origin.run, origin.attempt), default=None)
         if newest is None or not newest.is_loosened:
             return "the gate did not fail for loosened rules, so an approval changes nothing"
         try:
-            _rerun(client, event, head, check_name, failed_jobs=True)
+            _rerun(client, event, pull, check_name, failed_jobs=True)
         except Declined as error:
             return str(error)
     return "the failed jobs of the gate's run were started again"
-
-
-def _is_started(now: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    return bool(now["run_attempt"] > before["run_attempt"] or now["status"] != "completed")

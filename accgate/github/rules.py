@@ -12,9 +12,9 @@ from accgate.errors import AccgateError, BadInput, exit_code, worst
 from accgate.github.api.answers import CannotPublish
 from accgate.github.outcome import Outcome
 from accgate.guard.base import Selection, rule_sets_of
-from accgate.guard.base_tree import has_rules
 from accgate.guard.changes import changed_rules
 from accgate.guard.state import Guard
+from accgate.guard.tree import has_rules
 from accgate.inputs.paths import read_plain
 from accgate.result import Result
 from accgate.verdict import Reason, Verdict

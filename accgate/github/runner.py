@@ -1,30 +1,31 @@
-"""A step's messages to its runner: workflow commands, outputs and the job summary."""
+"""A step's messages to its runner: workflow commands, outputs, the job summary, and what went wrong meanwhile."""
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
+
+from accgate.errors import AccgateError
+from accgate.github.api.answers import CannotPublish
 
 SUMMARY_LIMIT = 2**20  # bytes a step
 _CUT_NOTE = "\n\n*The summary is cut here: GitHub shows at most 1 MiB.*\n"
 
-Name = Literal["debug", "notice", "warning", "error", "group", "endgroup", "add-mask", "stop-commands"]
+Name = Literal["notice", "warning", "error", "add-mask", "stop-commands"]
 
 
-def command(
-    name: Name, message: str = "", *, file: str | None = None, line: int | None = None, title: str | None = None
-) -> str:
+def command(name: Name, message: str = "", *, title: str | None = None) -> str:
     """One workflow command, to be printed on a line of its own; nothing in its values can start another.
 
-    >>> print(command("error", "50% worse\\n::set-output::", file="a,b.toml", line=3, title="drop: 2"))
-    ::error file=a%2Cb.toml,line=3,title=drop%3A 2::50%25 worse%0A::set-output::
+    >>> print(command("error", "50% worse\\n::set-output::", title="drop: 2"))
+    ::error title=drop%3A 2::50%25 worse%0A::set-output::
     """
-    values = {"file": file, "line": line, "title": title}
-    properties = ",".join(f"{key}={_property(str(value))}" for key, value in values.items() if value is not None)
-    return f"::{name}{' ' if properties else ''}{properties}::{_data(message)}"
+    properties = "" if title is None else f" title={_property(title)}"
+    return f"::{name}{properties}::{_data(message)}"
 
 
 def mask(token: str) -> str:
@@ -81,6 +82,27 @@ def append_summary(path: str | Path | None, text: str) -> None:
         content = (start + _CUT_NOTE).encode() if left >= len(_CUT_NOTE.encode()) else b""
     with path.open("ab") as file:
         file.write(content)
+
+
+@contextmanager
+def collect_troubles(what: str, troubles: list[str]) -> Iterator[None]:
+    """Note an exception raised in here, and go on."""
+    try:
+        yield
+    except (CannotPublish, OSError, AccgateError) as error:
+        troubles.append(f"{what}: {error}")
+    except Exception as error:
+        troubles.append(f"{what}: {internal_error(error)}")
+
+
+def internal_error(error: Exception) -> str:
+    """The message about an error that is accgate's own fault."""
+    return f"internal error: {type(error).__name__}: {error}; please report it"
+
+
+def trouble(text: str) -> str:
+    """The warning that something could not be published."""
+    return command("warning", text, title="accgate could not publish everything")
 
 
 def _delimiter(text: str) -> str:

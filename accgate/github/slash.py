@@ -9,17 +9,18 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import AwareDatetime, TypeAdapter, ValidationError
+from pydantic import AwareDatetime
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.errors import BadInput
 from accgate.github.api.answers import CannotPublish, Refused, Uncertain
 from accgate.github.api.client import Client
+from accgate.github.api.objects import User
 from accgate.github.comments import State, comment_key, put_comment
-from accgate.github.event import Event
+from accgate.github.event import Event, Issue, read_payload
+from accgate.inputs.typed import Text, Whole
 from accgate.report.markdown import cell
 from accgate.text import clip
 
@@ -61,37 +62,20 @@ class Command:
 
 
 @checked_dataclass(frozen=True)
-class User:
-    """Who wrote the comment."""
-
-    login: str
-    type: str = "User"
-
-
-@checked_dataclass(frozen=True)
 class Comment:
     """The comment as it was when it was created; later edits do not count."""
 
-    id: int
+    id: Whole
     user: User
     created_at: AwareDatetime
-    body: str | None = None
-
-
-@checked_dataclass(frozen=True)
-class Issue:
-    """The issue or pull request of the comment."""
-
-    number: int
-    state: str
-    pull_request: dict[str, Any] | None = None
+    body: Text | None = None
 
 
 @checked_dataclass(frozen=True)
 class IssueComment:
     """The part of an `issue_comment` event that counts here."""
 
-    action: str
+    action: Text
     comment: Comment
     issue: Issue
 
@@ -131,15 +115,7 @@ def read_issue_comment(environ: Mapping[str, str]) -> IssueComment:
     name = environ.get("GITHUB_EVENT_NAME", "")
     if name != "issue_comment":
         raise BadInput(f"GITHUB_EVENT_NAME: is {name!r}; run this `on: issue_comment` with `types: [created]`")
-    path = environ.get("GITHUB_EVENT_PATH", "")
-    try:
-        return TypeAdapter(IssueComment).validate_json(Path(path).read_bytes())
-    except OSError as error:
-        raise BadInput(f"GITHUB_EVENT_PATH: {path} cannot be read ({error.strerror})") from error
-    except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"]))
-        fault = f"the event has no {where} as GitHub writes it" if where else "is not JSON"
-        raise BadInput(f"GITHUB_EVENT_PATH: {path}: {fault}") from error
+    return read_payload(environ, IssueComment)
 
 
 TEXT_LIMIT = 2000  # characters

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
-from accgate.config.config import Config, load_config
+from accgate.config.config import Config, load_config, refuse_unknown
 from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput
-from accgate.guard.base_tree import has_rules, refuse_unread_references
 from accgate.guard.rule_files import within
 from accgate.guard.secrets import refuse_secrets
-from accgate.guard.tree import tree_at, trees_of_pair
+from accgate.guard.tree import has_rules, refuse_unread_references, tree_at, trees_of_pair
 from accgate.planning.checks import Check, plan_checks
 from accgate.records import file_name
 from accgate.references.store import baseline_of, folder_of
-from accgate.text import nearest
 
 Pair = tuple[str, str]
 
@@ -91,7 +89,7 @@ def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | N
     rules = within(load_config(base), base_tree)
     refuse_unread_references(rules, base_tree.root)
     refuse_secrets(head, rules)
-    _refuse_unknown(selection, head, rules)
+    refuse_unknown(head.source.path, (head, rules), selection.models, selection.tasks)
     own_pairs = set(head.pairs())
     old = {pair for pair in rules.pairs() if _has_reference(rules, *pair) or pair not in own_pairs}
     enforced = [pair for pair in selection.pairs(rules) if pair in old and pair[0] in head.models]
@@ -150,15 +148,3 @@ def _without_missing_models(task: TaskSettings, head: Config) -> TaskSettings:
 
 def _part(config: Config, pairs: Sequence[Pair]) -> Config | None:
     return replace(config, only=frozenset(pairs)) if pairs else None
-
-
-def _refuse_unknown(selection: Selection, head: Config, base: Config) -> None:
-    labels = {tag for config in (head, base) for task in config.tasks.values() for tag in task.tags}
-    choices = [("model", name, {*head.models, *base.models}) for name in selection.models]
-    choices += [("task", name, {*head.tasks, *base.tasks, *labels}) for name in selection.tasks]
-    if faults := [
-        f"{head.source.path}: no {kind} {name!r}; {nearest(name, names)}"
-        for kind, name, names in choices
-        if name not in names
-    ]:
-        raise BadInput(*faults)

@@ -10,7 +10,6 @@ from typing import Any, get_args
 from accgate.config.config import Config
 from accgate.config.tables import Gate, Model
 from accgate.errors import BadInput, Key
-from accgate.guard.base_tree import refuse_unread_references
 from accgate.guard.difference import (
     NOT_PLAIN,
     Difference,
@@ -18,7 +17,6 @@ from accgate.guard.difference import (
     along,
     difference,
     down,
-    file_digest,
     texts,
     unreadable,
     up,
@@ -28,7 +26,8 @@ from accgate.guard.secrets import secret_differences
 from accgate.guard.state import Effect, RuleChange
 from accgate.guard.store_rules import baseline_differences, store_differences
 from accgate.guard.task_rules import ALPHA, BETA, task_differences
-from accgate.guard.tree import trees_of_pair
+from accgate.guard.tree import refuse_unread_references, trees_of_pair
+from accgate.inputs.paths import file_digest
 from accgate.inputs.toml import TomlFile
 from accgate.text import some_of
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, Key, key_text, reading
+from accgate.errors import BadInput, Key, key_text
 from accgate.guard.state import Effect
-from accgate.inputs.paths import IN_COMMIT, plain_size
 from accgate.text import clip
 
 WIDTH = 80  # characters of a value
-MOST = 100_000_000_000  # bytes of a file that is digested, weights of a judge among them
 NOT_PLAIN = "not plainly stricter"
 
 
@@ -130,22 +126,6 @@ def toml_text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(toml_text, value)) + "]"
     return str(value)
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes.
-
-    Raises
-    ------
-    BadInput
-        When the file cannot be read, is no plain one, or is too large.
-    """
-    digest, left = hashlib.sha256(), plain_size(path, MOST)
-    with reading(path, IN_COMMIT), path.open("rb") as file:
-        while left and (block := file.read(min(left, 1 << 20))):
-            digest.update(block)
-            left -= len(block)
-    return digest.hexdigest()
 
 
 def unreadable(key: Key, what: str, error: BadInput, part: str = "") -> Difference:

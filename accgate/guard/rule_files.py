@@ -14,9 +14,8 @@ from accgate.config.config import Config
 from accgate.config.tables import Judge, TaskSettings
 from accgate.engines import split_parts
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import file_digest
 from accgate.guard.tree import Tree
-from accgate.inputs.paths import all_below, path_in, read_plain
+from accgate.inputs.paths import all_below, file_digest, path_in, read_plain
 from accgate.metrics.code import code_files
 from accgate.metrics.own import own_file
 from accgate.tasks import Definition, library_file, read_definition, read_rows
@@ -183,11 +182,7 @@ def _named_in_yaml(path: Path) -> Iterator[tuple[str, Any]]:
 def _is_outside(text: str) -> bool:
     """Whether a text names a path outside of the folder from which it starts, in any spelling that a loader knows."""
     place = text.rpartition("::")[2]  # where an archive lies
-    return _leads_out(place) or place.casefold().startswith(("file:", "local:"))
-
-
-def _leads_out(value: str) -> bool:
-    return value.startswith(("/", "~")) or ".." in value.split("/")
+    return place.startswith(("/", "~")) or ".." in place.split("/") or place.casefold().startswith(("file:", "local:"))
 
 
 def _hub_faults(definition: Definition) -> Iterator[str]:

@@ -46,7 +46,7 @@ def refuse_secrets(head: Config, base: Config | None) -> None:
     faults = [
         (use.key, _fault(use, is_bootstrap=base is None))
         for use in _uses_of(head)
-        if (use.variable, use.host) not in before and not _allows(secrets, use)
+        if (use.variable, use.host) not in before and use.host not in secrets.get(use.variable, ())
     ]
     if faults:
         raise BadInput(*(head.source.error(key, fault) for key, fault in faults))
@@ -118,11 +118,6 @@ def _host_of(url: str) -> str:
     plain = parts.scheme == "http" and not is_this_machine(host)
     host = f"[{host}]" if ":" in host else host
     return f"{'http://' if plain else ''}{host}{'' if port is None else f':{port}'}"
-
-
-def _allows(secrets: Mapping[str, Sequence[str]], use: Use) -> bool:
-    """Whether `[gate] secrets` has the variable and the host."""
-    return use.host in secrets.get(use.variable, ())
 
 
 def _fault(use: Use, *, is_bootstrap: bool) -> str:

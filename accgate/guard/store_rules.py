@@ -12,10 +12,10 @@ from urllib.parse import unquote
 
 from accgate.config.config import Config
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import Difference, exact, file_digest, unreadable
+from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
 from accgate.guard.task_rules import is_higher_better
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import file_digest, read_plain
 from accgate.records import clusters_of
 from accgate.references.anchor import Anchor, Step, anchor_beside
 from accgate.references.store import Reference, baseline_of, file_of, read_reference

@@ -20,12 +20,12 @@ from accgate.guard.difference import (
     difference,
     down,
     exact,
-    file_digest,
     texts,
     unreadable,
     up,
 )
 from accgate.guard.rule_files import definition_path, included_digests, picture_digests
+from accgate.inputs.paths import file_digest
 from accgate.metrics import code_digest, helpers_digest
 from accgate.tasks import MAX_UNREAD, Definition, DefinitionFile, read_definition, unloaded_definition
 from accgate.tasks.lm_eval.harness import is_of_harness
@@ -245,7 +245,8 @@ def _parts(definition: Definition) -> dict[str, Any]:
     tables = ("extract", "columns", "choices", "confidence", "judge")
     parts |= {name: asdict(parts[name]) for name in tables if parts[name] is not None}
     parts["attack"] = [asdict(attack) for attack in content.attack]
-    if (code := own_code(definition)) is not None:
+    code = None if is_of_harness(definition) else code_digest(content.metric, definition.folder)
+    if code is not None:  # a metric that is a file of the user's own
         helpers = helpers_digest(content.metric, definition.folder)
         parts["metric"] = {"metric": content.metric, "sha256": code, "uses": helpers}
     for name in ("dataset", "few_shot"):
@@ -256,18 +257,6 @@ def _parts(definition: Definition) -> dict[str, Any]:
     if join is not None and join.file is not None:
         parts["dataset"]["join"]["sha256"] = file_digest(definition.folder / join.file)
     return parts
-
-
-def own_code(definition: Definition) -> str | None:
-    """The digest of a metric that is a file of the user's own.
-
-    Raises
-    ------
-    BadInput
-        When the file cannot be read.
-    """
-    name = definition.content.metric
-    return None if is_of_harness(definition) else code_digest(name, definition.folder)
 
 
 def _comparable(part: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -12,6 +13,8 @@ from typing import Any
 from accgate.errors import BadInput, KeyFaults, reading
 
 IN_COMMIT = "is it in the commit?"
+
+DIGESTED = 100_000_000_000  # bytes of a file, weights of a judge among them
 
 
 def path_in(folder: Path, name: str) -> Path:
@@ -77,6 +80,22 @@ def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> An
         return json.loads(read_plain(path, most).decode(encoding))
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: cannot be read as JSON: {error}; {fix}") from error
+
+
+def file_digest(path: Path, most: int = DIGESTED) -> str:
+    """SHA-256 of a file's bytes.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be read, is no plain one, or has more than `most` bytes.
+    """
+    digest, left = hashlib.sha256(), plain_size(path, most)
+    with reading(path, IN_COMMIT), path.open("rb") as file:
+        while left and (block := file.read(min(left, 1 << 20))):
+            digest.update(block)
+            left -= len(block)
+    return digest.hexdigest()
 
 
 def all_below(folder: Path) -> Iterator[Path]:

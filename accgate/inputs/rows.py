@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any
+from typing import Any, Literal
 
 from accgate.errors import BadInput, reading
 from accgate.inputs.paths import read_plain
@@ -167,23 +167,14 @@ def score_of(row: Mapping[str, Any], path: Path, line: int) -> float | None:
     return number
 
 
-def cluster_of(row: Mapping[str, Any], path: Path, line: int) -> str | None:
-    """The cluster of a row of scores, as text; None where it has none.
+def text_of(row: Mapping[str, Any], column: Literal["cluster", "group"], path: Path, line: int) -> str | None:
+    """The cluster or group of a row of scores, as text; None where it has none.
 
     Raises
     ------
     BadInput
         With file and line, where it is neither text nor a whole number.
     """
-    return _name_of(row, "cluster", path, line)
-
-
-def group_of(row: Mapping[str, Any], path: Path, line: int) -> str | None:
-    """The group of a row of scores; as `cluster_of`."""
-    return _name_of(row, "group", path, line)
-
-
-def _name_of(row: Mapping[str, Any], column: str, path: Path, line: int) -> str | None:
     value = row.get(column)
     if value is None or value == "":
         return None

@@ -13,7 +13,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import file_digest, read_plain
 from accgate.inputs.python import parse_python
 
 MOST = 500_000_000  # bytes of a file of code; compiled modules can be large
@@ -120,12 +120,8 @@ def files_digest(files: Iterable[Path], folder: Path) -> str | None:
     BadInput
         When one cannot be read.
     """
-    digests = sorted((os.path.relpath(file, folder), _sha256(file)) for file in files)
+    digests = sorted((os.path.relpath(file, folder), file_digest(file, MOST)) for file in files)
     return hashlib.sha256(repr(digests).encode()).hexdigest() if digests else None
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(read_plain(file, MOST)).hexdigest()
 
 
 class ReadsOutside(BadInput):

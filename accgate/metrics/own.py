@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -13,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import file_digest, read_plain
 from accgate.metrics.code import MOST, OwnCode, code_files, files_digest
 from accgate.metrics.metric import BadOption, Metric
 
@@ -100,7 +99,7 @@ def own_file(name: str) -> str | None:
 def code_digest(name: str, folder: Path) -> str | None:
     """SHA-256 of a user's metric file; None where there is none."""
     file = own_file(name)
-    return None if file is None else hashlib.sha256(read_plain(folder / file, MOST)).hexdigest()
+    return None if file is None else file_digest(folder / file, MOST)
 
 
 def helpers_digest(name: str, folder: Path) -> str | None:

@@ -10,7 +10,7 @@ from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import cluster_of, id_of, read_table, repeat_of
+from accgate.inputs.rows import id_of, read_table, repeat_of, text_of
 from accgate.records import paths_of, read_gzip_lines
 from accgate.references.store import Reference, read_reference
 from accgate.text import some_of
@@ -106,7 +106,7 @@ def _of_table(path: Path, name: str | None) -> Side:
     replies = {id_: _text(row, "reply", path, line) for id_, (_, line, row) in rows.items()}
     prompts = {id_: _optional(row, "prompt", path, line) for id_, (_, line, row) in rows.items()}
     targets = {id_: _optional(row, "target", path, line) for id_, (_, line, row) in rows.items()}
-    clusters = {id_: cluster_of(row, path, line) for id_, (_, line, row) in rows.items()}
+    clusters = {id_: text_of(row, "cluster", path, line) for id_, (_, line, row) in rows.items()}
     beside = {**_prompts_beside(path), **_present(prompts)}
     return Side(
         name or str(path), path, _present(replies), _absent(replies), beside, _present(targets), _present(clusters)

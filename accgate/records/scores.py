@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import cluster_of, group_of, id_of, read_table, repeat_of, score_of
+from accgate.inputs.rows import id_of, read_table, repeat_of, score_of, text_of
 from accgate.records.ids import Ids
 from accgate.text import some_of
 
@@ -221,11 +221,11 @@ class _Rows:
             self.repeats.append(repeat)
             self.scores.append(score)
             if type(cluster) is not str and cluster is not None:
-                cluster = cluster_of(row, path, line)
+                cluster = text_of(row, "cluster", path, line)
             self.clusters.append(names.setdefault(cluster, cluster) if cluster else None)
             group = row.get("group")
             if type(group) is not str and group is not None:
-                group = group_of(row, path, line)
+                group = text_of(row, "group", path, line)
             self.groups.append(names.setdefault(group, group) if group else None)
             yield id_
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from accgate._version import REPOSITORY, __version__
 from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation.shards.run import SHARD
-from accgate.inputs.paths import read_json
+from accgate.inputs.paths import file_digest, read_json
 from accgate.records import NOT_COMPARED, paths_of, refuse_unwritable, settings_of_run, write_atomically
 from accgate.report.forest import FILES
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
@@ -294,7 +294,7 @@ def statement_of(result: Result, out: Path, *, commit: str) -> dict[str, Any]:
             "accgate": result.accgate,
             "checks": [_stated(verdict) for verdict in result.decided],
             "files": [
-                {"name": file.relative_to(out).as_posix(), "digest": {"sha256": _file_sha(file)}} for file in files
+                {"name": file.relative_to(out).as_posix(), "digest": {"sha256": file_digest(file)}} for file in files
             ],
         },
     }
@@ -310,14 +310,3 @@ def _stated(verdict: Verdict) -> dict[str, Any]:
 
 def _sha(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _file_sha(path: Path) -> str:
-    sha = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                sha.update(chunk)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
-    return sha.hexdigest()

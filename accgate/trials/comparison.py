@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from accgate.config.config import Config, load_config, select
+from accgate.config.config import Config, load_config, refuse_unknown, select
 from accgate.decision.comparison import decide, is_decided
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.design import FEWEST_CLUSTERS
@@ -79,11 +79,11 @@ def ab(
         When an engine fails for good.
     """
     others = config if against is None else load_config(against)
-    own = select(config, (first,))
-    select(others, (second,))  # refuses a name that is not there
+    refuse_unknown(config.source.path, (config,), (first,))
+    refuse_unknown(others.source.path, (others,), (second,))
     if first == second and others is config:
         raise BadInput(f"both models are {first}; give two, or another file with --against")
-    checks = plan_checks(own, recording=True)
+    checks = plan_checks(select(config, (first,)), recording=True)
     name = second if second != first else f"{second} ({others.source.path.name})"
     model = replace(planned_model(others, second), name=second)
     for check in checks:

@@ -10,9 +10,9 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.github.api.answers import MissingPermission, Refused
+from accgate.github.check_runs import settle_rivals
 from accgate.github.comments import State, put_comment
 from accgate.github.response import respond
-from accgate.github.rivals import settle_rivals
 from tests.gates import right_but
 from tests.github.asking import job, outputs, replies
 from tests.github.server import GitHub

@@ -114,7 +114,6 @@ class GitHub:
         """A `pull_request` event of number 7 by ann, from a branch of the repository."""
         facts: dict[str, Any] = {
             "name": "pull_request",
-            "action": "synchronize",
             "repository": self.store.repository,
             "head_sha": HEAD,
             "base_sha": BASE,

@@ -11,7 +11,9 @@ import pytest
 
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput
+from accgate.github import announcement
 from accgate.github import publication as publishing
+from accgate.github.announcement import Announcement
 from accgate.inputs.typed import parse_table
 from accgate.references.store import digest
 from tests.gates import questions, right_but, write_lines, write_task
@@ -234,20 +236,23 @@ def test_a_model_renames_no_field_that_a_task_sets(other: bool | str) -> None:
 # --- publishing that fails ---
 
 
-PARTS = ("_body", "title_of", "json_of", "annotations_of", "put_comment", "finish_check_run", "append_summary")
+PARTS = [
+    (Announcement, "body"), (publishing, "title_of"), (publishing, "json_of"), (publishing, "append_summary"),
+    *((announcement, name) for name in ("annotations_of", "put_comment", "finish_check_run")),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(("owner", "part"), PARTS)
 @pytest.mark.parametrize(("wrong", "code"), [(0, 0), (20, 1)])
 def test_a_fault_of_publishing_never_changes_the_verdict(
-    gate: Gate, part: str, wrong: int, code: int, capsys: pytest.CaptureFixture[str]
+    gate: Gate, owner: Any, part: str, wrong: int, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise KeyError("x")
 
     gate.head.answer(right_but(wrong))
     assert gate.pull.run() == code
-    gate.monkeypatch.setattr(publishing, part, fail)
+    gate.monkeypatch.setattr(owner, part, fail)
     assert gate.publish("--exit-code", str(code)) == code
     printed = capsys.readouterr().out
     assert "::warning title=accgate could not publish everything::" in printed

@@ -46,7 +46,7 @@ class TestPullRequest:
     def test_the_commit_is_the_head_not_githubs_merge(self, environ):
         event = read_event(environ(pull_request()))
         assert (event.head_sha, event.base_sha, event.number, event.author) == (HEAD, BASE, 7, "ann")
-        assert (event.name, event.action, event.head_branch) == ("pull_request", "opened", "change")
+        assert (event.name, event.head_branch) == ("pull_request", "change")
         assert not event.is_fork
 
     def test_a_fork_is_noticed(self, environ):
@@ -82,7 +82,7 @@ class TestPullRequest:
             ({"head": {"sha": "main", "repo": None}}, "pull_request.head.sha: 'main' is not a commit"),
             ({"head": {"sha": HEAD.upper(), "repo": None}}, "is not a commit"),
             ({"base": {"sha": BASE}}, "the event has no pull_request.base.repo"),
-            ({"base": {"sha": BASE, "repo": {}}}, "pull_request.base.repo.full_name is missing"),
+            ({"base": {"sha": BASE, "repo": {}}}, "the event has no pull_request.base.repo.full_name"),
         ],
     )
     def test_missing_fields_are_said(self, environ, changes, said):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput
-from accgate.github.picture import push_pictures
+from accgate.github.announcement import push_pictures
 from accgate.report.comment import About, render_comment
 from tests.github.server import GitHub
 from tests.github.store import REPOSITORY

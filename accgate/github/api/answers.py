@@ -1,4 +1,4 @@
-"""What GitHub's answers say: values in their JSON, which may be missing, and one exception for each kind of failure.
+"""What GitHub's answers say where something failed: one exception for each kind of failure.
 
 None of the exceptions changes a verdict.
 """
@@ -120,29 +120,3 @@ def as_promised(what: str) -> Iterator[None]:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Unreadable(f"{what}: the answer lacks what GitHub's API promises") from error
-
-
-def text_at(value: Any, *keys: str) -> str | None:
-    """The text at nested keys; None where there is no such key or no text.
-
-    >>> text_at({"user": {"login": "ann"}}, "user", "login"), text_at({"user": None}, "user", "login")
-    ('ann', None)
-    """
-    inner = _at(value, keys)
-    return inner if isinstance(inner, str) else None
-
-
-def number_at(value: Any, *keys: str) -> int | None:
-    """The whole number at nested keys; None where there is no such key or no number.
-
-    >>> number_at({"id": 5}, "id"), number_at({"id": True}, "id")
-    (5, None)
-    """
-    inner = _at(value, keys)
-    return inner if isinstance(inner, int) and not isinstance(inner, bool) else None
-
-
-def _at(value: Any, keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value

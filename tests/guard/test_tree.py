@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accgate.errors import BadInput
-from accgate.guard.base_tree import has_rules
+from accgate.guard.tree import has_rules
 
 CONFIG = Path("gates/accuracy.toml")
 

@@ -1,0 +1,268 @@
+"""What is told of an outcome on GitHub: the comment with its picture, and the check run with its annotations."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from accgate.config.config import load_config
+from accgate.errors import AccgateError, BadInput
+from accgate.github.api.client import Client
+from accgate.github.branch import NewFiles, push_files, repository_of
+from accgate.github.check_runs import (
+    SAME_NAME,
+    Annotation,
+    Conclusion,
+    Level,
+    allowed_conclusion,
+    finish_check_run,
+    settle_rivals,
+)
+from accgate.github.comments import State, When, comment_key, put_comment
+from accgate.github.event import Event, check_run_name
+from accgate.github.outcome import FAIL_ON, TITLE, Outcome, conclusion
+from accgate.github.rules import Trees, has_commands, template_of
+from accgate.github.runner import collect_troubles
+from accgate.guard.base import Selection
+from accgate.guard.state import Guard
+from accgate.report.cause import CauseView, cause_view
+from accgate.report.cause_file import CauseFile, read_cause
+from accgate.report.comment import About, render_comment
+from accgate.report.flips import flips_of_result
+from accgate.report.forest import forest_files
+from accgate.report.story import worst_first
+from accgate.result import CAUSE, Result
+from accgate.text import clip
+from accgate.verdict import Verdict, name_of, sentence
+
+FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)
+HEAD_INSIDE = "/accgate/head"  # the tree inside the evaluating container
+MOST = 200  # annotations; nobody reads more, and every 50 take a request
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is published, and how; `trees.base` is None where no base's rules decide, as after a push."""
+
+    result: Path
+    trees: Trees
+    check_name: str = "accgate"
+    comment: When = "always"
+    fail_on: frozenset[str] = frozenset(FAIL_ON)
+    exit_code: int | None = None
+    log: Path | None = None
+    check_run_id: int | None = None
+    cancelled: bool = False
+    untrusted: bool = False
+    dry_run: bool = False
+    selection: Selection = field(default_factory=Selection)
+    branches: tuple[str, ...] = ()
+    picture_branch: str = ""
+
+    @property
+    def part(self) -> str:
+        """A short name of which checks this job is for, the same in each attempt."""
+        text = "\0".join((self.trees.config, *self.selection.models, "\0", *self.selection.tasks))
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """What is told of an outcome, to whom; `troubles` gets what could not be told, and the rest still is."""
+
+    options: Options
+    event: Event
+    client: Client | None
+    outcome: Outcome
+    guard: Guard | None
+    troubles: list[str]
+
+    @property
+    def name(self) -> str:
+        """The check run's name."""
+        options = self.options
+        return check_run_name(self.event, options.check_name, branches=options.branches, advisory=options.untrusted)
+
+    @property
+    def ended(self) -> Conclusion:
+        """The check run's conclusion."""
+        return conclusion(self.outcome, self.guard, advisory=self.options.untrusted)
+
+    def body(self) -> str:
+        """The Markdown of the comment, which the job summary shows too."""
+        options, outcome, pictures = self.options, self.outcome, None
+        with collect_troubles("the picture could not be written, so the comment has it as text", self.troubles):
+            pictures = self._pictures()
+        about = About(
+            title=self.name,
+            config=options.trees.config,
+            head_sha=self.event.head_sha,
+            report_url=self.event.run_url,
+            advisory=options.untrusted,
+            commands=not options.untrusted and has_commands(options.trees),
+            pictures=pictures,
+        )
+        flips, template, cause = None, None, None
+        try:
+            if not options.untrusted:
+                cause = _cause(outcome, options.result.parent)
+                template = template_of(options.trees)
+                flips = None if outcome.result is None else flips_of_result(outcome.result, options.result.parent)
+        except BadInput as error:
+            self.troubles.append(f"the comment lacks a part: {error}")
+        failure = outcome.failure and replace(outcome.failure, log=_in_repository(outcome.failure.log, options.trees))
+        return render_comment(
+            outcome.result, about, guard=self.guard, flips=flips, failure=failure, cause=cause, template=template
+        )
+
+    def _pictures(self) -> tuple[str, str] | None:
+        """Addresses of the picture of all checks; None where it cannot be shown, and the comment has it as text."""
+        options, result = self.options, self.outcome.result
+        if self.client is None or result is None or not options.picture_branch or options.untrusted or options.dry_run:
+            return None
+        return push_pictures(self.client, self.event, options.picture_branch, result)
+
+    def write(self, title: str, body: str) -> None:
+        """Write the comment and the check run; where one fails, that is noted and the other is still written."""
+        options, outcome, guard = self.options, self.outcome, self.guard
+        if self.client is None:
+            return
+        state = State(outcome.verdict, "none" if guard is None else guard.state, passed=self.ended == "success")
+        annotations: tuple[Annotation, ...] = ()
+        with collect_troubles("the check run has no annotations", self.troubles):
+            annotations = () if options.untrusted else annotations_of(outcome, guard, options.trees)
+        url = None
+        with collect_troubles("the comment was not written", self.troubles):
+            if not outcome.cancelled:
+                key = comment_key(options.trees.config, options.check_name)
+                url = put_comment(self.client, self.event, key=key, state=state, body=body, when=options.comment)
+        summary = f"{body}\n\n[The comment on the pull request]({url})\n" if url else body
+        with collect_troubles("the check run was not written", self.troubles):
+            self._write_check(self.client, title, summary, annotations)
+
+    def _write_check(self, client: Client, title: str, summary: str, annotations: tuple[Annotation, ...]) -> None:
+        """End the check run, never better than one of the same name that another job or a later run has ended."""
+        event, name, ended = self.event, self.name, self.ended
+        number, part = self.options.check_run_id, self.options.part
+        allowed = allowed_conclusion(client, event, name=name, part=part, check_run_id=number, ended=ended)
+        if allowed != ended:
+            title = f"{clip(title, TITLE, '…')}. But another job or a later run of this check ended with {allowed}."
+        number = finish_check_run(
+            client,
+            event,
+            name=name,
+            conclusion=allowed,
+            title=title,
+            summary=summary,
+            annotations=annotations,
+            check_run_id=number,
+            part=part,
+            is_loosened=self.guard is not None and self.guard.state == "loosened",
+        )
+        with collect_troubles(
+            "the check run was written, but other jobs of its name were not looked at", self.troubles
+        ):
+            if settle_rivals(client, event, name=name, part=part, check_run_id=number, ended=allowed):
+                self.troubles.append(SAME_NAME.format(name=name))
+
+
+def _cause(outcome: Outcome, folder: Path) -> CauseView | None:
+    """What the evaluating job says explains a regression; None where it says nothing, or nothing regressed."""
+    if outcome.result is None or all(verdict.verdict != "regression" for verdict in outcome.result.checks):
+        return None
+    try:
+        cause = read_cause(folder / CAUSE)
+    except BadInput as error:
+        cause = CauseFile(failure=str(error).replace(f"{folder.as_posix()}/", ""))
+    return None if cause is None else cause_view(cause, outcome.result)
+
+
+def annotations_of(outcome: Outcome, guard: Guard | None, trees: Trees) -> tuple[Annotation, ...]:
+    """The annotations of a run, the most important first."""
+    return tuple([*_faults(outcome, trees), *_verdicts(outcome, trees), *_changes(guard, trees)][:MOST])
+
+
+def _verdicts(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
+    if outcome.result is None:
+        return
+    try:
+        source = load_config(trees.head_config).source
+    except AccgateError:
+        return
+    for verdict in outcome.result.decided:
+        if verdict.verdict != "pass":
+            line = source.line(("gate",) if verdict.test == "overall" else ("tasks", verdict.task or ""))
+            title = f"{name_of(verdict)}: {verdict.verdict}"
+            yield Annotation(trees.config, line, _level(verdict, outcome), title, sentence(verdict))
+
+
+def _level(verdict: Verdict, outcome: Outcome) -> Level:
+    warns = outcome.result is not None and outcome.result.on_inconclusive == "warn"
+    return "warning" if verdict.verdict == "inconclusive" and warns else "failure"
+
+
+def _changes(guard: Guard | None, trees: Trees) -> Iterator[Annotation]:
+    for change in () if guard is None else guard.changes:
+        level: Level = "failure" if change.effect == "loosening" and guard and not guard.holds else "notice"
+        title = f"{change.effect}: {change.rule}"
+        yield Annotation(trees.config, change.line or 1, level, title, f"{change.rule}: {change.why}")
+
+
+def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
+    """The faults of files in the head's tree, from accgate's own messages."""
+    for fault in FAULT.finditer("" if outcome.failure is None else outcome.failure.log):
+        name = _in_repository(fault["path"], trees)
+        if not PurePosixPath(name).is_absolute():
+            yield Annotation(name, int(fault["line"]), "failure", "accgate: bad input", fault["message"])
+
+
+def _in_repository(text: str, trees: Trees) -> str:
+    """A text in which paths of the head's tree, here or in the evaluating container, are those of the repository.
+
+    >>> from pathlib import Path
+    >>> _in_repository("/accgate/head/accuracy.toml:2: gate", Trees(Path("head"), None, "accuracy.toml"))
+    'accuracy.toml:2: gate'
+    """
+    folders = [HEAD_INSIDE, *([trees.head.as_posix()] if trees.head.is_absolute() else [])]
+    for folder in folders:
+        text = text.replace(f"{folder}/", "")
+    return text
+
+
+def push_pictures(client: Client, event: Event, branch: str, result: Result) -> tuple[str, str] | None:
+    """Write the picture for light and dark pages to a branch; the addresses of both.
+
+    None where there is nothing to draw (one check, or all passed), outside of a pull request, and in a repository that
+    is not public: a comment's reader, and GitHub's own image proxy, could not fetch it.
+
+    Raises
+    ------
+    BadInput
+        When the branch is the default one or the pull request's: it would get commits that nobody looked at.
+    CannotPublish
+        When GitHub could not be reached, or refused; the token needs `contents: write`.
+    """
+    drawn = {} if result.verdict == "pass" or event.number is None else forest_files(worst_first(result.checks))
+    if len(drawn) != 2:
+        return None
+    about = repository_of(client, event)
+    if about.private:
+        return None
+    if branch.removeprefix("refs/heads/") in {about.default_branch, event.base_branch, event.head_branch}:
+        raise BadInput(f"picture-branch: {branch} is a branch of people; name one for pictures alone")
+    start = f"{event.number}-{event.head_sha[:12]}-{event.source_run_id}"
+    files = {f"{start}-{name}": text.encode() for name, text in drawn.items()}
+    first = next(iter(files))
+
+    def change_of(content: bytes) -> NewFiles:
+        return NewFiles({} if content == files[first] else files, f"Checks of #{event.number}")
+
+    commit, _ = push_files(client, event.repository, branch, first, change_of)
+    raw = f"{event.server_url}/{event.repository}/raw"
+    if event.server_url == "https://github.com":
+        raw = f"https://raw.githubusercontent.com/{event.repository}"
+    light, dark = (f"{raw}/{commit}/{path}" for path in files)
+    return light, dark
