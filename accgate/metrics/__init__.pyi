@@ -1,10 +1,9 @@
 from .aggregates.columns import UnusableRecords
-from .aggregates.registry import aggregate
 from .calls import CALLS
 from .code import ReadsOutside
 from .metric import BadOption, Kind, Metric, UnknownMetric
 from .own import code_digest, helpers_digest
-from .registry import get
+from .registry import aggregate, get
 
 __all__ = [
     "CALLS",

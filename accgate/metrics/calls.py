@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from accgate.metrics.match import RIGHT, WRONG, same
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import builders_of
 
 CALLS = "tool_calls"
 Strings = Literal["loose", "exact"]
@@ -251,8 +251,4 @@ def _among(value: Any, allowed: Sequence[Any]) -> bool:
     return any(same(value, each) for each in allowed)
 
 
-def _build(*, strings: Strings = "loose") -> Metric:
-    return Metric(CALLS, lambda answer, target: tool_calls(answer, target, strings=strings))
-
-
-ENTRIES = (Entry(CALLS, _build, "the right calls of functions, with the right arguments"),)
+METRICS = builders_of(tool_calls)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from accgate.metrics.ifbench.form import FORM
 from accgate.metrics.ifbench.text import missing_data
 from accgate.metrics.ifbench.wording import WORDING
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Metric
 
 Check = Callable[..., bool]
 
@@ -298,7 +298,4 @@ def _ifbench(*, level: Level = "prompt", strict: bool = True) -> Metric:
     return Metric("ifbench", score)
 
 
-ENTRIES = (
-    Entry("instruction_following", _build, "the answer follows instructions that a program can check (IFEval)"),
-    Entry("ifbench", _ifbench, "the answer follows the instructions of IFBench"),
-)
+METRICS = {"instruction_following": _build, "ifbench": _ifbench}

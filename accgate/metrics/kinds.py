@@ -6,7 +6,7 @@ import importlib.metadata
 import math
 from typing import Literal
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Builders, Metric
 from accgate.text import closest
 
 Per = Literal["token", "word", "byte"]
@@ -79,10 +79,10 @@ def _judge() -> Metric:
     return Metric("judge", _needs_more, kind="judge")
 
 
-ENTRIES = (
-    Entry("perplexity", _perplexity, "how surprising the model finds the target; lower is better"),
-    Entry("code_tests", _code_tests, "the program with the reply's code in it ends without an error"),
-    Entry("code_output", _code_output, "the program that the reply is prints what each test expects"),
-    Entry(PARTS, _parts, "for joined tasks: each sample by the metric of its own task"),
-    Entry("judge", _judge, "the mark of a second model by a rubric, scaled to 0 to 100"),
-)
+METRICS: Builders = {
+    "perplexity": _perplexity,
+    "code_tests": _code_tests,
+    "code_output": _code_output,
+    PARTS: _parts,
+    "judge": _judge,
+}

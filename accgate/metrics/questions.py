@@ -6,10 +6,9 @@ import json
 import re
 import string
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Metric, builders_of
 from accgate.metrics.overlap import Matched, in_common, squad_exact_match, squad_f1
 from accgate.metrics.tokens import squad_form
 
@@ -152,16 +151,4 @@ def _squad_v2(*, measure: Measure = "f1", no_answer: str = "unanswerable") -> Me
     return Metric("squad_v2", lambda answer, target: points(answer, [target]), many=points)
 
 
-def _triviaqa(*, measure: Measure = "exact") -> Metric:
-    return Metric("triviaqa", partial(triviaqa, measure=measure))
-
-
-def _drop(*, measure: Measure = "f1", separator: str = "") -> Metric:
-    return Metric("drop", partial(drop, measure=measure, separator=separator))
-
-
-ENTRIES = (
-    Entry("squad_v2", _squad_v2, "SQuAD 2's F1 or exact match, also of questions without an answer"),
-    Entry("triviaqa", _triviaqa, "TriviaQA's exact match or F1"),
-    Entry("drop", _drop, "DROP's F1 or exact match, with its rules for numbers and several spans"),
-)
+METRICS = {"squad_v2": _squad_v2} | builders_of(triviaqa, drop)

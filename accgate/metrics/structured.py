@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Metric
 
 Kind = Literal["any", "object", "array"]
 
@@ -97,7 +97,4 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) < 4300 else float(digits)
 
 
-ENTRIES = (
-    Entry("json_valid", _json_valid, "the answer is JSON"),
-    Entry("json_schema", _json_schema, "the answer is JSON that keeps to the schema in the target"),
-)
+METRICS = {"json_valid": _json_valid, "json_schema": _json_schema}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 from accgate.metrics import tokens
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Builders, Metric
 
 BleuTokens = Literal["13a", "intl", "char", "zh", "ja-mecab", "none"]
 Smoothing = Literal["exp", "floor", "add-k", "none"]
@@ -120,12 +120,10 @@ def _jiwer() -> Any:
     return jiwer
 
 
-ENTRIES = (
-    Entry("bleu", _bleu, "BLEU of the sentence, by sacrebleu"),
-    Entry("chrf", _chrf, "chrF of the sentence, by sacrebleu"),
-    Entry("ter", _ter, "edits and shifts over the target's words, by sacrebleu"),
-    Entry("word_error_rate", _word_error_rate, "wrong, missing and extra words over the target's words, by jiwer"),
-    Entry(
-        "character_error_rate", _character_error_rate, "wrong, missing and extra characters over the target's, by jiwer"
-    ),
-)
+METRICS: Builders = {
+    "bleu": _bleu,
+    "chrf": _chrf,
+    "ter": _ter,
+    "word_error_rate": _word_error_rate,
+    "character_error_rate": _character_error_rate,
+}

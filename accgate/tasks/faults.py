@@ -11,7 +11,7 @@ from accgate import metrics
 from accgate.errors import Key
 from accgate.metrics.kinds import PARTS
 from accgate.metrics.own import entry_point_of, form_fault
-from accgate.metrics.registry import names
+from accgate.metrics.registry import metric_builders
 from accgate.tasks.conversation import conversation_faults
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names
@@ -112,7 +112,7 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
         except metrics.UnknownMetric:
             if entry_point_of(content.metric) is not None:
                 return
-            yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, names())}"
+            yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metric_builders())}"
             return
         except metrics.BadOption as error:
             yield ("metric_options", *([error.option] if error.option else [])), str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -106,21 +105,6 @@ def quietly(function: Callable[[Rows], float], rows: Rows) -> float:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return float(function(rows))
-
-
-@dataclass(frozen=True)
-class AggregateEntry:
-    """An aggregate of the registry; its options are the keyword-only parameters of `build`, as a metric's are."""
-
-    name: str
-    build: Callable[..., Aggregate]
-    summary: str
-
-    @property
-    def options(self) -> dict[str, inspect.Parameter]:
-        """The options by name, each with its default."""
-        parameters = inspect.signature(self.build).parameters.values()
-        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 def json_number(value: float) -> float | None:

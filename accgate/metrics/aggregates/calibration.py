@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Ints, Side, answers, wide
 
 NEEDS = ("score", "confidence")
@@ -226,12 +226,12 @@ def selective_accuracy(*, coverage: float = 0.8) -> Aggregate:
     )
 
 
-ENTRIES = (
-    AggregateEntry("ece", ece, "expected calibration error"),
-    AggregateEntry("ece_adaptive", ece_adaptive, "expected calibration error in bins of equal size"),
-    AggregateEntry("rmsce", rmsce, "root mean square calibration error"),
-    AggregateEntry("mce", mce, "maximum calibration error"),
-    AggregateEntry("brier_score", brier_score, "mean squared distance of confidence and right answer"),
-    AggregateEntry("accuracy_coverage_auc", accuracy_coverage_auc, "area under the accuracy-coverage curve"),
-    AggregateEntry("selective_accuracy", selective_accuracy, "accuracy of the surest share of the answers"),
+STATISTICS = (
+    ece,
+    ece_adaptive,
+    rmsce,
+    mce,
+    brier_score,
+    accuracy_coverage_auc,
+    selective_accuracy,
 )

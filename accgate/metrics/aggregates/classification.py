@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
 from accgate.metrics.aggregates.labels import positive_label, true_labels
 
@@ -159,10 +159,10 @@ def matthews_correlation() -> Aggregate:
     )
 
 
-ENTRIES = (
-    AggregateEntry("classification_accuracy", classification_accuracy, "share of answers that are their target"),
-    AggregateEntry("classification_precision", classification_precision, "precision over labels"),
-    AggregateEntry("classification_recall", classification_recall, "recall over labels"),
-    AggregateEntry("classification_f1", classification_f1, "F1 over labels"),
-    AggregateEntry("matthews_correlation", matthews_correlation, "Matthews' correlation of answers and targets"),
+STATISTICS = (
+    classification_accuracy,
+    classification_precision,
+    classification_recall,
+    classification_f1,
+    matthews_correlation,
 )

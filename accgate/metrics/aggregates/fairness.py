@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
 from accgate.metrics.aggregates.labels import (
     Labels,
@@ -176,28 +176,10 @@ def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: 
     return _difference("equalised_odds_difference_fairlearn", labels, positive, rates, None)
 
 
-ENTRIES = (
-    AggregateEntry(
-        "demographic_parity_difference", demographic_parity_difference, "precision of group 1 minus that of group 0"
-    ),
-    AggregateEntry(
-        "demographic_parity_difference_largest",
-        demographic_parity_difference_largest,
-        "largest difference in precision between groups",
-    ),
-    AggregateEntry(
-        "demographic_parity_difference_selection_rate",
-        demographic_parity_difference_selection_rate,
-        "largest difference in selection rate between groups, fairlearn's",
-    ),
-    AggregateEntry(
-        "equalised_odds_difference",
-        equalised_odds_difference,
-        "larger signed difference in true or false positive rate",
-    ),
-    AggregateEntry(
-        "equalised_odds_difference_fairlearn",
-        equalised_odds_difference_fairlearn,
-        "largest difference in true or false positive rate between groups, fairlearn's",
-    ),
+STATISTICS = (
+    demographic_parity_difference,
+    demographic_parity_difference_largest,
+    demographic_parity_difference_selection_rate,
+    equalised_odds_difference,
+    equalised_odds_difference_fairlearn,
 )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import FIXES, Floats, Side, UnusableRecords, check_number, value
 
 Column = Literal["", "group", "label", "cluster"]
@@ -198,11 +198,9 @@ def _drop_aggregate(name: str, attack: int, several: bool) -> Aggregate:
     )
 
 
-ENTRIES = (
-    AggregateEntry("attack_success_rate", attack_success_rate, "wrong after the attack among those right before"),
-    AggregateEntry(
-        "attack_success_rate_curated", attack_success_rate_curated, "attack success rate inside a given set"
-    ),
-    AggregateEntry("performance_drop_rate", performance_drop_rate, "share of the score that an attack takes"),
-    AggregateEntry("mean_performance_drop_rate", mean_performance_drop_rate, "its mean over several attacks"),
+STATISTICS = (
+    attack_success_rate,
+    attack_success_rate_curated,
+    performance_drop_rate,
+    mean_performance_drop_rate,
 )

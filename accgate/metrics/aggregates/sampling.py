@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table
 from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords, value
 
 
@@ -94,7 +94,7 @@ def majority_vote(*, k: int = 0) -> Aggregate:
     return Aggregate("majority_vote", ("score", "answer"), partial(_votes, k), _mean, True, _never)
 
 
-ENTRIES = (
-    AggregateEntry("pass_at_k", pass_at_k, "chance that one of k answers is right"),
-    AggregateEntry("majority_vote", majority_vote, "score of each sample's commonest answer"),
+STATISTICS = (
+    pass_at_k,
+    majority_vote,
 )
