@@ -18,7 +18,6 @@ from accgate.tasks.generators import check_options, generator_names
 from accgate.tasks.prompts import REPLY, names_in, template_fault
 from accgate.tasks.schema import (
     ENDINGS,
-    AttackFile,
     Choices,
     Dataset,
     DefinitionFile,
@@ -54,7 +53,7 @@ def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[K
     if content.judge is not None:
         yield from _judge_faults(content.judge)
     for attack in content.attack:
-        yield from _attack_faults(attack)
+        yield from ((("attack", key), fault) for key, fault in attack.faults())
     if content.images and content.mode != "chat":
         yield ("images",), 'needs mode = "chat": a raw completion takes no images'
 
@@ -213,11 +212,6 @@ def _judge_faults(judge: JudgeTable) -> Iterator[tuple[Key, str]]:
             yield ("judge", "marks", name), f"is {mark:g}; give a mark from {judge.lowest:g} to {judge.highest:g}"
     if judge.marks and len(set(judge.marks.values())) == 1:
         yield ("judge", "marks"), "are all the same, so no reply is better than another"
-
-
-def _attack_faults(attack: AttackFile) -> Iterator[tuple[Key, str]]:
-    for key, fault in attack.as_attack().faults():
-        yield ("attack", key), fault
 
 
 def _few_shot_faults(few_shot: FewShot, dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:

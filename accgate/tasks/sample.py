@@ -21,14 +21,14 @@ from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
 from accgate.metrics.calls import calls_fault
 from accgate.sandbox.cases import BadCases, Case, cases_of
-from accgate.tasks.attacks.attack import CannotAttack, attack_row, attack_text
+from accgate.tasks.attacks.attack import Attack, CannotAttack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_of, transcript
 from accgate.tasks.definition import Definition
 from accgate.tasks.faults import ANSWER
 from accgate.tasks.prompts import CannotRender, Rubric, json_list, render, render_around, render_list, rubric_of
 from accgate.tasks.rows import SUBSET
-from accgate.tasks.schema import AttackFile, DefinitionFile
+from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.tools import tools_of
 
 MOST_OF_PICTURE = 64_000_000  # bytes
@@ -226,7 +226,7 @@ def _check_calls(target: str, *, several: bool) -> None:
 
 
 def _attack(
-    attack: AttackFile,
+    attack: Attack,
     content: DefinitionFile,
     row: Row,
     examples: Sequence[Row],
@@ -239,11 +239,11 @@ def _attack(
         if attack.field is None:
             paired = None if attack.column is None else _cell(row, attack.column)
             if isinstance(question, str):
-                return attack_text(attack.as_attack(), question, key=id_, paired=paired)
+                return attack_text(attack, question, key=id_, paired=paired)
             place = last_user(question)
-            said = attack_text(attack.as_attack(), question[place]["content"], key=id_, paired=paired)
+            said = attack_text(attack, question[place]["content"], key=id_, paired=paired)
             return (*question[:place], {**question[place], "content": said}, *question[place + 1 :])
-        changed = attack_row(attack.as_attack(), row, key=id_)
+        changed = attack_row(attack, row, key=id_)
     except CannotAttack as error:
         raise CannotRender(str(error)) from error
     return _question(content, changed, examples, names)

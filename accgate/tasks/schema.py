@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -146,25 +146,6 @@ class JudgeTable:
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
-class AttackFile:
-    """`[[attack]]`: each sample is asked once more, changed."""
-
-    kind: Text = Field(description="what is done to the text, see docs/tasks.md")
-    field: Text | None = Field(default=None, description="column that is changed; the whole prompt where unset")
-    rate: Number = Field(default=0.1, gt=0, le=1, description="share of what can be changed")
-    seed: Whole = 0
-    column: Text | None = Field(default=None, description="column with the changed text, for kind = column")
-    text: Text | None = Field(default=None, description="what is added, for kind = distractor")
-    style: Text = Field(default="any", description="one way of the kind alone, see docs/tasks.md")
-    protect: Text | None = Field(default=None, description="regular expression of what stays")
-    ask: Literal["right", "all"] = Field(default="right", description="attack what was right before, or all samples")
-
-    def as_attack(self) -> Attack:
-        """The attack that the table describes."""
-        return Attack(**{key: value for key, value in asdict(self).items() if key != "ask"})
-
-
-@dataclass(frozen=True, kw_only=True, config=CLOSED)
 class DefinitionFile:
     """A task definition file."""
 
@@ -216,4 +197,4 @@ class DefinitionFile:
     choices: Choices | None = None
     confidence: Confidence | None = None
     judge: JudgeTable | None = None
-    attack: tuple[AttackFile, ...] = ()
+    attack: tuple[Attack, ...] = ()

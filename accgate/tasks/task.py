@@ -17,6 +17,7 @@ from accgate.metrics.calls import with_tools
 from accgate.metrics.equality import EQUALITY
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
+from accgate.tasks.attacks.attack import Attack
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file
@@ -25,7 +26,6 @@ from accgate.tasks.rows import Source, examples_by_subset, rows_of, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
 from accgate.tasks.schema import (
-    AttackFile,
     Choices,
     ChosenBy,
     Confidence,
@@ -71,7 +71,7 @@ class Task:
     choices: Choices | None = None
     confidence: Confidence | None = None
     judge: JudgeTable | None = None
-    attacks: tuple[AttackFile, ...] = ()
+    attacks: tuple[Attack, ...] = ()
     aggregate: str | None = None
     aggregate_options: Mapping[str, Any] = field(default_factory=dict)
     former: str | None = None
