@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 import typing
@@ -74,6 +75,14 @@ class Metric:
     def best(self) -> float | None:
         """The best score a sample can have."""
         return self.highest if self.higher_is_better else self.lowest
+
+
+def required(module: str, fault: str) -> Any:
+    """Import a module of the extra `metrics`; raises ImportError with the fault, and how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{fault}; pip install 'accgate[metrics]'") from error
 
 
 class UnknownMetric(ValueError):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from accgate.metrics.metric import Metric, builders_of
-from accgate.metrics.overlap import Matched, in_common, squad_exact_match, squad_f1
+from accgate.metrics.overlap import Matched, harmonic_mean, in_common, squad_exact_match, squad_f1
 from accgate.metrics.tokens import squad_form
 
 Measure = Literal["f1", "exact"]
@@ -130,7 +130,7 @@ def _share(answer: Bag, target: Bag) -> float:
     shared = len(answer & target)
     precision = shared / len(answer) if answer else 1.0
     recall = shared / len(target) if target else 1.0
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+    return harmonic_mean(precision, recall)
 
 
 def _best_pairs(shares: list[list[float]]) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 from accgate.metrics import tokens
-from accgate.metrics.metric import Builders, Metric
+from accgate.metrics.metric import Builders, Metric, required
 
 BleuTokens = Literal["13a", "intl", "char", "zh", "ja-mecab", "none"]
 Smoothing = Literal["exp", "floor", "add-k", "none"]
@@ -78,11 +78,7 @@ def _ter(
 
 
 def _sacrebleu() -> Any:
-    try:
-        from sacrebleu import metrics
-    except ImportError as error:
-        raise ImportError("BLEU, chrF and TER need sacrebleu; pip install 'accgate[metrics]'") from error
-    return metrics
+    return required("sacrebleu", "BLEU, chrF and TER need sacrebleu").metrics
 
 
 def _word_error_rate(*, tokenizer: Words = "spaces") -> Metric:
@@ -113,11 +109,7 @@ def _rate(name: str, rate: Callable[[str, str], float]) -> Metric:
 
 
 def _jiwer() -> Any:
-    try:
-        import jiwer
-    except ImportError as error:
-        raise ImportError("error rates need jiwer; pip install 'accgate[metrics]'") from error
-    return jiwer
+    return required("jiwer", "error rates need jiwer")
 
 
 METRICS: Builders = {

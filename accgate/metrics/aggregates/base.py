@@ -14,6 +14,7 @@ import numpy.typing as npt
 from accgate.metrics.aggregates.columns import Side, read
 
 Rows = npt.NDArray[Any]
+NO_RECORDS = "there are no records"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ def _nothing(_: Table) -> dict[str, Any]:
     return {}
 
 
+def _no_records(_: Table) -> str:
+    return NO_RECORDS
+
+
 @dataclass(frozen=True)
 class Aggregate:
     """A statistic over samples, with its options set.
@@ -57,7 +62,7 @@ class Aggregate:
     tabulate: Callable[[Sequence[Side]], Table]
     statistic: Callable[[Rows], float]
     higher_is_better: bool
-    why_undefined: Callable[[Table], str]
+    why_undefined: Callable[[Table], str] = _no_records
     unit: str = "points"
     describe: Callable[[Table], Mapping[str, Any]] = _nothing
     signed: Callable[[Rows], float] | None = None
@@ -87,7 +92,7 @@ class Aggregate:
         """The value of these records with its details; raises as `encode` does, but for no records at all."""
         records = list(records)
         if not records:
-            return Outcome(None, "there are no records")
+            return Outcome(None, NO_RECORDS)
         table = self.table(records)
         value = quietly(self.signed or self.statistic, table.rows[0])
         details = self.describe(table)

@@ -45,17 +45,6 @@ def _counts(rows: Rows, least: int = 0) -> Floats:
     return counts
 
 
-def _two(rows: Rows) -> Floats:
-    counts: Floats = _counts(rows, 2)[:2]
-    return counts
-
-
-def _all(rows: Rows) -> Floats:
-    counts = _counts(rows)
-    there: Floats = counts[counts.sum(axis=1) > 0]
-    return there
-
-
 def precision(counts: Floats) -> Floats:
     """Right among the predicted positive, in points."""
     return 100.0 * counts[:, 3] / (counts[:, 3] + counts[:, 1])
@@ -77,20 +66,27 @@ def false_positive_rate(counts: Floats) -> Floats:
     return 100.0 * counts[:, 1] / (counts[:, 1] + counts[:, 0])
 
 
-def _signed_difference(rates: Sequence[Rates], rows: Rows) -> float:
-    """The largest of the signed differences group 1 minus group 0."""
-    counts = _two(rows)
-    return float(np.max([rate(counts)[1] - rate(counts)[0] for rate in rates]))
+ODDS = (true_positive_rate, false_positive_rate)
+
+
+def _differences(rates: Sequence[Rates], rows: Rows) -> Floats:
+    """The signed differences group 1 minus group 0."""
+    counts = _counts(rows, 2)
+    return np.array([rate(counts)[1] - rate(counts)[0] for rate in rates])
+
+
+def _signed(rates: Sequence[Rates], rows: Rows) -> float:
+    return float(_differences(rates, rows).max())
 
 
 def _absolute(rates: Sequence[Rates], rows: Rows) -> float:
-    counts = _two(rows)
-    return float(np.max([abs(rate(counts)[1] - rate(counts)[0]) for rate in rates]))
+    return float(abs(_differences(rates, rows)).max())
 
 
 def _largest(rates: Sequence[Rates], rows: Rows) -> float:
     """The largest difference between any two groups; NaN where a group that is there has no rate."""
-    counts = _all(rows)
+    counts = _counts(rows)
+    counts = counts[counts.sum(axis=1) > 0]
     if len(counts) < 2:
         return float("nan")
     return float(np.max([np.ptp(rate(counts)) for rate in rates]))
@@ -140,7 +136,7 @@ def _difference(
         False,
         partial(_without_rate, rates),
         describe=partial(_by_group, rates),
-        signed=partial(_signed_difference, rates) if two else None,
+        signed=partial(_signed, rates) if two else None,
         gated_on=("the absolute value" if len(rates) == 1 else "the larger absolute difference") if two else "value",
     )
 
@@ -166,14 +162,12 @@ def equalised_odds_difference(
     *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
 ) -> Aggregate:
     """The larger of two signed differences, group 1 minus group 0: of true and of false positive rates."""
-    rates = (true_positive_rate, false_positive_rate)
-    return _difference("equalised_odds_difference", labels, positive, rates, (group_0, group_1))
+    return _difference("equalised_odds_difference", labels, positive, ODDS, (group_0, group_1))
 
 
 def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
     """The larger of the largest differences between any two groups in true and in false positive rate."""
-    rates = (true_positive_rate, false_positive_rate)
-    return _difference("equalised_odds_difference_fairlearn", labels, positive, rates, None)
+    return _difference("equalised_odds_difference_fairlearn", labels, positive, ODDS, None)
 
 
 STATISTICS = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords
+from accgate.text import closest
 
 Labels = Literal["answer", "score"]
 RIGHT = 100.0
@@ -107,10 +107,9 @@ def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> t
     return group_0, group_1
 
 
-def _near(name: str, names: Iterable[str]) -> str:
-    names = tuple(names)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {_names_text(names)}"
+def _near(name: str, names: Sequence[str]) -> str:
+    close = closest(name, names)
+    return f"did you mean {close!r}?" if close else f"known are {_names_text(names)}"
 
 
 def _names_text(names: Sequence[str], most: int = 8) -> str:
