@@ -1,6 +1,5 @@
 from .aggregates.columns import UnusableRecords
 from .calls import CALLS
-from .code import ReadsOutside
 from .metric import BadOption, Kind, Metric, UnknownMetric
 from .own import code_digest, helpers_digest
 from .registry import aggregate, get
@@ -10,7 +9,6 @@ __all__ = [
     "BadOption",
     "Kind",
     "Metric",
-    "ReadsOutside",
     "UnknownMetric",
     "UnusableRecords",
     "aggregate",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.metrics import ReadsOutside
+from accgate.metrics.code import ReadsOutside
 from accgate.text import nearest
 
 RANDOM_SEED, NUMPY_SEED = 0, 1234  # what lm-eval sets before it loads: some tasks shuffle options while they load
@@ -77,15 +77,9 @@ def _own_task(name: str, include_path: Path | None) -> dict[str, Any]:
 def _load(manager: Any, name: str) -> dict[str, Any]:
     if name not in manager.all_tasks:
         raise BadInput(f"lm-eval has no task {name!r}; {nearest(name, manager.all_tasks)}")
-    try:
+    hint = f"; does `lm_eval --tasks {name} --limit 1` run on this machine?"
+    with failures(f"lm-eval cannot load its task {name}", hint):
         return dict(manager.load([name])["tasks"])
-    except ReadsOutside:
-        raise
-    except Exception as error:  # the network, a data set's format, a task's own code
-        raise CannotEvaluate(
-            f"lm-eval cannot load its task {name}: {type(error).__name__}: {error}; does "
-            f"`lm_eval --tasks {name} --limit 1` run on this machine?"
-        ) from error
 
 
 def _refuse(name: str, task: Any) -> None:
@@ -103,14 +97,10 @@ def _build(name: str, task: Any, num_fewshot: int | None, fewshot_seed: int, sys
     if own is None or (num_fewshot is not None and own != 0):
         task.set_config(key="num_fewshot", value=num_fewshot or 0)
     task.set_fewshot_seed(seed=fewshot_seed)
-    try:
+    with failures(f"lm-eval cannot build the prompts of {name}"):
         task.build_all_requests(
             system_instruction=system, apply_chat_template=chat, chat_template=_messages if chat else None
         )
-    except ReadsOutside:
-        raise
-    except Exception as error:  # a task's own templates and code
-        raise CannotEvaluate(f"lm-eval cannot build the prompts of {name}: {type(error).__name__}: {error}") from error
 
 
 def _messages(messages: Sequence[dict[str, str]], add_generation_prompt: bool = True) -> str:  # noqa: ARG001
@@ -126,6 +116,17 @@ def means_of(task: Any, others: Sequence[str]) -> Iterator[tuple[str, str]]:
         if how in (mean, nanmean) or metric in others:
             for ensemble in task._filters:
                 yield metric, ensemble.name
+
+
+@contextlib.contextmanager
+def failures(fault: str, hint: str = "") -> Iterator[None]:
+    """Raise CannotEvaluate for what lm-eval or a task's code raises; ReadsOutside stays what it is."""
+    try:
+        yield
+    except ReadsOutside:
+        raise
+    except Exception as error:  # the network, a data set's format, a task's own templates and code
+        raise CannotEvaluate(f"{fault}: {type(error).__name__}: {error}{hint}") from error
 
 
 @contextlib.contextmanager

@@ -20,9 +20,8 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
 from accgate.inputs.paths import all_below
 from accgate.inputs.typed import CLOSED, Flag, Number, Text, Whole
-from accgate.metrics import ReadsOutside
 from accgate.metrics.code import OwnCode
-from accgate.tasks.lm_eval.loading import load_tasks, means_of
+from accgate.tasks.lm_eval.loading import failures, load_tasks, means_of
 from accgate.tasks.lm_eval.mapping import (
     FRACTIONS,
     harness_fingerprint,
@@ -114,19 +113,13 @@ class LmEvalTask:
         """
         task = self.tasks[sample.task]
         instances = _with_responses(sample.id, sample.instances, responses)
-        try:
-            with self.code:
-                for ensemble in task._filters:
-                    ensemble.apply(instances)
-                scores: dict[str, float | None] = {}
-                for name in instances[0].filtered_resps:
-                    values = task.process_results(instances[0].doc, [one.filtered_resps[name] for one in instances])
-                    scores |= {f"{metric},{name}": _scalar(metric, value) for metric, value in values.items()}
-        except ReadsOutside:
-            raise
-        except Exception as error:  # a task's own code raises what it likes
-            fault = f"lm-eval's task {sample.task} cannot score sample {sample.id}"
-            raise CannotEvaluate(f"{fault}: {type(error).__name__}: {error}") from error
+        scores: dict[str, float | None] = {}
+        with failures(f"lm-eval's task {sample.task} cannot score sample {sample.id}"), self.code:
+            for ensemble in task._filters:
+                ensemble.apply(instances)
+            for name in instances[0].filtered_resps:
+                values = task.process_results(instances[0].doc, [one.filtered_resps[name] for one in instances])
+                scores |= {f"{metric},{name}": _scalar(metric, value) for metric, value in values.items()}
         return {key: value for key, value in scores.items() if value is not None}
 
     def points(self, sample: LmEvalSample, responses: Sequence[Response]) -> float:
