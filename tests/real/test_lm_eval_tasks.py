@@ -18,9 +18,10 @@ import pytest
 from accgate.engines.base import LogProbs, Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.result import EngineInfo
+from accgate.tasks.lm_eval.loading import LmEvalOptions
 from accgate.tasks.lm_eval.mapping import numbered_ids, request_text
 from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
-from accgate.tasks.lm_eval.task import LmEvalOptions, LmEvalSample, LmEvalTask, lm_eval_task
+from accgate.tasks.lm_eval.task import LmEvalSample, LmEvalTask, lm_eval_task
 
 pytestmark = [pytest.mark.interop, pytest.mark.filterwarnings("default")]  # what lm-eval warns of is its own
 
