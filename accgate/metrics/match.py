@@ -104,11 +104,12 @@ def _json(text: str) -> tuple[Any] | None:
         return None
 
 
-def _no_json(constant: str) -> None:
+def refuse_constant(constant: str) -> None:
+    """Refuse NaN and the infinities, which Python would read."""
     raise ValueError(f"{constant} is Python's, not JSON's")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_json)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
 def same(left: Any, right: Any) -> bool:

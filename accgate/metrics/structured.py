@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
 
+from accgate.metrics.match import refuse_constant
 from accgate.metrics.metric import Metric
 
 Kind = Literal["any", "object", "array"]
@@ -19,7 +20,7 @@ def json_value(text: str) -> tuple[Any] | None:
     ((None,), None, None)
     """
     try:
-        return (json.loads(text, parse_constant=_no_json, parse_int=_whole),)
+        return (json.loads(text, parse_constant=refuse_constant, parse_int=_whole),)
     except (ValueError, RecursionError):  # RFC 8259 lets a parser limit the depth
         return None
 
@@ -86,10 +87,6 @@ def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
         return accepts
 
     return validator
-
-
-def _no_json(constant: str) -> None:
-    raise ValueError(f"{constant} is Python's, not JSON's")
 
 
 def _whole(digits: str) -> int | float:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import pickletools
 import re
 import secrets
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from accgate.tasks.packed import unpack
 from accgate.text import closest
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
 REPLY = "reply"  # the rubric's name for what the judge marks
 PLAIN = frozenset({str, int, float, bool, type(None)})  # almost all that is printed, whose text is its own
+LARGEST = 1 << 30  # bytes of an unpacked column; a few kilobytes of zlib can be petabytes
+_PICKLED_TEXT = frozenset({"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"})
+_HARMLESS = frozenset({"PROTO", "FRAME", "MEMOIZE", "BINPUT", "LONG_BINPUT", "STOP"})
 _MARK = "".join(str(secrets.randbelow(10)) for _ in range(32))  # no row can hold it; digits, which no filter changes
 
 
@@ -202,3 +207,49 @@ def json_list(key: str, text: str, what: str = "list") -> list[Any]:
     if not isinstance(values, list):
         raise CannotRender(f"{key} gives {text[:80]!r}, no JSON {what}; write {{{{ column | tojson }}}}")
     return values
+
+
+def unpack(text: str) -> Any:
+    """The value of a JSON text; of a text that is none, what Base64, zlib and a pickled text hide.
+
+    A pickle can run any code when it is loaded, so none is: its opcodes are read, and only a single text is taken.
+
+    Raises
+    ------
+    ValueError
+        For a text that is neither.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> unpack('[1]'), unpack(base64.b64encode(zlib.compress(pickle.dumps('{"a": 2}'))).decode())
+    ([1], {'a': 2})
+    """
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        reader = zlib.decompressobj()
+        content = reader.decompress(base64.b64decode(text, validate=True), LARGEST)
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"{text[:40]!r} is neither JSON nor JSON that is pickled, compressed and in Base64") from error
+    if not reader.eof:
+        raise ValueError(f"{text[:40]!r} is cut off, or holds more than {LARGEST:,} bytes")
+    return json.loads(_pickled_text(content))
+
+
+def _pickled_text(content: bytes) -> str:
+    """The text that a pickle of one text holds; nothing is loaded."""
+    texts = []
+    try:
+        for opcode, argument, _ in pickletools.genops(content):
+            if opcode.name in _PICKLED_TEXT:
+                texts.append(argument)
+            elif opcode.name not in _HARMLESS:
+                raise ValueError(f"the pickle does {opcode.name}; only a single text is read")
+    except UnicodeDecodeError as error:
+        raise ValueError("the pickle holds no text") from error
+    if len(texts) != 1 or not isinstance(texts[0], str):
+        raise ValueError(f"the pickle holds {len(texts)} texts; only a single one is read")
+    return texts[0]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from accgate.metrics.match import refuse_constant
 from accgate.tasks.prompts import CannotRender
 
 CHOICES = ("auto", "none", "required")
@@ -161,14 +162,10 @@ def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
 def _arguments(text: str) -> Any:
     """The object in a call's arguments; the text itself where it is none."""
     try:
-        value = json.loads(text, parse_constant=_no_json)
+        value = json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, dict) else text
-
-
-def _no_json(constant: str) -> None:
-    raise ValueError(f"{constant} is Python's, not JSON's")
 
 
 def parse_reply(reply: str) -> ToolReply:
