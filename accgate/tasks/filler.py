@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+Drawn = TypeVar("Drawn")
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -53,6 +57,16 @@ def tokens_in(text: str) -> int:
     5
     """
     return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+def distinct(draw: Callable[[], Drawn], count: int) -> Iterator[Drawn]:
+    """So many different things; a longer draw begins with the shorter one, so that subsets stay subsets."""
+    drawn: set[Drawn] = set()
+    while len(drawn) < count:
+        thing = draw()
+        if thing not in drawn:
+            drawn.add(thing)
+            yield thing
 
 
 def pair_of(rng: random.Random) -> str:

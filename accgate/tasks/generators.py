@@ -6,9 +6,10 @@ import inspect
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, get_args, get_type_hints
 
-from accgate.tasks.filler import FILLER, CannotGenerate, tokens_in
+from accgate.tasks.filler import FILLER, CannotGenerate, distinct, tokens_in
 from accgate.tasks.ruler import ruler_cwe, ruler_fwe, ruler_niah, ruler_vt
 from accgate.text import nearest
 
@@ -35,20 +36,9 @@ def arithmetic(
         raise CannotGenerate(
             f"numbers from {low} to {high} give {max(width, 0) ** 2} different questions, not {count}; widen the range"
         )
-    for pair in _distinct(f"arithmetic {seed}", width**2, count):
+    for pair in distinct(partial(random.Random(f"arithmetic {seed}").randrange, width**2), count):
         a, b = low + pair // width, low + pair % width
         yield {"a": a, "b": b, "operation": operation, "answer": OPERATIONS[operation](a, b)}
-
-
-def _distinct(seed: str, size: int, count: int) -> Iterator[int]:
-    """Different numbers below `size`; a longer draw begins with the shorter one, so that subsets stay subsets."""
-    rng = random.Random(seed)
-    drawn: dict[int, None] = {}
-    while len(drawn) < count:
-        number = rng.randrange(size)
-        if number not in drawn:
-            drawn[number] = None
-            yield number
 
 
 def passkey_retrieval(*, seed: int = 0, count: int = 100, length: int = 1024, digits: int = 5) -> Iterator[Row]:
@@ -90,7 +80,7 @@ def json_extraction(*, seed: int = 0, count: int = 200) -> Iterator[Row]:
     combinations = len(NAMES) * len(CITIES) * len(JOBS) * 60
     if count > combinations:
         raise CannotGenerate(f"there are {combinations} different people, not {count}; lower the count")
-    for code in _distinct(f"json {seed}", combinations, count):
+    for code in distinct(partial(random.Random(f"json {seed}").randrange, combinations), count):
         rest, name = divmod(code, len(NAMES))
         rest, city = divmod(rest, len(CITIES))
         age, job = divmod(rest, len(JOBS))

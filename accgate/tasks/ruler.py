@@ -11,10 +11,11 @@ import random
 import string
 import uuid
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
-from accgate.tasks.filler import FILLER, PAIRS, CannotGenerate, pair_at, pair_of, tokens_in
+from accgate.tasks.filler import FILLER, PAIRS, CannotGenerate, distinct, pair_at, pair_of, tokens_in
 
 Row = dict[str, Any]
 Kind = Literal["words", "numbers", "uuids"]
@@ -133,16 +134,8 @@ def ruler_vt(*, seed: int = 0, count: int = 100, length: int = 4096, chains: int
 
 
 def _vt(rng: random.Random, length: int, chains: int, hops: int, *, letters: int) -> Row:
-    names: list[str] = []
-    while len(names) < chains * (hops + 1):
-        name = "".join(string.ascii_uppercase[rng.randrange(26)] for _ in range(letters))
-        if name not in names:
-            names.append(name)
-    numbers: list[int] = []
-    while len(numbers) < chains:
-        number = rng.randrange(10_000, 100_000)
-        if number not in numbers:
-            numbers.append(number)
+    names = list(distinct(partial(_letters, rng, string.ascii_uppercase, letters), chains * (hops + 1)))
+    numbers = list(distinct(partial(rng.randrange, 10_000, 100_000), chains))
     before = "Memorize and track the chain(s) of variable assignment hidden in the following text.\n\n"
     question = f"\nQuestion: Find all variables that are assigned the value {numbers[0]} in the text above."
     prefix = (
@@ -234,14 +227,14 @@ def ruler_fwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
         raise CannotGenerate(f"length is {length} tokens, too short to tell frequent words apart; give at least 400")
     for i in range(count):
         rng = random.Random(f"ruler_fwe {seed} {i}")
-        vocabulary: list[str] = []
-        while len(vocabulary) < len(numbers) - 1:
-            word = "".join(string.ascii_lowercase[rng.randrange(26)] for _ in range(6))
-            if word not in vocabulary:
-                vocabulary.append(word)
+        vocabulary = list(distinct(partial(_letters, rng, string.ascii_lowercase, 6), len(numbers) - 1))
         words = [word for word, n in zip(["...", *vocabulary], numbers, strict=True) for _ in range(n)]
         rng.shuffle(words)
         yield {"input": before + " ".join(words) + question, "prefix": prefix, "outputs": vocabulary[:3]}
+
+
+def _letters(rng: random.Random, alphabet: str, count: int) -> str:
+    return "".join(alphabet[rng.randrange(26)] for _ in range(count))
 
 
 def _frequencies(room: int, ranks: int) -> list[int]:
