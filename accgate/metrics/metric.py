@@ -17,6 +17,11 @@ Kind = Literal["text", "likelihood", "code", "judge", "harness"]
 Built = TypeVar("Built")
 
 
+def needs_more(answer: str, target: str) -> float:  # noqa: ARG001
+    """Refuse to score: the metric is no function of an answer and a target."""
+    raise TypeError("this score needs more than answer and target")
+
+
 @dataclass(frozen=True)
 class Metric:
     """A score per sample, in points.
@@ -28,7 +33,7 @@ class Metric:
     """
 
     name: str
-    function: Callable[[str, str], float]
+    function: Callable[[str, str], float] = needs_more
     lowest: float | None = 0.0
     highest: float | None = 100.0
     higher_is_better: bool = True

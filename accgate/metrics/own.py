@@ -80,11 +80,7 @@ def unloaded_metric(name: str, **options: Any) -> Metric:
         if isinstance(bound, bool) or not isinstance(bound, (int, float)):
             raise BadOption(f"is {bound!r}; give a number of points", key)
     lowest, highest = None if low == -math.inf else float(low), None if high == math.inf else float(high)
-    return Metric(name, partial(_not_loaded, name), lowest, highest, higher)
-
-
-def _not_loaded(name: str, answer: str, target: str) -> float:
-    raise TypeError(f"{name} is not loaded to score {answer!r} against {target!r}")
+    return Metric(name, lowest=lowest, highest=highest, higher_is_better=higher)
 
 
 def own_file(name: str) -> str | None:
