@@ -9,7 +9,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -32,6 +32,18 @@ _MARK = "".join(str(secrets.randbelow(10)) for _ in range(32))  # no row can hol
 
 class CannotRender(ValueError):
     """A template failed on a row; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a template sees: a row's columns, `row` the whole row, `examples` the few-shot rows, and further `names`.
+
+    A column of the same name as one of the further ones stays reachable as `row.NAME`.
+    """
+
+    row: Row
+    examples: Rows = ()
+    names: Mapping[str, Any] = field(default_factory=dict)
 
 
 @cache
@@ -81,18 +93,10 @@ def template_fault(text: str) -> str | None:
     return None
 
 
-def render(
-    text: str,
-    row: Row,
-    examples: Rows = (),
-    names: Mapping[str, Any] | None = None,
-    *,
-    in_order: bool = False,
-) -> str:
-    """The template filled with a row's columns, with `row` the whole row and `examples` the few-shot rows.
+def render(text: str, scope: Scope, *, in_order: bool = False) -> str:
+    """Fill a template with what its scope has.
 
-    `names` has what a template sees beside them; a column of the same name stays reachable as `row.NAME`. With
-    `in_order` the filter tojson leaves keys in their order, which a model sees, instead of sorting them.
+    With `in_order` the filter tojson leaves keys in their order, which a model sees, instead of sorting them.
 
     Raises
     ------
@@ -102,23 +106,24 @@ def render(
     Examples
     --------
     >>> template = "{% for e in examples %}{{ e.q }} {{ e.a }}, {% endfor %}{{ q }}"
-    >>> render(template, {"q": "2 + 2 ="}, [{"q": "1 + 1 =", "a": 2}])
+    >>> render(template, Scope({"q": "2 + 2 ="}, [{"q": "1 + 1 =", "a": 2}]))
     '1 + 1 = 2, 2 + 2 ='
     """
     from jinja2 import TemplateError
 
     try:
-        return _template(text, in_order).render({**row, "row": row, "examples": examples, **(names or {})})
+        values = {**scope.row, "row": scope.row, "examples": scope.examples, **scope.names}
+        return _template(text, in_order).render(values)
     except TemplateError as error:
         name = re.match(r"'(\w+)' is undefined", error.message or "")
-        near = closest(name[1], map(str, row)) if name else None
+        near = closest(name[1], map(str, scope.row)) if name else None
         hint = f"did you mean {near!r}? The" if near else "the"
-        raise CannotRender(f"{error.message}; {hint} row has {', '.join(map(str, row))}") from error
+        raise CannotRender(f"{error.message}; {hint} row has {', '.join(map(str, scope.row))}") from error
     except Exception as error:  # the template's expressions raise what they like
         raise CannotRender(f"{type(error).__name__}: {error}") from error
 
 
-def render_around(mark: str, text: str, row: Row, examples: Rows, names: Mapping[str, Any] | None) -> list[str]:
+def render_around(mark: str, text: str, scope: Scope) -> list[str]:
     """The rendered template in parts, split where `mark` stands in the template; in a row it is a text like others.
 
     Raises
@@ -126,7 +131,7 @@ def render_around(mark: str, text: str, row: Row, examples: Rows, names: Mapping
     CannotRender
         As `render` does.
     """
-    return render(text.replace(mark, _MARK), row, examples, names).split(_MARK)
+    return render(text.replace(mark, _MARK), scope).split(_MARK)
 
 
 @cache
@@ -158,7 +163,7 @@ class Rubric:
         >>> Rubric("{{ q }} {{ reply }}", {"q": "1 + 1", "reply": "a column"}, {}).about("{{ q }}")
         '1 + 1 {{ q }}'
         """
-        return render(self.text, self.row, (), {**self.names, REPLY: reply})
+        return render(self.text, Scope(self.row, (), {**self.names, REPLY: reply}))
 
 
 def rubric_of(text: str, row: Row, names: Mapping[str, Any]) -> Rubric:
@@ -177,13 +182,7 @@ def rubric_of(text: str, row: Row, names: Mapping[str, Any]) -> Rubric:
     return rubric if "row" in used else Rubric(text, {name: row[name] for name in used if name in row}, names)
 
 
-def render_list(
-    key: str,
-    text: str,
-    row: Row,
-    examples: Rows = (),
-    names: Mapping[str, Any] | None = None,
-) -> list[str]:
+def render_list(key: str, text: str, scope: Scope) -> list[str]:
     """The texts of a template that gives a JSON list of them; `key` is the template's, for messages.
 
     Raises
@@ -191,7 +190,7 @@ def render_list(
     CannotRender
         As `render` does, or when it gives anything else.
     """
-    result = render(text, row, examples, names)
+    result = render(text, scope)
     values = json_list(key, result, "list of texts")
     if not all(isinstance(value, str) for value in values):
         raise CannotRender(f"{key} gives {result[:80]!r}, not a JSON list of texts; write {{{{ column | tojson }}}}")

@@ -26,7 +26,7 @@ from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_of, transcript
 from accgate.tasks.definition import Definition
 from accgate.tasks.faults import ANSWER
-from accgate.tasks.prompts import CannotRender, Rubric, json_list, render, render_around, render_list, rubric_of
+from accgate.tasks.prompts import CannotRender, Rubric, Scope, json_list, render, render_around, render_list, rubric_of
 from accgate.tasks.rows import SUBSET
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.tools import tools_of
@@ -126,14 +126,15 @@ class _Seen:
 
 
 def _sample(name: str, content: DefinitionFile, row: Row, examples: Sequence[Row], folder: Path, seen: _Seen) -> Sample:
-    options = () if content.choices is None else options_of(content.choices, row, examples)
-    names = _names(content, options)
-    question = _question(content, row, examples, names)
+    scope = Scope(row, examples)
+    options = () if content.choices is None else options_of(content.choices, scope)
+    scope = replace(scope, names=_names(content, options))
+    question = _question(content, scope)
     user, messages = (question, ()) if isinstance(question, str) else ("", question)
-    system = render(content.system, row, examples, names) if content.system else ""
-    tools = _tools(content, row, examples, names)
+    system = render(content.system, scope) if content.system else ""
+    tools = _tools(content, scope)
     text = _text(question, tools, content)
-    target, program, cases = _target(content, row, examples, names)
+    target, program, cases = _target(content, scope)
     if content.metric == CALLS:
         _check_calls(target, several=content.targets is not None)
     rubric = None
@@ -150,28 +151,26 @@ def _sample(name: str, content: DefinitionFile, row: Row, examples: Sequence[Row
     id_ = sample_id(name, prompt, target, 0)
     if occurrence := seen.count(id_):
         id_ = sample_id(name, prompt, target, occurrence)
-    variants = tuple(_attack(each, content, row, examples, names, question, id_) for each in content.attack)
+    variants = tuple(_attack(each, content, scope, question, id_) for each in content.attack)
     return Sample(
         id_, prompt, user, system, target, **columns, options=options, images=images, attacked=variants, rubric=rubric,
         program=program, cases=cases, messages=messages, tools=tools,
     )  # fmt: skip
 
 
-def _question(content: DefinitionFile, row: Row, examples: Sequence[Row], names: Mapping[str, Any]) -> str | Messages:
+def _question(content: DefinitionFile, scope: Scope) -> str | Messages:
     """What is asked: one text, or the messages of a conversation."""
     if content.messages is not None:
-        return messages_of(content.messages, row, examples, names)
-    return render(content.prompt or "", row, examples, names)
+        return messages_of(content.messages, scope)
+    return render(content.prompt or "", scope)
 
 
-def _tools(
-    content: DefinitionFile, row: Row, examples: Sequence[Row], names: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], ...]:
+def _tools(content: DefinitionFile, scope: Scope) -> tuple[Mapping[str, Any], ...]:
     tools = content.tools
     if tools is None:
         return ()
     if isinstance(tools, str):
-        tools = json_list("tools", render(tools, row, examples, names, in_order=True))
+        tools = json_list("tools", render(tools, scope, in_order=True))
     return tools_of(tools)
 
 
@@ -193,17 +192,15 @@ def _names(content: DefinitionFile, options: Sequence[Option]) -> Mapping[str, A
     }
 
 
-def _target(
-    content: DefinitionFile, row: Row, examples: Sequence[Row], names: Mapping[str, Any]
-) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:
+def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:
     """The target, the parts of a program around the reply's code, and the cases of a program's tests."""
     if content.target is not None and content.metric == "code_tests":
-        parts = render_around(ANSWER, content.target, row, examples, names)
+        parts = render_around(ANSWER, content.target, scope)
         if len(parts) < 2:
             raise CannotRender(f"target shows no {ANSWER}, so the reply's code would not be run")
         return ANSWER.join(parts), tuple(parts), ()
     if content.target is not None and content.metric == "code_output":
-        text = render(content.target, row, examples, names)
+        text = render(content.target, scope)
         try:
             cases = cases_of(text)
         except BadCases as error:
@@ -211,9 +208,9 @@ def _target(
         # Not the cases, which may be megabytes: targets stand in records.
         return f"{len(cases)} tests, sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}", (), cases
     if content.target is not None:
-        return render(content.target, row, examples, names), (), ()
+        return render(content.target, scope), (), ()
     assert content.targets is not None
-    texts = render_list("targets", content.targets, row, examples, names)
+    texts = render_list("targets", content.targets, scope)
     if not texts:
         raise CannotRender("targets gives an empty list; a sample needs a reference text")
     return json.dumps(texts, ensure_ascii=False), (), ()
@@ -226,27 +223,21 @@ def _check_calls(target: str, *, several: bool) -> None:
 
 
 def _attack(
-    attack: Attack,
-    content: DefinitionFile,
-    row: Row,
-    examples: Sequence[Row],
-    names: Mapping[str, Any],
-    question: str | Messages,
-    id_: str,
+    attack: Attack, content: DefinitionFile, scope: Scope, question: str | Messages, id_: str
 ) -> str | Messages:
     """The user's part after an attack on one column, or on all of it: of a conversation, the user's last message."""
     try:
         if attack.field is None:
-            paired = None if attack.column is None else _cell(row, attack.column)
+            paired = None if attack.column is None else _cell(scope.row, attack.column)
             if isinstance(question, str):
                 return attack_text(attack, question, key=id_, paired=paired)
             place = last_user(question)
             said = attack_text(attack, question[place]["content"], key=id_, paired=paired)
             return (*question[:place], {**question[place], "content": said}, *question[place + 1 :])
-        changed = attack_row(attack, row, key=id_)
+        changed = attack_row(attack, scope.row, key=id_)
     except CannotAttack as error:
         raise CannotRender(str(error)) from error
-    return _question(content, changed, examples, names)
+    return _question(content, replace(scope, row=changed))
 
 
 def _columns(content: DefinitionFile) -> list[tuple[str, str]]:
@@ -263,7 +254,7 @@ def _name(row: Row, column: str, key: str) -> str:
     return str(value)
 
 
-def _cell(row: Row, column: str) -> Any:
+def _cell(row: Mapping[str, Any], column: str) -> Any:
     if column not in row:
         raise CannotRender(f"has no column {column!r}; the row has {', '.join(map(str, row))}")
     return row[column]

@@ -16,7 +16,7 @@ from accgate.sandbox.assertions import split_program, without_literals
 from accgate.tasks.choices import continuation, likeliest_option, options_of
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
-from accgate.tasks.prompts import render
+from accgate.tasks.prompts import Scope, render
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.task import Task, load_task
 from docs.library_table import PAGE, with_table
@@ -278,7 +278,7 @@ def test_the_right_option_stands_where_the_target_says_for_any_question(length: 
         content = content_of(name)
         assert content.choices is not None
         assert content.target is not None
-        texts = {option.label: option.text for option in options_of(content.choices, row)}
+        texts = {option.label: option.text for option in options_of(content.choices, Scope(row))}
         assert sorted(texts) == ["A", "B", "C", "D"]
-        assert texts[render(content.target, row)] == "true"
-        assert render(content.target, row) == "ABCD"[length % 4]
+        assert texts[render(content.target, Scope(row))] == "true"
+        assert render(content.target, Scope(row)) == "ABCD"[length % 4]
