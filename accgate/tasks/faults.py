@@ -12,6 +12,7 @@ from accgate.errors import Key
 from accgate.metrics.kinds import PARTS
 from accgate.metrics.own import entry_point_of, form_fault
 from accgate.metrics.registry import metric_builders
+from accgate.tasks.attacks.attack import pattern_fault
 from accgate.tasks.conversation import conversation_faults
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names
@@ -275,8 +276,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _regex_fault(pattern: str) -> str | None:
-    try:
-        groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        return f"is not a regular expression: {error}"
+    if fault := pattern_fault(pattern):
+        return fault
+    groups = re.compile(pattern).groups
     return None if groups <= 1 else f"has {groups} groups; keep one around the answer, write the others as (?:...)"

@@ -100,16 +100,15 @@ def generator_names() -> tuple[str, ...]:
     return tuple(sorted(_GENERATORS))
 
 
-def generate(name: str, options: Mapping[str, Any], *, seed: int, count: int | None = None) -> Iterator[Row]:
-    """The rows, one by one, of a generated task; `seed` and `count` serve where the options do not set them.
+def generate(name: str, options: Mapping[str, Any], *, seed: int) -> Iterator[Row]:
+    """The rows, one by one, of a generated task; `seed` serves where the options set none.
 
     Raises
     ------
     CannotGenerate
         When the options cannot give that many rows.
     """
-    defaults = {"seed": seed} if count is None else {"seed": seed, "count": count}
-    return _GENERATORS[name](**{**defaults, **options})
+    return _GENERATORS[name](**{"seed": seed, **options})
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -92,7 +92,7 @@ def samples_of(
     BadInput
         With the row's number, for templates that fail on it.
     """
-    seen = _Seen()
+    seen = Occurrences()
     few_shot, content = definition.content.few_shot, definition.content
     draws: dict[str | None, Random] = {}  # of each subset, row by row, as lm-evaluation-harness draws
     if content.columns.group == SUBSET and not any(SUBSET in row for row in rows):
@@ -103,30 +103,31 @@ def samples_of(
             draw = draws.setdefault(row.get(SUBSET) if content.dataset.subsets else None, Random(few_shot.seed))
             shots = draw.sample(shots, few_shot.count or 0)
         try:
-            sample = _sample(name, content, row, shots, folder, seen)
+            sample = _sample(name, content, Scope(row, shots), folder, seen)
         except (CannotRender, UnicodeEncodeError) as error:
             raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
         yield sample
 
 
-class _Seen:
-    """The rows so far, by the id of the first that is like it."""
+class Occurrences:
+    """The samples so far, by the id of the first that is like each."""
 
     def __init__(self) -> None:
         self._first: set[int] = set()  # numbers, which take two thirds of the memory of texts
         self._again: Counter[str] = Counter()
 
-    def count(self, id_: str) -> int:
-        """Count a row; how many like it came before."""
+    def id_of(self, task: str, prompt: str, target: str) -> str:
+        """Count a sample, and return its id: identical ones count from 0."""
+        id_ = sample_id(task, prompt, target, 0)
         if (number := int(id_, 16)) not in self._first:
             self._first.add(number)
-            return 0
+            return id_
         self._again[id_] += 1
-        return self._again[id_]
+        return sample_id(task, prompt, target, self._again[id_])
 
 
-def _sample(name: str, content: DefinitionFile, row: Row, examples: Sequence[Row], folder: Path, seen: _Seen) -> Sample:
-    scope = Scope(row, examples)
+def _sample(name: str, content: DefinitionFile, scope: Scope, folder: Path, seen: Occurrences) -> Sample:
+    row = scope.row
     options = () if content.choices is None else options_of(content.choices, scope)
     scope = replace(scope, names=_names(content, options))
     question = _question(content, scope)
@@ -148,9 +149,7 @@ def _sample(name: str, content: DefinitionFile, row: Row, examples: Sequence[Row
     if options and target not in [option.label for option in options]:
         raise CannotRender(f"the target {target!r} is none of the labels {[option.label for option in options]}")
     prompt = (f"{system}\n\n{text}" if system else text) + _digests(images)
-    id_ = sample_id(name, prompt, target, 0)
-    if occurrence := seen.count(id_):
-        id_ = sample_id(name, prompt, target, occurrence)
+    id_ = seen.id_of(name, prompt, target)
     variants = tuple(_attack(each, content, scope, question, id_) for each in content.attack)
     return Sample(
         id_, prompt, user, system, target, **columns, options=options, images=images, attacked=variants, rubric=rubric,
@@ -246,7 +245,7 @@ def _columns(content: DefinitionFile) -> list[tuple[str, str]]:
     return [(key, column) for key, column in named.items() if column is not None]
 
 
-def _name(row: Row, column: str, key: str) -> str:
+def _name(row: Mapping[str, Any], column: str, key: str) -> str:
     """The cluster, group or label of a row; rows without a cluster would be one together, whatever they are of."""
     value = _cell(row, column)
     if key == "cluster" and (value is None or value == "" or (isinstance(value, float) and math.isnan(value))):
@@ -260,7 +259,7 @@ def _cell(row: Mapping[str, Any], column: str) -> Any:
     return row[column]
 
 
-def _images(row: Row, columns: Sequence[str], folder: Path) -> tuple[str, ...]:
+def _images(row: Mapping[str, Any], columns: Sequence[str], folder: Path) -> tuple[str, ...]:
     """The row's images as data URLs; empty columns are left out.
 
     An image is a data URL, a path relative to `folder`, bytes (as base64 or in `{"bytes": ...}`), or one of PIL's.

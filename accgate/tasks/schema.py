@@ -24,32 +24,32 @@ ENDINGS = (".jsonl", ".json", ".csv", ".parquet")  # of files with rows
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
-class Join:
-    """`[dataset.join]`: columns of a second source, as a benchmark has its answers in a file of their own."""
+class RowsSource:
+    """Where rows come from: a file, or a split of a dataset of the hub."""
 
-    on: Text = Field(min_length=1, description="rows with the same value in this column belong together")
     file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
     hub: Text | None = Field(default=None, description="a dataset of Hugging Face `datasets`")
     name: Text | None = Field(default=None, description="configuration of the hub dataset")
     split: Text = Field(default="test", description="split of the hub dataset")
     revision: Text | None = Field(default=None, description="commit of the hub dataset; pin it")
-    options: dict[Text, Any] = Field(default_factory=dict, description="options of the hub loader")
+    options: dict[Text, Any] = Field(default_factory=dict, description="options of generator or hub loader")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
-class Dataset:
+class Join(RowsSource):
+    """`[dataset.join]`: columns of a second source, as a benchmark has its answers in a file of their own."""
+
+    on: Text = Field(min_length=1, description="rows with the same value in this column belong together")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Dataset(RowsSource):
     """`[dataset]`: one of `file`, `hub`, `generator` or `parts`."""
 
-    file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
-    hub: Text | None = Field(default=None, description="a dataset of Hugging Face `datasets`")
-    name: Text | None = Field(default=None, description="configuration of the hub dataset")
     subsets: Texts = Field(
         default=(), description="several configurations of the hub dataset; each row names its own in column `subset`"
     )
-    split: Text = Field(default="test", description="split of the hub dataset")
-    revision: Text | None = Field(default=None, description="commit of the hub dataset; pin it")
     generator: Text | None = Field(default=None, description="a generated task")
-    options: dict[Text, Any] = Field(default_factory=dict, description="options of generator or hub loader")
     path: Text | None = Field(default=None, description="the key of a .json file that has the rows")
     where: Text | None = Field(
         default=None, description="a Jinja template over a row; a row that gives nothing, False or 0 is left out"

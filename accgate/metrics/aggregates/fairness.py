@@ -12,11 +12,9 @@ from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
 from accgate.metrics.aggregates.labels import (
     Labels,
-    check_two_labels,
     group_names,
     label_keys,
     predicted_and_true,
-    true_labels,
     two_groups,
 )
 
@@ -25,8 +23,7 @@ Rates = Callable[[Floats], Floats]
 
 def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Table:
     """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
-    check_two_labels(name, true_labels(sides, labels)[1], labels)
-    outcomes, _ = predicted_and_true(name, sides, labels, positive)
+    outcomes = predicted_and_true(name, sides, labels, positive)
     names = group_names(name, sides, 2)
     legend = names if groups is None else two_groups(name, names, *groups)
     code = {group: float(i) for i, group in enumerate(legend)}

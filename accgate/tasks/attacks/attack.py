@@ -89,17 +89,21 @@ class Attack:
         if self.style not in styles:
             yield "style", f"is {self.style!r}; write one of {', '.join(styles)} for kind = {self.kind!r}"
         if self.kind in EDITS:
-            yield from self._faults_of_protect()
+            if fault := pattern_fault(self.protect or ""):
+                yield "protect", fault
             return
         for key, default in (("rate", RATE), ("protect", None)):
             if getattr(self, key) != default:
                 yield key, f"does nothing for kind = {self.kind!r}; remove it"
 
-    def _faults_of_protect(self) -> Iterator[tuple[str, str]]:
-        try:
-            re.compile(self.protect or "")
-        except (re.error, OverflowError, RecursionError) as error:
-            yield "protect", f"is not a regular expression: {error}"
+
+def pattern_fault(pattern: str) -> str | None:
+    """Return why a text is no regular expression; None where it is one."""
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"is not a regular expression: {error}"
+    return None
 
 
 def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -> str:
