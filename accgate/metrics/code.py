@@ -120,11 +120,12 @@ def files_digest(files: Iterable[Path], folder: Path) -> str | None:
     BadInput
         When one cannot be read.
     """
-    digests = sorted((os.path.relpath(file, folder), _sha256(file)) for file in files)
+    digests = sorted((os.path.relpath(file, folder), sha256_of(file)) for file in files)
     return hashlib.sha256(repr(digests).encode()).hexdigest() if digests else None
 
 
-def _sha256(file: Path) -> str:
+def sha256_of(file: Path) -> str:
+    """Return the SHA-256 of a file of code."""
     return hashlib.sha256(read_plain(file, MOST)).hexdigest()
 
 

@@ -10,13 +10,13 @@ import json
 import re
 import string
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import combinations
 from typing import Literal
 
 from accgate.metrics.metric import Metric, builders_of
+from accgate.metrics.overlap import in_common
 
 Language = Literal["en", "zh"]
 Split = Callable[[str], list[str]]
@@ -39,7 +39,7 @@ def _f1_zh() -> Metric:
 
     def f1(answer: str, target: str) -> float:
         left, right = words(answer), words(target)
-        shared = sum((Counter(left) & Counter(right)).values())
+        shared = in_common(left, right)
         return 200.0 * shared / (len(left) + len(right)) if shared else 0.0
 
     return Metric("longbench_f1_zh", f1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.inputs.paths import read_plain
-from accgate.metrics.code import MOST, OwnCode, code_files, files_digest
+from accgate.metrics.code import MOST, OwnCode, code_files, files_digest, sha256_of
 from accgate.metrics.metric import BadOption, Metric
 
 DESCRIBING = ("lowest", "highest", "higher_is_better")  # options that the function does not see
@@ -31,11 +30,9 @@ def entry_point_of(name: str) -> str | None:
 def form_fault(name: str, folder: Path) -> str | None:
     """The fault of `module:function` or `file.py:function` as a name; None where it can be used. Runs no code."""
     place, _, function = name.rpartition(":")
-    if not function.isidentifier():
-        return f"is {name!r}; write package.module:function or file.py:function"
-    if place.endswith(".py"):
+    if place.endswith(".py") and function.isidentifier():
         return None if (folder / place).is_file() else f"names no file {place!r} in {folder}"
-    if not all(part.isidentifier() for part in place.split(".")):
+    if not all(part.isidentifier() for part in (*place.split("."), function)):
         return f"is {name!r}; write package.module:function or file.py:function"
     return None
 
@@ -96,7 +93,7 @@ def own_file(name: str) -> str | None:
 def code_digest(name: str, folder: Path) -> str | None:
     """SHA-256 of a user's metric file; None where there is none."""
     file = own_file(name)
-    return None if file is None else hashlib.sha256(read_plain(folder / file, MOST)).hexdigest()
+    return None if file is None else sha256_of(folder / file)
 
 
 def helpers_digest(name: str, folder: Path) -> str | None:

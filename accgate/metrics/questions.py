@@ -6,6 +6,7 @@ import json
 import re
 import string
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from accgate.metrics.metric import Metric, builders_of
@@ -119,7 +120,7 @@ def _drop_exact(ours: Sequence[str], theirs: Sequence[str]) -> float:
 def _drop_f1(ours: Sequence[str], theirs: Sequence[str]) -> float:
     left, right = ([frozenset(span.split()) for span in spans] for spans in (ours, theirs))
     shares = [[_share(answer, target) for answer in left] for target in right]
-    return 100.0 * round(_best_pairs(shares) / max(len(left), len(right)), 2)
+    return 100.0 * round(best_pairs(shares) / max(len(left), len(right)), 2)
 
 
 def _share(answer: Bag, target: Bag) -> float:
@@ -133,7 +134,7 @@ def _share(answer: Bag, target: Bag) -> float:
     return harmonic_mean(precision, recall)
 
 
-def _best_pairs(shares: list[list[float]]) -> float:
+def best_pairs(shares: list[list[float]]) -> float:
     """The largest sum over pairs of a row and a column, each used once."""
     if len(shares) == len(shares[0]) == 1:
         return shares[0][0]
@@ -145,9 +146,7 @@ def _best_pairs(shares: list[list[float]]) -> float:
 
 
 def _squad_v2(*, measure: Measure = "f1", no_answer: str = "unanswerable") -> Metric:
-    def points(answer: str, targets: Sequence[str]) -> float:
-        return squad_v2(answer, targets, measure=measure, no_answer=no_answer)
-
+    points = partial(squad_v2, measure=measure, no_answer=no_answer)
     return Metric("squad_v2", lambda answer, target: points(answer, [target]), many=points)
 
 

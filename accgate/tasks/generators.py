@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
 import random
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -14,11 +15,7 @@ from accgate.tasks.ruler import ruler_cwe, ruler_fwe, ruler_niah, ruler_vt
 from accgate.text import nearest
 
 Row = dict[str, Any]
-OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-}
+OPERATIONS: Mapping[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 def arithmetic(

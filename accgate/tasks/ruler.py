@@ -10,6 +10,7 @@ import math
 import random
 import string
 import uuid
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -239,12 +240,12 @@ def _letters(rng: random.Random, alphabet: str, count: int) -> str:
 
 def _frequencies(room: int, ranks: int) -> list[int]:
     """How often the word of each rank comes in a text of so many tokens, three of them for the dots."""
-    low, high = 0, max(room, 1) * 2
-    while low < high:
-        total = (low + high + 1) // 2
+
+    def is_over(total: int) -> bool:
         numbers = _zeta_shares(total, ranks)
-        low, high = (total, high) if sum(numbers) + 2 * numbers[0] <= room else (low, total - 1)
-    return _zeta_shares(low, ranks)
+        return sum(numbers) + 2 * numbers[0] > room
+
+    return _zeta_shares(bisect_left(range(1, 2 * max(room, 1) + 1), True, key=is_over), ranks)
 
 
 def _zeta_shares(total: int, ranks: int) -> list[int]:

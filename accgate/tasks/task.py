@@ -353,7 +353,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], 
             *_set(confidence),
             *_form(extract),
             *_set(letters),
-            *_set(_kept(content.reasoning)),
+            *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),
         ],
         "metric": [content.metric, *scored, *_set(reading)] if any((*scored, reading)) else content.metric,
@@ -401,11 +401,6 @@ def _reads_letters(content: DefinitionFile) -> bool:
     """Whether a reply's answer is the letter of an option, found by accgate's own rules."""
     extract, choices = content.extract, content.choices
     return choices is not None and choices.by == "letter" and extract.regex is None and extract.json_path is None
-
-
-def _kept(reasoning: ReasoningUse) -> str | None:
-    """What a fingerprint says of reasoning: nothing where it is left out of the answer, as it is by default."""
-    return None if reasoning == "strip" else reasoning
 
 
 def _set(*values: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from accgate.metrics.calls import function_name
 from accgate.metrics.match import refuse_constant
 from accgate.tasks.prompts import CannotRender
 
@@ -76,15 +77,6 @@ def _tool(value: Any, where: str) -> Mapping[str, Any]:
             "parameters": _json_schema({**parameters, "type": "dict"}),
         },
     }
-
-
-def function_name(name: str) -> str:
-    """A function's name as servers take it.
-
-    >>> function_name("math.gcd")
-    'math_gcd'
-    """
-    return name.replace(".", "_")
 
 
 def _json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,10 +172,9 @@ def parse_reply(reply: str) -> ToolReply:
         content = value["content"] or ""
     except (ValueError, KeyError, TypeError, RecursionError):
         return ToolReply(reply)
-    is_ours = set(value) == {"content", "tool_calls"} and isinstance(content, str)
-    return (
-        ToolReply(content, calls) if is_ours and all(isinstance(name, str) for name, _ in calls) else ToolReply(reply)
-    )
+    texts = (content, *(name for name, _ in calls))
+    is_ours = set(value) == {"content", "tool_calls"} and all(isinstance(text, str) for text in texts)
+    return ToolReply(content, calls) if is_ours else ToolReply(reply)
 
 
 def calls_answer(reply: ToolReply, tools: Sequence[Mapping[str, Any]] = ()) -> str | None:
