@@ -117,11 +117,7 @@ def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
     result = []
     for call in calls:
         function = call.get("function", call) if isinstance(call, Mapping) else {}
-        if (
-            not isinstance(call, Mapping)
-            or not isinstance(function, Mapping)
-            or not isinstance(function.get("name"), str)
-        ):
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise CannotRender(f"{where}: a call has no function with a name")
         if not isinstance(call.get("id"), str):
             raise CannotRender(f"{where}: the call of {function['name']!r} has no id; a tool's message names it")

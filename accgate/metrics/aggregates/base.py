@@ -41,10 +41,6 @@ def _nothing(_: Table) -> dict[str, Any]:
     return {}
 
 
-def _no_records(_: Table) -> str:
-    return NO_RECORDS
-
-
 @dataclass(frozen=True)
 class Aggregate:
     """A statistic over samples, with its options set.
@@ -62,7 +58,7 @@ class Aggregate:
     tabulate: Callable[[Sequence[Side]], Table]
     statistic: Callable[[Rows], float]
     higher_is_better: bool
-    why_undefined: Callable[[Table], str] = _no_records
+    why_undefined: str | Callable[[Table], str] = NO_RECORDS
     unit: str = "points"
     describe: Callable[[Table], Mapping[str, Any]] = _nothing
     signed: Callable[[Rows], float] | None = None
@@ -97,7 +93,8 @@ class Aggregate:
         value = quietly(self.signed or self.statistic, table.rows[0])
         details = self.describe(table)
         if not math.isfinite(value):
-            return Outcome(None, self.why_undefined(table), details)
+            why = self.why_undefined
+            return Outcome(None, why if isinstance(why, str) else why(table), details)
         return Outcome(value, None, details)
 
     def __call__(self, records: Iterable[Any]) -> float | None:

@@ -70,11 +70,7 @@ def _generation(options: dict[str, Any], where: str) -> dict[str, Any]:
         "top_p": options.pop("top_p", None),
         "top_k": options.pop("top_k", None),
     }
-    if (
-        isinstance(settings["max_tokens"], bool)
-        or not isinstance(settings["max_tokens"], int)
-        or settings["max_tokens"] < 1
-    ):
+    if type(settings["max_tokens"]) is not int or settings["max_tokens"] < 1:  # true is no number
         raise BadInput(f"{where}: max_gen_toks is {settings['max_tokens']!r}; write a whole number of tokens")
     return {**settings, "temperature": float(settings["temperature"]), "extra": options}
 
