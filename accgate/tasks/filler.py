@@ -69,12 +69,12 @@ def distinct(draw: Callable[[], Drawn], count: int) -> Iterator[Drawn]:
             yield thing
 
 
-def pair_of(rng: random.Random) -> str:
-    """A word of two, as `silent-otter`."""
-    return pair_at(rng.randrange(PAIRS))
+def generators_of(name: str, seed: int, count: int) -> Iterator[random.Random]:
+    """One generator of random numbers for each of so many rows, so that a row is the same however many there are."""
+    return (random.Random(f"{name} {seed} {i}") for i in range(count))
 
 
 def pair_at(place: int) -> str:
-    """The word of two at a place of their list, below `PAIRS`."""
+    """The word of two, as `silent-otter`, at a place of their list, below `PAIRS`."""
     adjective, noun = divmod(place, len(NOUNS))
     return f"{ADJECTIVES[adjective]}-{NOUNS[noun]}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal, get_args, get_type_hints
 
-from accgate.tasks.filler import FILLER, CannotGenerate, distinct, tokens_in
+from accgate.tasks.filler import FILLER, CannotGenerate, distinct, generators_of, tokens_in
 from accgate.tasks.ruler import ruler_cwe, ruler_fwe, ruler_niah, ruler_vt
 from accgate.text import nearest
 
@@ -50,8 +50,7 @@ def passkey_retrieval(*, seed: int = 0, count: int = 100, length: int = 1024, di
     """
     if not 1 <= digits <= 18:
         raise CannotGenerate(f"digits is {digits}; a pass key has 1 to 18")
-    for i in range(count):
-        rng = random.Random(f"passkey {seed} {i}")
+    for rng in generators_of("passkey", seed, count):
         passkey = str(rng.randrange(10 ** (digits - 1), 10**digits))
         needle = f"The pass key is {passkey}. Remember it. {passkey} is the pass key."
         copies = (length - tokens_in(needle) - digits) // tokens_in(FILLER)

@@ -55,17 +55,13 @@ def request_text(requests: Iterable[Sequence[Any]]) -> str:
     >>> request_text([("2 + 2 =", " 4"), ("2 + 2 =", " 5")])
     '2 + 2 =\n 4\n 5'
     """
-    return "\n".join(_texts(requests))
-
-
-def _texts(requests: Iterable[Sequence[Any]]) -> list[str]:
     texts: list[str] = []
     context = None
     for request in requests:
         own = [part for part in map(_text, request) if part is not None]
         texts += own[1:] if own and own[0] == context else own
         context = own[0] if own else None
-    return texts
+    return "\n".join(texts)
 
 
 def _text(part: Any) -> str | None:
