@@ -120,12 +120,11 @@ def files_digest(files: Iterable[Path], folder: Path) -> str | None:
     BadInput
         When one cannot be read.
     """
-    digests = sorted((os.path.relpath(file, folder), sha256_of(file)) for file in files)
+    digests = sorted((os.path.relpath(file, folder), _sha256(file)) for file in files)
     return hashlib.sha256(repr(digests).encode()).hexdigest() if digests else None
 
 
-def sha256_of(file: Path) -> str:
-    """Return the SHA-256 of a file of code."""
+def _sha256(file: Path) -> str:
     return hashlib.sha256(read_plain(file, MOST)).hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.inputs.paths import read_plain
-from accgate.metrics.code import MOST, OwnCode, code_files, files_digest, sha256_of
+from accgate.metrics.code import MOST, OwnCode, code_files, files_digest
 from accgate.metrics.metric import BadOption, Metric
 
 DESCRIBING = ("lowest", "highest", "higher_is_better")  # options that the function does not see
@@ -93,7 +94,7 @@ def own_file(name: str) -> str | None:
 def code_digest(name: str, folder: Path) -> str | None:
     """SHA-256 of a user's metric file; None where there is none."""
     file = own_file(name)
-    return None if file is None else sha256_of(folder / file)
+    return None if file is None else hashlib.sha256(read_plain(folder / file, MOST)).hexdigest()
 
 
 def helpers_digest(name: str, folder: Path) -> str | None:

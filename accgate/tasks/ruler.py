@@ -10,7 +10,6 @@ import math
 import random
 import string
 import uuid
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -132,6 +131,10 @@ def ruler_vt(*, seed: int = 0, count: int = 100, length: int = 4096, chains: int
         yield {**row, "input": shot + row["input"]}
 
 
+def _letters(rng: random.Random, alphabet: str, count: int) -> str:
+    return "".join(alphabet[rng.randrange(26)] for _ in range(count))
+
+
 def _vt(rng: random.Random, length: int, chains: int, hops: int, *, letters: int) -> Row:
     names = list(distinct(partial(_letters, rng, string.ascii_uppercase, letters), chains * (hops + 1)))
     numbers = list(distinct(partial(rng.randrange, 10_000, 100_000), chains))
@@ -230,18 +233,14 @@ def ruler_fwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
         yield {"input": before + " ".join(words) + question, "prefix": prefix, "outputs": vocabulary[:3]}
 
 
-def _letters(rng: random.Random, alphabet: str, count: int) -> str:
-    return "".join(alphabet[rng.randrange(26)] for _ in range(count))
-
-
 def _frequencies(room: int, ranks: int) -> list[int]:
     """How often the word of each rank comes in a text of so many tokens, three of them for the dots."""
-
-    def is_over(total: int) -> bool:
+    low, high = 0, max(room, 1) * 2
+    while low < high:
+        total = (low + high + 1) // 2
         numbers = _zeta_shares(total, ranks)
-        return sum(numbers) + 2 * numbers[0] > room
-
-    return _zeta_shares(bisect_left(range(1, 2 * max(room, 1) + 1), True, key=is_over), ranks)
+        low, high = (total, high) if sum(numbers) + 2 * numbers[0] <= room else (low, total - 1)
+    return _zeta_shares(low, ranks)
 
 
 def _zeta_shares(total: int, ranks: int) -> list[int]:

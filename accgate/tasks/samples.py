@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import marshal
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from operator import attrgetter
@@ -181,5 +180,11 @@ def _shared(left: str, right: str) -> int:
     >>> _shared("Question: a", "Question: b"), _shared("", "a"), _shared("aa", "aa")
     (10, 0, 2)
     """
-    sizes = range(1, min(len(left), len(right)) + 1)
-    return bisect_left(sizes, True, key=lambda size: not left.startswith(right[:size]))
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left.startswith(right[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
