@@ -9,8 +9,8 @@ import pytest
 from accgate.config.config import load_config
 from accgate.guard.changes import changed_rules
 from accgate.guard.state import RuleChange
-from accgate.metrics.metric import Entry, Metric
-from accgate.metrics.registry import entries
+from accgate.metrics.metric import Builder, Metric
+from accgate.metrics.registry import metric_builders
 from tests.gates import Project
 
 
@@ -65,6 +65,6 @@ def effects(changes: Sequence[RuleChange]) -> dict[str, str]:
 def add_metric_of_errors(monkeypatch: pytest.MonkeyPatch) -> str:
     """A metric of which less is better, as a word error rate; its name."""
     metric = Metric("errors", lambda *_: 100.0, higher_is_better=False)
-    known: dict[str, Entry] = entries()  # type: ignore[assignment]
-    monkeypatch.setitem(known, "errors", Entry("errors", lambda: metric, "wrong answers"))
+    known: dict[str, Builder] = metric_builders()  # type: ignore[assignment]
+    monkeypatch.setitem(known, "errors", lambda: metric)
     return "errors"

@@ -1,21 +1,19 @@
 from .aggregates.columns import UnusableRecords
-from .aggregates.registry import aggregate
 from .calls import CALLS
-from .code import ReadsOutside
 from .metric import BadOption, Kind, Metric, UnknownMetric
 from .own import code_digest, helpers_digest
-from .registry import get
+from .registry import aggregate, get, metric_builders
 
 __all__ = [
     "CALLS",
     "BadOption",
     "Kind",
     "Metric",
-    "ReadsOutside",
     "UnknownMetric",
     "UnusableRecords",
     "aggregate",
     "code_digest",
     "get",
     "helpers_digest",
+    "metric_builders",
 ]

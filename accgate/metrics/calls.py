@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from accgate.metrics.match import RIGHT, WRONG, same
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import builders_of
+from accgate.metrics.questions import best_pairs
 
 CALLS = "tool_calls"
 Strings = Literal["loose", "exact"]
@@ -85,13 +86,13 @@ def _expected_calls(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, 
             raise ValueError(f"is {target[:80]!r}, no expected calls; {FORM}")
         calls += [_exact_call(each)] if isinstance(each.get("name"), str) else [_call(*item) for item in each.items()]
     functions = (tool.get("function", tool) for tool in tools)
-    return calls, {_name(function["name"]): function.get("parameters") or {} for function in functions}
+    return calls, {function_name(function["name"]): function.get("parameters") or {} for function in functions}
 
 
 def _call(name: str, allowed: Any) -> Call:
     if not isinstance(allowed, dict) or not all(isinstance(values, list) for values in allowed.values()):
         raise ValueError(f"gives {name!r} no lists of allowed values; {FORM}")
-    return Call(_name(name), allowed)
+    return Call(function_name(name), allowed)
 
 
 def _exact_call(call: Mapping[str, Any]) -> Call:
@@ -101,7 +102,7 @@ def _exact_call(call: Mapping[str, Any]) -> Call:
         arguments = json.loads(arguments)
     if not isinstance(arguments, dict):
         raise ValueError(f"gives {call['name']!r} arguments that are not an object; {FORM}")
-    return Call(_name(call["name"]), {key: [_as_allowed(value)] for key, value in arguments.items()})
+    return Call(function_name(call["name"]), {key: [_as_allowed(value)] for key, value in arguments.items()})
 
 
 def _as_allowed(value: Any) -> Any:
@@ -113,8 +114,13 @@ def _as_allowed(value: Any) -> Any:
     return value
 
 
-def _name(name: str) -> str:
-    return name.replace(".", "_")  # servers take no dots, so BFCL sends names without them
+def function_name(name: str) -> str:
+    """A function's name as servers take it, without dots, as BFCL sends it.
+
+    >>> function_name("math.gcd")
+    'math_gcd'
+    """
+    return name.replace(".", "_")
 
 
 def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float:
@@ -131,33 +137,17 @@ def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float
     if made is None or len(made) != len(expected):
         return WRONG
     text: Text = loose if strings == "loose" else str
-    fits = [[_fits(call, *each, schemas.get(call.name), text) for each in made] for call in expected]
-    return RIGHT if _all_matched(fits) else WRONG
+    fits = [[float(_fits(call, *each, schemas.get(call.name), text)) for each in made] for call in expected]
+    return RIGHT if not fits or best_pairs(fits) == len(fits) else WRONG
 
 
 def _calls_made(answer: str) -> list[tuple[str, Any]] | None:
     """The calls of an answer as (name, arguments); None where it is none of ours."""
     try:
         value = json.loads(answer)
-        return [(_name(call["name"]), call["arguments"]) for call in value] if isinstance(value, list) else None
+        return [(function_name(call["name"]), call["arguments"]) for call in value] if isinstance(value, list) else None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-
-
-def _all_matched(fits: Sequence[Sequence[bool]]) -> bool:
-    """Whether every expected call has a call of its own that fits: augmenting paths, so that no order is better."""
-    owner: dict[int, int] = {}
-
-    def place(row: int, tried: set[int]) -> bool:
-        for column, fit in enumerate(fits[row]):
-            if fit and column not in tried:
-                tried.add(column)
-                if column not in owner or place(owner[column], tried):
-                    owner[column] = row
-                    return True
-        return False
-
-    return all(place(row, set()) for row in range(len(fits)))
 
 
 def _fits(call: Call, name: str, arguments: Any, schema: Mapping[str, Any] | None, text: Text) -> bool:
@@ -251,8 +241,4 @@ def _among(value: Any, allowed: Sequence[Any]) -> bool:
     return any(same(value, each) for each in allowed)
 
 
-def _build(*, strings: Strings = "loose") -> Metric:
-    return Metric(CALLS, lambda answer, target: tool_calls(answer, target, strings=strings))
-
-
-ENTRIES = (Entry(CALLS, _build, "the right calls of functions, with the right arguments"),)
+METRICS = builders_of(tool_calls)

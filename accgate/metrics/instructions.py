@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 from accgate.metrics.ifbench.form import FORM
 from accgate.metrics.ifbench.text import missing_data
 from accgate.metrics.ifbench.wording import WORDING
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Metric
 
 Check = Callable[..., bool]
 
@@ -275,10 +276,7 @@ def _build(*, level: Level = "prompt", strict: bool = True) -> Metric:
     except ImportError as error:
         raise ImportError('instruction_following needs langdetect and nltk; pip install "accgate[metrics]"') from error
 
-    def score(answer: str, target: str) -> float:
-        return instruction_following(answer, target, level=level, strict=strict)
-
-    return Metric("instruction_following", score)
+    return Metric("instruction_following", partial(instruction_following, level=level, strict=strict))
 
 
 def _ifbench(*, level: Level = "prompt", strict: bool = True) -> Metric:
@@ -290,15 +288,8 @@ def _ifbench(*, level: Level = "prompt", strict: bool = True) -> Metric:
         raise ImportError('ifbench needs nltk, emoji and syllapy; pip install "accgate[ifbench]"') from error
     if missing := missing_data():
         raise ImportError(f"ifbench needs nltk's data; python -m nltk.downloader {' '.join(missing)}")
-    checks = {**WORDING, **FORM}
-
-    def score(answer: str, target: str) -> float:
-        return instruction_following(answer, target, level=level, strict=strict, checks=checks)
-
+    score = partial(instruction_following, level=level, strict=strict, checks={**WORDING, **FORM})
     return Metric("ifbench", score)
 
 
-ENTRIES = (
-    Entry("instruction_following", _build, "the answer follows instructions that a program can check (IFEval)"),
-    Entry("ifbench", _ifbench, "the answer follows the instructions of IFBench"),
-)
+METRICS = {"instruction_following": _build, "ifbench": _ifbench}

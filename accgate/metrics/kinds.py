@@ -6,7 +6,7 @@ import importlib.metadata
 import math
 from typing import Literal
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Builders, Metric
 from accgate.text import closest
 
 Per = Literal["token", "word", "byte"]
@@ -27,17 +27,13 @@ def perplexity(log_probability: float, *, tokens: int, text: str, per: Per = "to
     return math.exp(min(-log_probability / count, 700.0))  # past that a float overflows
 
 
-def _needs_more(answer: str, target: str) -> float:  # noqa: ARG001
-    raise TypeError("this score needs more than answer and target")
-
-
 def _perplexity(*, per: Per = "token") -> Metric:  # noqa: ARG001 whoever scores reads it
-    return Metric("perplexity", _needs_more, lowest=1.0, highest=None, higher_is_better=False, kind="likelihood")
+    return Metric("perplexity", lowest=1.0, highest=None, higher_is_better=False, kind="likelihood")
 
 
 def _code_tests(*, timeout: float = 3.0, memory: int = 1024, packages: tuple[str, ...] = ()) -> Metric:
     _check_limits(timeout, memory, packages)
-    return Metric("code_tests", _needs_more, kind="code")
+    return Metric("code_tests", kind="code")
 
 
 def _code_output(
@@ -48,7 +44,7 @@ def _code_output(
         compile(before, "before", "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise ValueError(f"before is not Python: {error}") from error
-    return Metric("code_output", _needs_more, kind="code")
+    return Metric("code_output", kind="code")
 
 
 def _check_limits(timeout: float, memory: int, packages: tuple[str, ...]) -> None:
@@ -71,18 +67,10 @@ def _check_limits(timeout: float, memory: int, packages: tuple[str, ...]) -> Non
 PARTS = "parts"
 
 
-def _parts() -> Metric:
-    return Metric(PARTS, _needs_more)
-
-
-def _judge() -> Metric:
-    return Metric("judge", _needs_more, kind="judge")
-
-
-ENTRIES = (
-    Entry("perplexity", _perplexity, "how surprising the model finds the target; lower is better"),
-    Entry("code_tests", _code_tests, "the program with the reply's code in it ends without an error"),
-    Entry("code_output", _code_output, "the program that the reply is prints what each test expects"),
-    Entry(PARTS, _parts, "for joined tasks: each sample by the metric of its own task"),
-    Entry("judge", _judge, "the mark of a second model by a rubric, scaled to 0 to 100"),
-)
+METRICS: Builders = {
+    "perplexity": _perplexity,
+    "code_tests": _code_tests,
+    "code_output": _code_output,
+    PARTS: lambda: Metric(PARTS),
+    "judge": lambda: Metric("judge", kind="judge"),
+}

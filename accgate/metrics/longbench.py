@@ -10,13 +10,13 @@ import json
 import re
 import string
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import combinations
 from typing import Literal
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Metric, builders_of
+from accgate.metrics.overlap import in_common
 
 Language = Literal["en", "zh"]
 Split = Callable[[str], list[str]]
@@ -39,7 +39,7 @@ def _f1_zh() -> Metric:
 
     def f1(answer: str, target: str) -> float:
         left, right = words(answer), words(target)
-        shared = sum((Counter(left) & Counter(right)).values())
+        shared = in_common(left, right)
         return 200.0 * shared / (len(left) + len(right)) if shared else 0.0
 
     return Metric("longbench_f1_zh", f1)
@@ -160,10 +160,6 @@ def code_line_similarity(answer: str, target: str, *, blank_lines: bool = False)
     return float(round(100 * difflib.SequenceMatcher(None, line, target).ratio()))
 
 
-def _code_line_similarity(*, blank_lines: bool = False) -> Metric:
-    return Metric("code_line_similarity", partial(code_line_similarity, blank_lines=blank_lines))
-
-
 def exponential_similarity(answer: str, target: str) -> float:
     """100 where the answer's first number is the target, halved with every 10 points between them; 0 without one.
 
@@ -192,24 +188,6 @@ def concordance_index(answer: str, target: str) -> float:
     return 100.0 * sum(pairs) / len(pairs)
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry("longbench_f1_zh", _f1_zh, "F1 over Chinese words as LongBench splits them (jieba); English is squad_f1"),
-    Entry("longbench_rouge_l", _rouge_l, "ROUGE-L of the package `rouge`, which LongBench uses; Chinese by jieba"),
-    Entry("number_share", lambda: Metric("number_share", number_share), "share of the numbers that are the target"),
-    Entry("class_named", lambda: Metric("class_named", class_named), "the right class is named, and no other"),
-    Entry(
-        "code_line_similarity",
-        _code_line_similarity,
-        "similarity of the first line of code, as fuzzywuzzy's ratio",
-    ),
-    Entry(
-        "exponential_similarity",
-        lambda: Metric("exponential_similarity", exponential_similarity),
-        "halves with every 10 points between the numbers",
-    ),
-    Entry(
-        "concordance_index",
-        lambda: Metric("concordance_index", concordance_index),
-        "share of the pairs that are in the right order",
-    ),
+METRICS = {"longbench_f1_zh": _f1_zh, "longbench_rouge_l": _rouge_l} | builders_of(
+    number_share, class_named, code_line_similarity, exponential_similarity, concordance_index
 )

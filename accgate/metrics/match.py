@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from functools import partial
 from typing import Any
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import builders_of
 from accgate.metrics.numbers import number_of, same_number
 from accgate.metrics.tokens import squad_form
 
@@ -30,10 +29,6 @@ def exact_match(answer: str, target: str, *, ignore_case: bool = False) -> float
     """
     answer, target = answer.strip(), target.strip()
     return _points(answer.casefold() == target.casefold() if ignore_case else answer == target)
-
-
-def _exact_match(*, ignore_case: bool = False) -> Metric:
-    return Metric("exact_match", partial(exact_match, ignore_case=ignore_case))
 
 
 def normalized_match(answer: str, target: str) -> float:
@@ -109,11 +104,12 @@ def _json(text: str) -> tuple[Any] | None:
         return None
 
 
-def _no_json(constant: str) -> None:
+def refuse_constant(constant: str) -> None:
+    """Refuse NaN and the infinities, which Python would read."""
     raise ValueError(f"{constant} is Python's, not JSON's")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_json)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -169,22 +165,14 @@ def classification(answer: str, target: str) -> float:
     return 100.0 if label_form(answer) == label_form(target) else 0.0
 
 
-ENTRIES = (
-    Entry("exact_match", _exact_match, "the same text"),
-    Entry(
-        "normalized_match",
-        lambda: Metric("normalized_match", normalized_match),
-        "the same text without case, punctuation, articles and repeated space",
-    ),
-    Entry("contains", lambda: Metric("contains", contains), "the answer contains the target"),
-    Entry(
-        "contains_share",
-        lambda: Metric("contains_share", contains_share),
-        "share of the target's texts that the answer contains",
-    ),
-    Entry("numeric_match", lambda: Metric("numeric_match", numeric_match), "the same number"),
-    Entry("json_match", lambda: Metric("json_match", json_match), "the same JSON value"),
-    Entry("json_fields", lambda: Metric("json_fields", json_fields), "share of the target's fields that are right"),
-    Entry("multiple_choice", lambda: Metric("multiple_choice", multiple_choice), "the letter of the right choice"),
-    Entry("classification", lambda: Metric("classification", classification), "the right label: accuracy"),
+METRICS = builders_of(
+    exact_match,
+    normalized_match,
+    contains,
+    contains_share,
+    numeric_match,
+    json_match,
+    json_fields,
+    multiple_choice,
+    classification,
 )

@@ -11,7 +11,7 @@ import sys
 import threading
 from functools import cache
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Metric
 
 MEGABYTES = 4096
 # With this process's path, so that no module of the working folder comes before an installed one.
@@ -117,4 +117,4 @@ def _comparer(seconds: float) -> Comparer:
     return Comparer(seconds)
 
 
-ENTRIES = (Entry("math", _math, "the same value: fractions, sets, intervals, matrices, LaTeX or plain"),)
+METRICS = {"math": _math}

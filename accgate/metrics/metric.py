@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from functools import partial, wraps
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from accgate.text import nearest
 
 Kind = Literal["text", "likelihood", "code", "judge", "harness"]
+Built = TypeVar("Built")
+
+
+def needs_more(answer: str, target: str) -> float:  # noqa: ARG001
+    """Refuse to score: the metric is no function of an answer and a target."""
+    raise TypeError("this score needs more than answer and target")
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,7 @@ class Metric:
     """
 
     name: str
-    function: Callable[[str, str], float]
+    function: Callable[[str, str], float] = needs_more
     lowest: float | None = 0.0
     highest: float | None = 100.0
     higher_is_better: bool = True
@@ -74,25 +82,12 @@ class Metric:
         return self.highest if self.higher_is_better else self.lowest
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A metric of the registry: `build` makes it from its options, which are `build`'s keyword-only parameters.
-
-    `build` raises ValueError for an option out of range. `summary` says in one line what the score is.
-    """
-
-    name: str
-    build: Callable[..., Metric]
-    summary: str
-
-    @property
-    def options(self) -> dict[str, inspect.Parameter]:
-        """The options by name, each with its default."""
-        return {
-            parameter.name: parameter
-            for parameter in inspect.signature(self.build).parameters.values()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        }
+def required(module: str, fault: str) -> Any:
+    """Import a module of the extra `metrics`; raises ImportError with the fault, and how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{fault}; pip install 'accgate[metrics]'") from error
 
 
 class UnknownMetric(ValueError):
@@ -107,18 +102,51 @@ class BadOption(ValueError):
         self.option = option
 
 
-def check_option(entry: Entry, option: str, value: Any) -> Any:
-    """The option's value, once it is of the type that its parameter declares.
+Builder = Callable[..., Metric]  # from its options
+Builders = dict[str, Builder]
+
+
+def builders_of(*functions: Callable[..., float]) -> Builders:
+    """Make a builder of each function `(answer, target, *, options) -> points`, by the function's name."""
+    return {function.__name__: _builder_of(function) for function in functions}
+
+
+def _builder_of(function: Callable[..., float]) -> Builder:
+    @wraps(function)
+    def build(**options: Any) -> Metric:
+        return Metric(function.__name__, partial(function, **options) if options else function)
+
+    return build
+
+
+def build_with(name: str, build: Callable[..., Built], options: Mapping[str, Any]) -> Built:
+    """Build the metric or statistic of a name from its options, the keyword-only parameters of `build`.
 
     Raises
     ------
     BadOption
-        For an option that the entry does not have, and for a value of another type.
+        For an option that there is not, of another type than its parameter's, or out of range: a ValueError of `build`.
     """
-    if option not in entry.options:
-        hint = nearest(option, entry.options) if entry.options else "it has none"
-        raise BadOption(f"is not an option of {entry.name}; {hint}", option)
-    kind = typing.get_type_hints(entry.build)[option]
+    values = {option: _check_option(name, build, option, value) for option, value in options.items()}
+    try:
+        return build(**values)
+    except ValueError as error:
+        raise BadOption(f"{name}: {error}") from error
+
+
+def options_of(build: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the options of a builder by name, each with its default."""
+    parameters = inspect.signature(build).parameters.values()
+    return {each.name: each for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def _check_option(name: str, build: Callable[..., Any], option: str, value: Any) -> Any:
+    """Return the option's value, once it is of the type that its parameter declares."""
+    options = options_of(build)
+    if option not in options:
+        hint = nearest(option, options) if options else "it has none"
+        raise BadOption(f"is not an option of {name}; {hint}", option)
+    kind = typing.get_type_hints(build)[option]
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
             raise BadOption(f"is {value!r}; give one of {', '.join(map(repr, get_args(kind)))}", option)

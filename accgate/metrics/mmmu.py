@@ -11,7 +11,7 @@ import re
 import string
 from collections.abc import Iterator
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import builders_of
 
 HINTS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
 TRIVIAL = tuple(":,.!?;'")
@@ -108,4 +108,4 @@ def _holds(form: str | float, wanted: list[str | float]) -> bool:
     return any(isinstance(each, str) and each in form for each in wanted)
 
 
-ENTRIES = (Entry("mmmu", lambda: Metric("mmmu", mmmu), "MMMU's rules for letters and open answers in a reply"),)
+METRICS = builders_of(mmmu)

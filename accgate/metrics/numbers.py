@@ -129,11 +129,9 @@ def _ascii(character: str) -> str:
         return str(digit)
     if "\uff01" <= character <= "\uff5e":
         return unicodedata.normalize("NFKC", character)
-    return (
-        " " + unicodedata.normalize("NFKC", character)
-        if "VULGAR FRACTION" in unicodedata.name(character, "")
-        else (character)
-    )
+    if "VULGAR FRACTION" in unicodedata.name(character, ""):
+        return " " + unicodedata.normalize("NFKC", character)
+    return character
 
 
 def _is_part_of_a_name(text: str, match: re.Match[str]) -> bool:

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Builder, Builders, Metric, builders_of
 from accgate.metrics.tokens import Tokenizer, squad_form, tokenizer
 
 Measure = Literal["f", "recall", "precision"]
+Mean = Callable[[float, float, float], float]  # of precision and recall, with a weight
 
 
 class Matched(NamedTuple):
@@ -37,6 +38,9 @@ class Matched(NamedTuple):
     def points(self, measure: Measure) -> float:
         """One of the three, in points."""
         return 100.0 * float(getattr(self, measure))
+
+
+Counts = Callable[[str, str], Matched]
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
@@ -119,7 +123,7 @@ def squad_f1(answer: str, target: str, *, version: Literal["1.1", "2.0"] = "1.1"
     return Matched(in_common(ours, theirs), len(ours), len(theirs)).points("f")
 
 
-def _counter(name: Tokenizer, stem: bool) -> Callable[[str, str], Matched]:
+def _counter(name: Tokenizer, stem: bool) -> Counts:
     """The counts of two texts; of two empty ones everything is matched."""
     split = tokenizer(name, stem=stem)
 
@@ -132,41 +136,31 @@ def _counter(name: Tokenizer, stem: bool) -> Callable[[str, str], Matched]:
     return counts
 
 
-def _token_precision(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    counts = _counter(tokenizer, stem)
-    return Metric("token_precision", lambda answer, target: counts(answer, target).points("precision"))
+def _token_builder(name: str, measure: Measure) -> Builder:
+    def build(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
+        counts = _counter(tokenizer, stem)
+        return Metric(name, lambda answer, target: counts(answer, target).points(measure))
 
-
-def _token_recall(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    counts = _counter(tokenizer, stem)
-    return Metric("token_recall", lambda answer, target: counts(answer, target).points("recall"))
-
-
-def _token_f1(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    counts = _counter(tokenizer, stem)
-    return Metric("token_f1", lambda answer, target: counts(answer, target).points("f"))
+    return build
 
 
 def _f_a(*, a: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    _within("a", a)
-    counts = _counter(tokenizer, stem)
-
-    def points(answer: str, target: str) -> float:
-        counted = counts(answer, target)
-        return 100.0 * f_a(counted.precision, counted.recall, a)
-
-    return Metric("f_a", points, highest=100.0 * f_a(1.0, 1.0, a))
+    return _weighted_f("a", f_a, a, _counter(tokenizer, stem))
 
 
 def _f_beta(*, beta: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    _within("beta", beta)
-    counts = _counter(tokenizer, stem)
+    return _weighted_f("beta", f_beta, beta, _counter(tokenizer, stem))
+
+
+def _weighted_f(option: str, mean: Mean, weight: float, counts: Counts) -> Metric:
+    if not LEAST <= weight <= MOST:
+        raise ValueError(f"{option} must be {LEAST:g} to {MOST:g}")
 
     def points(answer: str, target: str) -> float:
         counted = counts(answer, target)
-        return 100.0 * f_beta(counted.precision, counted.recall, beta)
+        return 100.0 * mean(counted.precision, counted.recall, weight)
 
-    return Metric("f_beta", points)
+    return Metric(f"f_{option}", points, highest=100.0 * mean(1.0, 1.0, weight))
 
 
 def _em_h(*, h: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
@@ -176,26 +170,12 @@ def _em_h(*, h: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False)
     return Metric("em_h", lambda answer, target: 100.0 if counts(answer, target).recall >= h else 0.0)
 
 
-def _squad_exact_match() -> Metric:
-    return Metric("squad_exact_match", squad_exact_match)
-
-
-def _squad_f1(*, version: Literal["1.1", "2.0"] = "1.1") -> Metric:
-    return Metric("squad_f1", lambda answer, target: squad_f1(answer, target, version=version))
-
-
-def _within(name: str, value: float) -> None:
-    if not LEAST <= value <= MOST:
-        raise ValueError(f"{name} must be {LEAST:g} to {MOST:g}")
-
-
-ENTRIES = (
-    Entry("token_precision", _token_precision, "share of the answer's tokens that the target has"),
-    Entry("token_recall", _token_recall, "share of the target's tokens that the answer has"),
-    Entry("token_f1", _token_f1, "harmonic mean of token precision and recall"),
-    Entry("f_a", _f_a, "F_a of token precision and recall as the survey prints it"),
-    Entry("f_beta", _f_beta, "F_beta of token precision and recall"),
-    Entry("em_h", _em_h, "100 where at least a share h of the target's tokens is matched"),
-    Entry("squad_exact_match", _squad_exact_match, "SQuAD's exact match"),
-    Entry("squad_f1", _squad_f1, "SQuAD's F1"),
-)
+METRICS: Builders = {
+    "token_precision": _token_builder("token_precision", "precision"),
+    "token_recall": _token_builder("token_recall", "recall"),
+    "token_f1": _token_builder("token_f1", "f"),
+    "f_a": _f_a,
+    "f_beta": _f_beta,
+    "em_h": _em_h,
+    **builders_of(squad_exact_match, squad_f1),
+}

@@ -30,11 +30,9 @@ def entry_point_of(name: str) -> str | None:
 def form_fault(name: str, folder: Path) -> str | None:
     """The fault of `module:function` or `file.py:function` as a name; None where it can be used. Runs no code."""
     place, _, function = name.rpartition(":")
-    if not function.isidentifier():
-        return f"is {name!r}; write package.module:function or file.py:function"
-    if place.endswith(".py"):
+    if place.endswith(".py") and function.isidentifier():
         return None if (folder / place).is_file() else f"names no file {place!r} in {folder}"
-    if not all(part.isidentifier() for part in place.split(".")):
+    if not all(part.isidentifier() for part in (*place.split("."), function)):
         return f"is {name!r}; write package.module:function or file.py:function"
     return None
 
@@ -79,11 +77,7 @@ def unloaded_metric(name: str, **options: Any) -> Metric:
         if isinstance(bound, bool) or not isinstance(bound, (int, float)):
             raise BadOption(f"is {bound!r}; give a number of points", key)
     lowest, highest = None if low == -math.inf else float(low), None if high == math.inf else float(high)
-    return Metric(name, partial(_not_loaded, name), lowest, highest, higher)
-
-
-def _not_loaded(name: str, answer: str, target: str) -> float:
-    raise TypeError(f"{name} is not loaded to score {answer!r} against {target!r}")
+    return Metric(name, lowest=lowest, highest=highest, higher_is_better=higher)
 
 
 def own_file(name: str) -> str | None:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from accgate.metrics.metric import Entry, Metric
-from accgate.metrics.overlap import Matched, in_common, squad_exact_match, squad_f1
+from accgate.metrics.metric import Metric, builders_of
+from accgate.metrics.overlap import Matched, harmonic_mean, in_common, squad_exact_match, squad_f1
 from accgate.metrics.tokens import squad_form
 
 Measure = Literal["f1", "exact"]
@@ -120,7 +120,7 @@ def _drop_exact(ours: Sequence[str], theirs: Sequence[str]) -> float:
 def _drop_f1(ours: Sequence[str], theirs: Sequence[str]) -> float:
     left, right = ([frozenset(span.split()) for span in spans] for spans in (ours, theirs))
     shares = [[_share(answer, target) for answer in left] for target in right]
-    return 100.0 * round(_best_pairs(shares) / max(len(left), len(right)), 2)
+    return 100.0 * round(best_pairs(shares) / max(len(left), len(right)), 2)
 
 
 def _share(answer: Bag, target: Bag) -> float:
@@ -131,10 +131,10 @@ def _share(answer: Bag, target: Bag) -> float:
     shared = len(answer & target)
     precision = shared / len(answer) if answer else 1.0
     recall = shared / len(target) if target else 1.0
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+    return harmonic_mean(precision, recall)
 
 
-def _best_pairs(shares: list[list[float]]) -> float:
+def best_pairs(shares: list[list[float]]) -> float:
     """The largest sum over pairs of a row and a column, each used once."""
     if len(shares) == len(shares[0]) == 1:
         return shares[0][0]
@@ -146,22 +146,8 @@ def _best_pairs(shares: list[list[float]]) -> float:
 
 
 def _squad_v2(*, measure: Measure = "f1", no_answer: str = "unanswerable") -> Metric:
-    def points(answer: str, targets: Sequence[str]) -> float:
-        return squad_v2(answer, targets, measure=measure, no_answer=no_answer)
-
+    points = partial(squad_v2, measure=measure, no_answer=no_answer)
     return Metric("squad_v2", lambda answer, target: points(answer, [target]), many=points)
 
 
-def _triviaqa(*, measure: Measure = "exact") -> Metric:
-    return Metric("triviaqa", partial(triviaqa, measure=measure))
-
-
-def _drop(*, measure: Measure = "f1", separator: str = "") -> Metric:
-    return Metric("drop", partial(drop, measure=measure, separator=separator))
-
-
-ENTRIES = (
-    Entry("squad_v2", _squad_v2, "SQuAD 2's F1 or exact match, also of questions without an answer"),
-    Entry("triviaqa", _triviaqa, "TriviaQA's exact match or F1"),
-    Entry("drop", _drop, "DROP's F1 or exact match, with its rules for numbers and several spans"),
-)
+METRICS = {"squad_v2": _squad_v2} | builders_of(triviaqa, drop)

@@ -1,10 +1,10 @@
-"""The metrics by name, with their options, bounds and direction."""
+"""The metrics and the statistics over samples by name, with their options, bounds and direction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accgate.metrics import (
     calls,
@@ -20,23 +20,34 @@ from accgate.metrics import (
     structured,
     translation,
 )
-from accgate.metrics.metric import BadOption, Entry, Metric, UnknownMetric, check_option
+from accgate.metrics.metric import Builder, Metric, UnknownMetric, build_with
 from accgate.text import nearest
+
+if TYPE_CHECKING:
+    from accgate.metrics.aggregates.base import Aggregate
 
 FAMILIES = (
     match, mathematics, overlap, rouge, translation, structured, instructions, longbench, mmmu, questions, calls, kinds,
 )  # fmt: skip
 
 
+class UnknownAggregate(ValueError):
+    """No statistic has this name; the message says which one is near."""
+
+
 @cache
-def entries() -> Mapping[str, Entry]:
-    """Every metric of accgate's own."""
-    return {entry.name: entry for family in FAMILIES for entry in family.ENTRIES}
+def metric_builders() -> Mapping[str, Builder]:
+    """Return the builder of every metric of accgate's own, by name."""
+    return {name: build for family in FAMILIES for name, build in family.METRICS.items()}
 
 
-def names() -> tuple[str, ...]:
-    """Names of all metrics, sorted."""
-    return tuple(sorted(entries()))
+@cache
+def aggregate_builders() -> Mapping[str, Callable[..., Aggregate]]:
+    """Return the builder of every statistic over samples, by name."""
+    from accgate.metrics.aggregates import calibration, classification, fairness, robustness, sampling
+
+    families = (calibration, fairness, robustness, classification, sampling)
+    return {build.__name__: build for family in families for build in family.STATISTICS}
 
 
 def get(name: str, **options: Any) -> Metric:
@@ -54,11 +65,28 @@ def get(name: str, **options: Any) -> Metric:
     >>> get("numeric_match")("1,234.0", "1234")
     100.0
     """
-    if name not in entries():
-        raise UnknownMetric(f"no metric {name!r}; {nearest(name, entries())}")
-    entry = entries()[name]
-    values = {option: check_option(entry, option, value) for option, value in options.items()}
-    try:
-        return entry.build(**values)
-    except ValueError as error:
-        raise BadOption(f"{name}: {error}") from error
+    if name not in metric_builders():
+        raise UnknownMetric(f"no metric {name!r}; {nearest(name, metric_builders())}")
+    return build_with(name, metric_builders()[name], options)
+
+
+def aggregate(name: str, **options: Any) -> Aggregate:
+    """The statistic over samples of this name, with these options.
+
+    Raises
+    ------
+    UnknownAggregate
+        When there is none.
+    BadOption
+        When an option is not the statistic's, or not in its range.
+
+    Examples
+    --------
+    >>> records = [{"confidence": 0.9, "score": 100.0}, {"confidence": 0.8, "score": 0.0}]
+    >>> aggregate("ece", bins=10)(records)
+    45.0
+    """
+    name = name.replace("equalized", "equalised")  # fairlearn's spelling
+    if name not in aggregate_builders():
+        raise UnknownAggregate(f"no aggregate {name!r}; {nearest(name, aggregate_builders())}")
+    return build_with(name, aggregate_builders()[name], options)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics import tokens
+from accgate.metrics.metric import Builder, Builders, Metric
 from accgate.metrics.overlap import Matched, Measure, in_common, n_grams
-from accgate.metrics.tokens import Tokenize, Tokenizer, tokenizer
+from accgate.metrics.tokens import Tokenize, Tokenizer
 
 Rule = Callable[[Sequence[str], Sequence[str]], Matched]
 
@@ -174,49 +177,37 @@ def weighted_lcs(answer: Sequence[str], target: Sequence[str], weight: float) ->
     return Matched(shared, len(answer), len(target))
 
 
-def _metric(name: str, rule: Rule, split: Tokenize, measure: Measure) -> Metric:
+def _metric(name: str, rule: Rule, measure: Measure, split: Tokenize) -> Metric:
     return Metric(name, lambda answer, target: rule(split(answer), split(target)).points(measure))
 
 
-def _n_gram_metric(name: str, n: int, split: Tokenize, measure: Measure) -> Metric:
+def _n_gram_metric(name: str, n: int, measure: Measure, split: Tokenize) -> Metric:
     if n < 1:
         raise ValueError("n must be 1 or more")
 
-    def points(answer: str, target: str) -> float:
-        return shared_n_grams(split(answer), split(target), n).points(measure)
-
     def points_of(answer: str, targets: Sequence[str]) -> float:
-        tokens = split(answer)
-        counts = [shared_n_grams(tokens, split(target), n) for target in targets]
+        ours = split(answer)
+        counts = [shared_n_grams(ours, split(target), n) for target in targets]
         return Matched(*(sum(column) for column in zip(*counts, strict=True))).points(measure)
 
-    return Metric(name, points, many=points_of if measure == "recall" else None)
+    metric = _metric(name, lambda ours, theirs: shared_n_grams(ours, theirs, n), measure, split)
+    return replace(metric, many=points_of) if measure == "recall" else metric
+
+
+def _builder(make: Callable[[Tokenize], Metric]) -> Builder:
+    """Return a builder whose only options are those of the tokens."""
+
+    def build(*, tokenizer: Tokenizer = "rouge", stem: bool = False) -> Metric:
+        return make(tokens.tokenizer(tokenizer, stem=stem))
+
+    return build
 
 
 def _rouge_n(*, n: int = 1, measure: Measure = "f", tokenizer: Tokenizer = "rouge", stem: bool = False) -> Metric:
-    return _n_gram_metric("rouge_n", n, _split(tokenizer, stem), measure)
+    return _n_gram_metric("rouge_n", n, measure, tokens.tokenizer(tokenizer, stem=stem))
 
 
-def _entry_of(name: str, n: int, measure: Measure, summary: str) -> Entry:
-    """ROUGE-N with its n and measure in the name."""
-
-    def build(*, tokenizer: Tokenizer = "rouge", stem: bool = False) -> Metric:
-        return _n_gram_metric(name, n, _split(tokenizer, stem), measure)
-
-    return Entry(name, build, summary)
-
-
-def _rouge_l(*, tokenizer: Tokenizer = "rouge", stem: bool = False) -> Metric:
-    return _metric("rouge_l", shared_subsequence, _split(tokenizer, stem), "f")
-
-
-def _rouge_l_recall(*, tokenizer: Tokenizer = "rouge", stem: bool = False) -> Metric:
-    return _metric("rouge_l_recall", shared_subsequence, _split(tokenizer, stem), "recall")
-
-
-def _rouge_lsum(*, tokenizer: Tokenizer = "rouge", stem: bool = False) -> Metric:
-    split = _split(tokenizer, stem)
-
+def _rouge_lsum(split: Tokenize) -> Metric:
     def sentences(text: str) -> list[list[str]]:
         return [split(line) for line in text.split("\n")]
 
@@ -228,7 +219,8 @@ def _rouge_w(
 ) -> Metric:
     if not 1 <= weight <= 10:
         raise ValueError("weight must be 1 to 10; 1 is ROUGE-L, more favours words in a row")
-    return _metric("rouge_w", lambda ours, theirs: weighted_lcs(ours, theirs, weight), _split(tokenizer, stem), measure)
+    split = tokens.tokenizer(tokenizer, stem=stem)
+    return _metric("rouge_w", lambda ours, theirs: weighted_lcs(ours, theirs, weight), measure, split)
 
 
 def _rouge_s(
@@ -245,22 +237,18 @@ def _rouge_s(
     def rule(answer: Sequence[str], target: Sequence[str]) -> Matched:
         return skip_bigrams(answer, target, None if skip < 0 else skip, unigrams=unigrams)
 
-    return _metric("rouge_s", rule, _split(tokenizer, stem), measure)
+    return _metric("rouge_s", rule, measure, tokens.tokenizer(tokenizer, stem=stem))
 
 
-def _split(name: Tokenizer, stem: bool) -> Tokenize:
-    return tokenizer(name, stem=stem)
-
-
-ENTRIES = (
-    Entry("rouge_n", _rouge_n, "ROUGE-N of any n: F-measure, recall or precision over n-grams"),
-    _entry_of("rouge_1", 1, "f", "ROUGE-1: F-measure over words"),
-    _entry_of("rouge_2", 2, "f", "ROUGE-2: F-measure over pairs of words"),
-    _entry_of("rouge_1_recall", 1, "recall", "ROUGE-1 recall: matched words over all references' words"),
-    _entry_of("rouge_2_recall", 2, "recall", "ROUGE-2 recall: matched pairs over all references' pairs"),
-    Entry("rouge_l", _rouge_l, "ROUGE-L: F-measure over the longest common subsequence"),
-    Entry("rouge_l_recall", _rouge_l_recall, "ROUGE-L recall: longest common subsequence over the reference's length"),
-    Entry("rouge_lsum", _rouge_lsum, "ROUGE-Lsum: ROUGE-L by lines"),
-    Entry("rouge_w", _rouge_w, "ROUGE-W: ROUGE-L that favours words in a row"),
-    Entry("rouge_s", _rouge_s, "ROUGE-S: pairs of words in order, with others between; ROUGE-SU with single words"),
-)
+METRICS: Builders = {
+    "rouge_n": _rouge_n,
+    "rouge_1": _builder(partial(_n_gram_metric, "rouge_1", 1, "f")),
+    "rouge_2": _builder(partial(_n_gram_metric, "rouge_2", 2, "f")),
+    "rouge_1_recall": _builder(partial(_n_gram_metric, "rouge_1_recall", 1, "recall")),
+    "rouge_2_recall": _builder(partial(_n_gram_metric, "rouge_2_recall", 2, "recall")),
+    "rouge_l": _builder(partial(_metric, "rouge_l", shared_subsequence, "f")),
+    "rouge_l_recall": _builder(partial(_metric, "rouge_l_recall", shared_subsequence, "recall")),
+    "rouge_lsum": _builder(_rouge_lsum),
+    "rouge_w": _rouge_w,
+    "rouge_s": _rouge_s,
+}

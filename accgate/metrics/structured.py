@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
 
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.match import refuse_constant
+from accgate.metrics.metric import Metric
 
 Kind = Literal["any", "object", "array"]
 
@@ -19,7 +20,7 @@ def json_value(text: str) -> tuple[Any] | None:
     ((None,), None, None)
     """
     try:
-        return (json.loads(text, parse_constant=_no_json, parse_int=_whole),)
+        return (json.loads(text, parse_constant=refuse_constant, parse_int=_whole),)
     except (ValueError, RecursionError):  # RFC 8259 lets a parser limit the depth
         return None
 
@@ -88,16 +89,9 @@ def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
     return validator
 
 
-def _no_json(constant: str) -> None:
-    raise ValueError(f"{constant} is Python's, not JSON's")
-
-
 def _whole(digits: str) -> int | float:
     """The number; Python turns no more than 4,300 digits to an int."""
     return int(digits) if len(digits) < 4300 else float(digits)
 
 
-ENTRIES = (
-    Entry("json_valid", _json_valid, "the answer is JSON"),
-    Entry("json_schema", _json_schema, "the answer is JSON that keeps to the schema in the target"),
-)
+METRICS = {"json_valid": _json_valid, "json_schema": _json_schema}

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, Literal, get_args
 
+from accgate.metrics.metric import required
+
 Tokenizer = Literal["rouge", "squad", "words", "characters", "zh", "ja"]
 Tokenize = Callable[[str], list[str]]
 
@@ -147,9 +149,5 @@ def _japanese() -> Tokenize:
 
 @cache
 def _porter() -> Callable[[str], str]:
-    try:
-        from nltk.stem.porter import PorterStemmer
-    except ImportError as error:
-        raise ImportError("stems need nltk; pip install 'accgate[metrics]'") from error
-    stem: Callable[[str], str] = PorterStemmer().stem
+    stem: Callable[[str], str] = required("nltk.stem.porter", "stems need nltk").PorterStemmer().stem
     return lru_cache(maxsize=65_536)(stem)

@@ -5,11 +5,13 @@ Of error rates lower is better, and they are above 100 where the answer is much 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from accgate.metrics import tokens
-from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.metric import Builders, Metric, required
 
 BleuTokens = Literal["13a", "intl", "char", "zh", "ja-mecab", "none"]
 Smoothing = Literal["exp", "floor", "add-k", "none"]
@@ -52,10 +54,10 @@ def _chrf(
     return _metric("chrf", scorer)
 
 
-def _metric(name: str, scorer: _Scorer) -> Metric:
+def _metric(name: str, scorer: _Scorer, most: float = 100.0) -> Metric:
     def points(answer: str, targets: Sequence[str]) -> float:
         # sacrebleu's BLEU of an exact answer is 100.00000000000004
-        return min(float(scorer.sentence_score(answer, list(targets)).score), 100.0)
+        return min(float(scorer.sentence_score(answer, list(targets)).score), most)
 
     return Metric(name, lambda answer, target: points(answer, [target]), many=points)
 
@@ -64,68 +66,40 @@ def _ter(
     *, normalized: bool = False, no_punctuation: bool = False, asian_support: bool = False, case_sensitive: bool = False
 ) -> Metric:
     scorer: _Scorer = _sacrebleu().TER(normalized, no_punctuation, asian_support, case_sensitive)
-
-    def points(answer: str, targets: Sequence[str]) -> float:
-        return float(scorer.sentence_score(answer, list(targets)).score)
-
-    return Metric(
-        "ter",
-        lambda answer, target: points(answer, [target]),
-        highest=None,
-        higher_is_better=False,
-        many=points,
-    )
+    return replace(_metric("ter", scorer, math.inf), highest=None, higher_is_better=False)
 
 
 def _sacrebleu() -> Any:
-    try:
-        from sacrebleu import metrics
-    except ImportError as error:
-        raise ImportError("BLEU, chrF and TER need sacrebleu; pip install 'accgate[metrics]'") from error
-    return metrics
+    return required("sacrebleu", "BLEU, chrF and TER need sacrebleu").metrics
 
 
 def _word_error_rate(*, tokenizer: Words = "spaces") -> Metric:
-    jiwer = _jiwer()
+    rate = _jiwer().wer
     if tokenizer == "spaces":
-        return _rate("word_error_rate", lambda answer, target: float(jiwer.wer(target, answer)))
+        return _rate("word_error_rate", rate, str)
     split = tokens.tokenizer(tokenizer)
-
-    def rate(answer: str, target: str) -> float:
-        return float(jiwer.wer(" ".join(split(target)), " ".join(split(answer))))
-
-    return _rate("word_error_rate", rate)
+    return _rate("word_error_rate", rate, lambda text: " ".join(split(text)))
 
 
 def _character_error_rate() -> Metric:
-    jiwer = _jiwer()
-    return _rate("character_error_rate", lambda answer, target: float(jiwer.cer(target, answer)))
+    return _rate("character_error_rate", _jiwer().cer, str)
 
 
-def _rate(name: str, rate: Callable[[str, str], float]) -> Metric:
-    return Metric(
-        name,
-        lambda answer, target: 100.0 * rate(answer, target),
-        lowest=0.0,
-        highest=None,
-        higher_is_better=False,
-    )
+def _rate(name: str, rate: Callable[[str, str], float], form: Callable[[str], str]) -> Metric:
+    def points(answer: str, target: str) -> float:
+        return 100.0 * float(rate(form(target), form(answer)))
+
+    return Metric(name, points, highest=None, higher_is_better=False)
 
 
 def _jiwer() -> Any:
-    try:
-        import jiwer
-    except ImportError as error:
-        raise ImportError("error rates need jiwer; pip install 'accgate[metrics]'") from error
-    return jiwer
+    return required("jiwer", "error rates need jiwer")
 
 
-ENTRIES = (
-    Entry("bleu", _bleu, "BLEU of the sentence, by sacrebleu"),
-    Entry("chrf", _chrf, "chrF of the sentence, by sacrebleu"),
-    Entry("ter", _ter, "edits and shifts over the target's words, by sacrebleu"),
-    Entry("word_error_rate", _word_error_rate, "wrong, missing and extra words over the target's words, by jiwer"),
-    Entry(
-        "character_error_rate", _character_error_rate, "wrong, missing and extra characters over the target's, by jiwer"
-    ),
-)
+METRICS: Builders = {
+    "bleu": _bleu,
+    "chrf": _chrf,
+    "ter": _ter,
+    "word_error_rate": _word_error_rate,
+    "character_error_rate": _character_error_rate,
+}

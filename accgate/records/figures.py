@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.records.file import READINGS, Record
-from accgate.records.ids import AT_ONCE, Ids, Places
+from accgate.records.ids import AT_ONCE, Ids
+from accgate.records.packed import At
 from accgate.verdict import Readings
 
 CUT = frozenset(
@@ -87,10 +88,9 @@ class Figures:
     def __len__(self) -> int:
         return len(self.columns)
 
-    def take(self, places: Places | slice) -> Figures:
+    def take(self, places: At) -> Figures:
         """Those at these places."""
-        ids = self.ids[places] if isinstance(places, slice) else self.ids.take(places)
-        return Figures(ids, self.columns[places])
+        return Figures(self.ids.take(places), self.columns[places])
 
     @property
     def failed(self) -> npt.NDArray[np.bool_]:

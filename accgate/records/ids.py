@@ -9,17 +9,19 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, repeat
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
+
+from accgate.records.packed import At, PackedSequence
 
 Places = npt.NDArray[np.intp]
 AT_ONCE = 4096  # ids that are texts at the same time while all are gone through
 KEPT = 16  # bytes of a digest that samples are sorted by: no two of a billion are alike in these
 
 
-class Ids(Sequence[str]):
+class Ids(PackedSequence[str]):
     """Ids in an order, packed; equal to any sequence of the same texts.
 
     Examples
@@ -32,23 +34,10 @@ class Ids(Sequence[str]):
     def __init__(self, ids: Iterable[str] = ()) -> None:
         self._texts: npt.NDArray[Any] = ids._texts if isinstance(ids, Ids) else _joined(ids)
 
-    @classmethod
-    def _of(cls, texts: npt.NDArray[Any]) -> Ids:
-        ids = cls.__new__(cls)
-        ids._texts = texts
-        return ids
-
     def __len__(self) -> int:
         return len(self._texts)
 
-    @overload
-    def __getitem__(self, place: SupportsIndex) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Ids: ...
-    def __getitem__(self, place: SupportsIndex | slice) -> str | Ids:
-        """One id, or those of a slice."""
-        if isinstance(place, slice):
-            return Ids._of(self._texts[place])
+    def _item(self, place: SupportsIndex) -> str:
         return _text(self._texts[place])
 
     def __iter__(self) -> Iterator[str]:
@@ -61,18 +50,18 @@ class Ids(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Ids):
             return len(self) == len(other) and bool(np.array_equal(*_alike(self._texts, other._texts)))
-        if isinstance(other, Sequence) and not isinstance(other, str):
-            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-        return NotImplemented
+        return super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"Ids({list(self)})" if len(self) <= 10 else f"<{len(self):,} ids from {self[0]!r} to {self[-1]!r}>"
 
-    def take(self, places: npt.ArrayLike) -> Ids:
+    def take(self, places: At) -> Ids:
         """The ids at these places, in their order."""
-        return Ids._of(self._texts[np.asarray(places, dtype=np.intp)])
+        ids = Ids.__new__(Ids)
+        ids._texts = self._texts[places]
+        return ids
 
     def places(self, ids: Iterable[str]) -> Places:
         """The place of each of these ids, one of the places of an id that is here twice; -1 of others. Shape (m,)."""

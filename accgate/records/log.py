@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO, overload
+from typing import BinaryIO, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from accgate.errors import BadInput, reading
 from accgate.records.figures import COLUMNS, Figures, row_of
 from accgate.records.file import FIX, Record, numbered_lines, record_of_line, to_line
 from accgate.records.ids import Ids, Places
+from accgate.records.packed import At, PackedSequence
 
 NOWHERE = -1
 SPARSE = ("cluster", "group", "label", "confidence", "attacked", "answer", "target")  # columns of few runs' records
@@ -25,7 +26,7 @@ SPARSE = ("cluster", "group", "label", "confidence", "attacked", "answer", "targ
 _sparse = attrgetter(*SPARSE)
 
 
-class RecordLog(Sequence[Record]):
+class RecordLog(PackedSequence[Record]):
     """Records of a file, in the order of `ids`, each of which has a place for one; about 65 bytes for each.
 
     What verdicts are made of is held (`figures`); a `Record` is read from its line each time that it is asked for.
@@ -76,7 +77,7 @@ class RecordLog(Sequence[Record]):
         places = self.places()
         return self.take(slice(None) if len(places) == len(self) else places)
 
-    def take(self, places: Places | slice) -> RecordLog:
+    def take(self, places: At) -> RecordLog:
         """The records at these places, in their order."""
         some = RecordLog.__new__(RecordLog)
         some._paths, some._filled = self._paths, self._filled
@@ -86,22 +87,10 @@ class RecordLog(Sequence[Record]):
     def __len__(self) -> int:
         return len(self._starts)
 
-    @overload
-    def __getitem__(self, place: int) -> Record: ...
-    @overload
-    def __getitem__(self, place: slice) -> RecordLog: ...
-    def __getitem__(self, place: int | slice) -> Record | RecordLog:
-        """One record, read from the file, or the records of a slice.
-
-        Raises
-        ------
-        BadInput
-            When the file was changed since.
-        """
-        if isinstance(place, slice):
-            return self.take(place)
-        place = range(len(self))[place]
-        return next(iter(self.take(slice(place, place + 1))))
+    def _item(self, place: SupportsIndex) -> Record:
+        """One record, read from the file; raises BadInput when that was changed since."""
+        at = range(len(self))[place]
+        return next(iter(self.take(slice(at, at + 1))))
 
     def __iter__(self) -> Iterator[Record]:
         for number, (id_, line) in enumerate(zip(self.figures.ids, self.lines(), strict=True), 1):
@@ -116,13 +105,6 @@ class RecordLog(Sequence[Record]):
             return Record(**orjson.loads(line))
         except (ValueError, TypeError):  # half surrogates are only read by the standard json
             return record_of_line(self._paths[self._files[number - 1]], line, number)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Sequence) and not isinstance(other, str):
-            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-        return NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<{len(self):,} records of {self._paths[0]}>"

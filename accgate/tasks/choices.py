@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from accgate.tasks.prompts import CannotRender, render_list
+from accgate.tasks.prompts import CannotRender, Scope, render_list
 from accgate.tasks.schema import Choices
 
 
@@ -28,9 +27,7 @@ class Choice:
     confidence: float
 
 
-def options_of(
-    choices: Choices, row: Mapping[str, Any], examples: Sequence[Mapping[str, Any]] = ()
-) -> tuple[Option, ...]:
+def options_of(choices: Choices, scope: Scope) -> tuple[Option, ...]:
     """The options of a row.
 
     Raises
@@ -38,13 +35,13 @@ def options_of(
     CannotRender
         Unless the templates give two or more different labels, each with a text.
     """
-    texts = render_list("choices.options", choices.options, row, examples)
+    texts = render_list("choices.options", choices.options, scope)
     if choices.labels is None:
         if len(texts) > len(string.ascii_uppercase):
             raise CannotRender(f"choices.options gives {len(texts)} options; with more than 26 give choices.labels too")
         labels = list(string.ascii_uppercase[: len(texts)])
     else:
-        labels = render_list("choices.labels", choices.labels, row, examples)
+        labels = render_list("choices.labels", choices.labels, scope)
     if len(labels) != len(texts) or len(texts) < 2 or len(set(labels)) < len(labels):
         raise CannotRender(
             f"choices gives {len(texts)} options and the labels {labels}; give each its own, two or more"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from accgate.errors import Key
-from accgate.tasks.prompts import CannotRender, json_list, render, template_fault
+from accgate.tasks.prompts import CannotRender, Scope, json_list, render, template_fault
 from accgate.tasks.tools import choice_fault, tool_calls_of, tools_of
 from accgate.text import clip, nearest
 
@@ -53,12 +53,7 @@ def _written_faults(messages: Any) -> Iterator[tuple[Key, str]]:
                 yield ("messages",), f"has a message whose {key} {fault}"
 
 
-def messages_of(
-    written: Any,
-    row: Mapping[str, Any],
-    examples: Sequence[Mapping[str, Any]] = (),
-    names: Mapping[str, Any] | None = None,
-) -> Messages:
+def messages_of(written: Any, scope: Scope) -> Messages:
     """The messages of a row: templates filled one by one, or the JSON list that one template gives.
 
     Of a dataset's messages only what a model is shown is taken; dates, languages and the like stay behind.
@@ -70,13 +65,13 @@ def messages_of(
 
     Examples
     --------
-    >>> messages_of("{{ chat | tojson }}", {"chat": [{"role": "user", "content": "Hi", "turn": 1}]})
+    >>> messages_of("{{ chat | tojson }}", Scope({"chat": [{"role": "user", "content": "Hi", "turn": 1}]}))
     ({'role': 'user', 'content': 'Hi'},)
     """
     if isinstance(written, str):
-        values = json_list("messages", render(written, row, examples, names, in_order=True))
+        values = json_list("messages", render(written, scope, in_order=True))
     else:
-        values = [_fill(message, row, examples, names) for message in written]
+        values = [_fill(message, scope) for message in written]
     messages = tuple(_message(value, f"messages[{number}]") for number, value in enumerate(values))
     if not messages:
         raise CannotRender("messages gives an empty list; a conversation needs a message")
@@ -88,13 +83,11 @@ def messages_of(
     return messages
 
 
-def _fill(
-    message: Mapping[str, Any], row: Mapping[str, Any], examples: Sequence[Mapping[str, Any]], names: Any
-) -> dict[str, Any]:
+def _fill(message: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     filled = dict(message)
     for key, value in message.items():
         if isinstance(value, str):
-            filled[key] = render(value, row, examples, names, in_order=key == "tool_calls")
+            filled[key] = render(value, scope, in_order=key == "tool_calls")
     if isinstance(filled.get("tool_calls"), str):
         filled["tool_calls"] = json_list("tool_calls", filled["tool_calls"])
     return filled

@@ -9,8 +9,8 @@ from accgate import metrics
 from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
+from accgate.metrics import metric_builders
 from accgate.metrics.own import own_metric, unloaded_metric
-from accgate.metrics.registry import entries
 from accgate.tasks.faults import aggregate_faults, definition_faults
 from accgate.tasks.schema import ChosenBy, DefinitionFile, ReasoningUse
 
@@ -71,7 +71,7 @@ class Definition:
     @property
     def _has_own_metric(self) -> bool:
         """Whether the metric is a user's function: named by its place, or registered by an installed package."""
-        return ":" in self.content.metric or self.content.metric not in entries()
+        return ":" in self.content.metric or self.content.metric not in metric_builders()
 
     def with_reasoning(self, use: ReasoningUse | None) -> Definition:
         """The same with a model's reasoning left out of what is read, or kept, where `use` says."""

@@ -301,10 +301,8 @@ def check_json_path(path: str) -> str | None:
     """The fault of a JSON path; None where it can be used."""
     if path == WHOLE:
         return None
-    import jsonpath
-
     try:
-        jsonpath.compile(path)
+        _compile(path)
     except Exception as error:  # the library raises what its regular expressions and numbers raise, too
         return f"is not a JSON path: {error}".splitlines()[0]
     return None

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from accgate import metrics
 from accgate.errors import Key
+from accgate.metrics import metric_builders
 from accgate.metrics.kinds import PARTS
 from accgate.metrics.own import entry_point_of, form_fault
-from accgate.metrics.registry import names
+from accgate.tasks.attacks.attack import pattern_fault
 from accgate.tasks.conversation import conversation_faults
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names
 from accgate.tasks.prompts import REPLY, names_in, template_fault
 from accgate.tasks.schema import (
     ENDINGS,
-    AttackFile,
     Choices,
     Dataset,
     DefinitionFile,
@@ -54,7 +54,7 @@ def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[K
     if content.judge is not None:
         yield from _judge_faults(content.judge)
     for attack in content.attack:
-        yield from _attack_faults(attack)
+        yield from ((("attack", key), fault) for key, fault in attack.faults())
     if content.images and content.mode != "chat":
         yield ("images",), 'needs mode = "chat": a raw completion takes no images'
 
@@ -112,7 +112,7 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
         except metrics.UnknownMetric:
             if entry_point_of(content.metric) is not None:
                 return
-            yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, names())}"
+            yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metric_builders())}"
             return
         except metrics.BadOption as error:
             yield ("metric_options", *([error.option] if error.option else [])), str(error)
@@ -215,11 +215,6 @@ def _judge_faults(judge: JudgeTable) -> Iterator[tuple[Key, str]]:
         yield ("judge", "marks"), "are all the same, so no reply is better than another"
 
 
-def _attack_faults(attack: AttackFile) -> Iterator[tuple[Key, str]]:
-    for key, fault in attack.as_attack().faults():
-        yield ("attack", key), fault
-
-
 def _few_shot_faults(few_shot: FewShot, dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
     if few_shot.file is not None and not _is_file(folder / few_shot.file):
         yield ("few_shot", "file"), f"there is no file {few_shot.file!r} in {folder}"
@@ -281,8 +276,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _regex_fault(pattern: str) -> str | None:
-    try:
-        groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        return f"is not a regular expression: {error}"
+    if fault := pattern_fault(pattern):
+        return fault
+    groups = re.compile(pattern).groups
     return None if groups <= 1 else f"has {groups} groups; keep one around the answer, write the others as (?:...)"

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+Drawn = TypeVar("Drawn")
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -55,12 +59,22 @@ def tokens_in(text: str) -> int:
     return len(re.findall(r"\w+|[^\w\s]", text))
 
 
-def pair_of(rng: random.Random) -> str:
-    """A word of two, as `silent-otter`."""
-    return pair_at(rng.randrange(PAIRS))
+def distinct(draw: Callable[[], Drawn], count: int) -> Iterator[Drawn]:
+    """So many different things; a longer draw begins with the shorter one, so that subsets stay subsets."""
+    drawn: set[Drawn] = set()
+    while len(drawn) < count:
+        thing = draw()
+        if thing not in drawn:
+            drawn.add(thing)
+            yield thing
+
+
+def generators_of(name: str, seed: int, count: int) -> Iterator[random.Random]:
+    """One generator of random numbers for each of so many rows, so that a row is the same however many there are."""
+    return (random.Random(f"{name} {seed} {i}") for i in range(count))
 
 
 def pair_at(place: int) -> str:
-    """The word of two at a place of their list, below `PAIRS`."""
+    """The word of two, as `silent-otter`, at a place of their list, below `PAIRS`."""
     adjective, noun = divmod(place, len(NOUNS))
     return f"{ADJECTIVES[adjective]}-{NOUNS[noun]}"

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
 import random
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, get_args, get_type_hints
 
-from accgate.tasks.filler import FILLER, CannotGenerate, tokens_in
+from accgate.tasks.filler import FILLER, CannotGenerate, distinct, generators_of, tokens_in
 from accgate.tasks.ruler import ruler_cwe, ruler_fwe, ruler_niah, ruler_vt
 from accgate.text import nearest
 
 Row = dict[str, Any]
-OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-}
+OPERATIONS: Mapping[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 def arithmetic(
@@ -35,20 +33,9 @@ def arithmetic(
         raise CannotGenerate(
             f"numbers from {low} to {high} give {max(width, 0) ** 2} different questions, not {count}; widen the range"
         )
-    for pair in _distinct(f"arithmetic {seed}", width**2, count):
+    for pair in distinct(partial(random.Random(f"arithmetic {seed}").randrange, width**2), count):
         a, b = low + pair // width, low + pair % width
         yield {"a": a, "b": b, "operation": operation, "answer": OPERATIONS[operation](a, b)}
-
-
-def _distinct(seed: str, size: int, count: int) -> Iterator[int]:
-    """Different numbers below `size`; a longer draw begins with the shorter one, so that subsets stay subsets."""
-    rng = random.Random(seed)
-    drawn: dict[int, None] = {}
-    while len(drawn) < count:
-        number = rng.randrange(size)
-        if number not in drawn:
-            drawn[number] = None
-            yield number
 
 
 def passkey_retrieval(*, seed: int = 0, count: int = 100, length: int = 1024, digits: int = 5) -> Iterator[Row]:
@@ -63,8 +50,7 @@ def passkey_retrieval(*, seed: int = 0, count: int = 100, length: int = 1024, di
     """
     if not 1 <= digits <= 18:
         raise CannotGenerate(f"digits is {digits}; a pass key has 1 to 18")
-    for i in range(count):
-        rng = random.Random(f"passkey {seed} {i}")
+    for rng in generators_of("passkey", seed, count):
         passkey = str(rng.randrange(10 ** (digits - 1), 10**digits))
         needle = f"The pass key is {passkey}. Remember it. {passkey} is the pass key."
         copies = (length - tokens_in(needle) - digits) // tokens_in(FILLER)
@@ -90,7 +76,7 @@ def json_extraction(*, seed: int = 0, count: int = 200) -> Iterator[Row]:
     combinations = len(NAMES) * len(CITIES) * len(JOBS) * 60
     if count > combinations:
         raise CannotGenerate(f"there are {combinations} different people, not {count}; lower the count")
-    for code in _distinct(f"json {seed}", combinations, count):
+    for code in distinct(partial(random.Random(f"json {seed}").randrange, combinations), count):
         rest, name = divmod(code, len(NAMES))
         rest, city = divmod(rest, len(CITIES))
         age, job = divmod(rest, len(JOBS))
@@ -110,16 +96,15 @@ def generator_names() -> tuple[str, ...]:
     return tuple(sorted(_GENERATORS))
 
 
-def generate(name: str, options: Mapping[str, Any], *, seed: int, count: int | None = None) -> Iterator[Row]:
-    """The rows, one by one, of a generated task; `seed` and `count` serve where the options do not set them.
+def generate(name: str, options: Mapping[str, Any], *, seed: int) -> Iterator[Row]:
+    """The rows, one by one, of a generated task; `seed` serves where the options set none.
 
     Raises
     ------
     CannotGenerate
         When the options cannot give that many rows.
     """
-    defaults = {"seed": seed} if count is None else {"seed": seed, "count": count}
-    return _GENERATORS[name](**{**defaults, **options})
+    return _GENERATORS[name](**{"seed": seed, **options})
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

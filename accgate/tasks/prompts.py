@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import pickletools
 import re
 import secrets
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from accgate.tasks.packed import unpack
 from accgate.text import closest
 
 if TYPE_CHECKING:
@@ -22,11 +24,26 @@ Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
 REPLY = "reply"  # the rubric's name for what the judge marks
 PLAIN = frozenset({str, int, float, bool, type(None)})  # almost all that is printed, whose text is its own
+LARGEST = 1 << 30  # bytes of an unpacked column; a few kilobytes of zlib can be petabytes
+_PICKLED_TEXT = frozenset({"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"})
+_HARMLESS = frozenset({"PROTO", "FRAME", "MEMOIZE", "BINPUT", "LONG_BINPUT", "STOP"})
 _MARK = "".join(str(secrets.randbelow(10)) for _ in range(32))  # no row can hold it; digits, which no filter changes
 
 
 class CannotRender(ValueError):
     """A template failed on a row; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a template sees: a row's columns, `row` the whole row, `examples` the few-shot rows, and further `names`.
+
+    A column of the same name as one of the further ones stays reachable as `row.NAME`.
+    """
+
+    row: Row
+    examples: Rows = ()
+    names: Mapping[str, Any] = field(default_factory=dict)
 
 
 @cache
@@ -76,18 +93,10 @@ def template_fault(text: str) -> str | None:
     return None
 
 
-def render(
-    text: str,
-    row: Row,
-    examples: Rows = (),
-    names: Mapping[str, Any] | None = None,
-    *,
-    in_order: bool = False,
-) -> str:
-    """The template filled with a row's columns, with `row` the whole row and `examples` the few-shot rows.
+def render(text: str, scope: Scope, *, in_order: bool = False) -> str:
+    """Fill a template with what its scope has.
 
-    `names` has what a template sees beside them; a column of the same name stays reachable as `row.NAME`. With
-    `in_order` the filter tojson leaves keys in their order, which a model sees, instead of sorting them.
+    With `in_order` the filter tojson leaves keys in their order, which a model sees, instead of sorting them.
 
     Raises
     ------
@@ -97,23 +106,24 @@ def render(
     Examples
     --------
     >>> template = "{% for e in examples %}{{ e.q }} {{ e.a }}, {% endfor %}{{ q }}"
-    >>> render(template, {"q": "2 + 2 ="}, [{"q": "1 + 1 =", "a": 2}])
+    >>> render(template, Scope({"q": "2 + 2 ="}, [{"q": "1 + 1 =", "a": 2}]))
     '1 + 1 = 2, 2 + 2 ='
     """
     from jinja2 import TemplateError
 
     try:
-        return _template(text, in_order).render({**row, "row": row, "examples": examples, **(names or {})})
+        values = {**scope.row, "row": scope.row, "examples": scope.examples, **scope.names}
+        return _template(text, in_order).render(values)
     except TemplateError as error:
         name = re.match(r"'(\w+)' is undefined", error.message or "")
-        near = closest(name[1], map(str, row)) if name else None
+        near = closest(name[1], map(str, scope.row)) if name else None
         hint = f"did you mean {near!r}? The" if near else "the"
-        raise CannotRender(f"{error.message}; {hint} row has {', '.join(map(str, row))}") from error
+        raise CannotRender(f"{error.message}; {hint} row has {', '.join(map(str, scope.row))}") from error
     except Exception as error:  # the template's expressions raise what they like
         raise CannotRender(f"{type(error).__name__}: {error}") from error
 
 
-def render_around(mark: str, text: str, row: Row, examples: Rows, names: Mapping[str, Any] | None) -> list[str]:
+def render_around(mark: str, text: str, scope: Scope) -> list[str]:
     """The rendered template in parts, split where `mark` stands in the template; in a row it is a text like others.
 
     Raises
@@ -121,7 +131,7 @@ def render_around(mark: str, text: str, row: Row, examples: Rows, names: Mapping
     CannotRender
         As `render` does.
     """
-    return render(text.replace(mark, _MARK), row, examples, names).split(_MARK)
+    return render(text.replace(mark, _MARK), scope).split(_MARK)
 
 
 @cache
@@ -153,7 +163,7 @@ class Rubric:
         >>> Rubric("{{ q }} {{ reply }}", {"q": "1 + 1", "reply": "a column"}, {}).about("{{ q }}")
         '1 + 1 {{ q }}'
         """
-        return render(self.text, self.row, (), {**self.names, REPLY: reply})
+        return render(self.text, Scope(self.row, (), {**self.names, REPLY: reply}))
 
 
 def rubric_of(text: str, row: Row, names: Mapping[str, Any]) -> Rubric:
@@ -172,13 +182,7 @@ def rubric_of(text: str, row: Row, names: Mapping[str, Any]) -> Rubric:
     return rubric if "row" in used else Rubric(text, {name: row[name] for name in used if name in row}, names)
 
 
-def render_list(
-    key: str,
-    text: str,
-    row: Row,
-    examples: Rows = (),
-    names: Mapping[str, Any] | None = None,
-) -> list[str]:
+def render_list(key: str, text: str, scope: Scope) -> list[str]:
     """The texts of a template that gives a JSON list of them; `key` is the template's, for messages.
 
     Raises
@@ -186,7 +190,7 @@ def render_list(
     CannotRender
         As `render` does, or when it gives anything else.
     """
-    result = render(text, row, examples, names)
+    result = render(text, scope)
     values = json_list(key, result, "list of texts")
     if not all(isinstance(value, str) for value in values):
         raise CannotRender(f"{key} gives {result[:80]!r}, not a JSON list of texts; write {{{{ column | tojson }}}}")
@@ -202,3 +206,49 @@ def json_list(key: str, text: str, what: str = "list") -> list[Any]:
     if not isinstance(values, list):
         raise CannotRender(f"{key} gives {text[:80]!r}, no JSON {what}; write {{{{ column | tojson }}}}")
     return values
+
+
+def unpack(text: str) -> Any:
+    """The value of a JSON text; of a text that is none, what Base64, zlib and a pickled text hide.
+
+    A pickle can run any code when it is loaded, so none is: its opcodes are read, and only a single text is taken.
+
+    Raises
+    ------
+    ValueError
+        For a text that is neither.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> unpack('[1]'), unpack(base64.b64encode(zlib.compress(pickle.dumps('{"a": 2}'))).decode())
+    ([1], {'a': 2})
+    """
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        reader = zlib.decompressobj()
+        content = reader.decompress(base64.b64decode(text, validate=True), LARGEST)
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"{text[:40]!r} is neither JSON nor JSON that is pickled, compressed and in Base64") from error
+    if not reader.eof:
+        raise ValueError(f"{text[:40]!r} is cut off, or holds more than {LARGEST:,} bytes")
+    return json.loads(_pickled_text(content))
+
+
+def _pickled_text(content: bytes) -> str:
+    """The text that a pickle of one text holds; nothing is loaded."""
+    texts = []
+    try:
+        for opcode, argument, _ in pickletools.genops(content):
+            if opcode.name in _PICKLED_TEXT:
+                texts.append(argument)
+            elif opcode.name not in _HARMLESS:
+                raise ValueError(f"the pickle does {opcode.name}; only a single text is read")
+    except UnicodeDecodeError as error:
+        raise ValueError("the pickle holds no text") from error
+    if len(texts) != 1 or not isinstance(texts[0], str):
+        raise ValueError(f"the pickle holds {len(texts)} texts; only a single one is read")
+    return texts[0]

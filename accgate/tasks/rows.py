@@ -16,7 +16,7 @@ from accgate.tasks.definition import Definition
 from accgate.tasks.filler import CannotGenerate
 from accgate.tasks.generators import check_options, generate
 from accgate.tasks.library import former_task
-from accgate.tasks.prompts import CannotRender, names_in, render
+from accgate.tasks.prompts import CannotRender, Scope, names_in, render
 from accgate.tasks.schema import Join
 from accgate.text import nearest, some_of
 
@@ -172,7 +172,7 @@ def _rows_where(
     number = selected = 0
     for number, row in enumerate(rows, 1):
         try:
-            holds = render(condition, row, (), parameters).strip() not in NOTHING
+            holds = render(condition, Scope(row, (), parameters)).strip() not in NOTHING
         except CannotRender as error:
             raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
         if holds:

@@ -12,10 +12,11 @@ import string
 import uuid
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
-from accgate.tasks.filler import FILLER, PAIRS, CannotGenerate, pair_at, pair_of, tokens_in
+from accgate.tasks.filler import FILLER, PAIRS, CannotGenerate, distinct, generators_of, pair_at, tokens_in
 
 Row = dict[str, Any]
 Kind = Literal["words", "numbers", "uuids"]
@@ -44,8 +45,7 @@ def ruler_niah(
     (2, True)
     """
     keys = max(keys, queries)
-    for i in range(count):
-        rng = random.Random(f"ruler_niah {seed} {i}")
+    for rng in generators_of("ruler_niah", seed, count):
         yield _niah(rng, length, haystack, (key, value), (keys, values, queries))
 
 
@@ -95,7 +95,7 @@ def _list_text(names: Sequence[str]) -> str:
 
 def _draw(rng: random.Random, kind: Kind) -> str:
     if kind == "words":
-        return pair_of(rng)
+        return pair_at(rng.randrange(PAIRS))
     if kind == "numbers":
         return str(rng.randrange(10**6, 10**7))
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
@@ -125,25 +125,20 @@ def ruler_vt(*, seed: int = 0, count: int = 100, length: int = 4096, chains: int
     >>> all(f"VAR {name} =" in row["input"] for name in row["outputs"])
     True
     """
-    for i in range(count):
-        rng = random.Random(f"ruler_vt {seed} {i}")
+    for rng in generators_of("ruler_vt", seed, count):
         example = _vt(rng, 500, 1, min(hops, 10), letters=3)
         shot = f"{example['input']} {example['prefix']} {' '.join(example['outputs'])}\n\n\n\n"
         row = _vt(rng, length - tokens_in(shot), chains, hops, letters=5)
         yield {**row, "input": shot + row["input"]}
 
 
+def _letters(rng: random.Random, alphabet: str, count: int) -> str:
+    return "".join(alphabet[rng.randrange(26)] for _ in range(count))
+
+
 def _vt(rng: random.Random, length: int, chains: int, hops: int, *, letters: int) -> Row:
-    names: list[str] = []
-    while len(names) < chains * (hops + 1):
-        name = "".join(string.ascii_uppercase[rng.randrange(26)] for _ in range(letters))
-        if name not in names:
-            names.append(name)
-    numbers: list[int] = []
-    while len(numbers) < chains:
-        number = rng.randrange(10_000, 100_000)
-        if number not in numbers:
-            numbers.append(number)
+    names = list(distinct(partial(_letters, rng, string.ascii_uppercase, letters), chains * (hops + 1)))
+    numbers = list(distinct(partial(rng.randrange, 10_000, 100_000), chains))
     before = "Memorize and track the chain(s) of variable assignment hidden in the following text.\n\n"
     question = f"\nQuestion: Find all variables that are assigned the value {numbers[0]} in the text above."
     prefix = (
@@ -179,8 +174,7 @@ def ruler_cwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
     >>> len(set(row["outputs"])), row["input"].count(f" {row['outputs'][0]}")
     (10, 6)
     """
-    for i in range(count):
-        rng = random.Random(f"ruler_cwe {seed} {i}")
+    for rng in generators_of("ruler_cwe", seed, count):
         shown, often = (20, (3, 1)) if length < LEAST_LONG else (40, (10, 3))
         example, common = _cwe(rng, shown, often)
         prefix = "Answer: The top 10 words that appear most often in the list are:"
@@ -233,13 +227,8 @@ def ruler_fwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
     numbers = _frequencies(room, max(length // 50, 5))
     if len(numbers) < 5 or numbers[3] == numbers[4]:
         raise CannotGenerate(f"length is {length} tokens, too short to tell frequent words apart; give at least 400")
-    for i in range(count):
-        rng = random.Random(f"ruler_fwe {seed} {i}")
-        vocabulary: list[str] = []
-        while len(vocabulary) < len(numbers) - 1:
-            word = "".join(string.ascii_lowercase[rng.randrange(26)] for _ in range(6))
-            if word not in vocabulary:
-                vocabulary.append(word)
+    for rng in generators_of("ruler_fwe", seed, count):
+        vocabulary = list(distinct(partial(_letters, rng, string.ascii_lowercase, 6), len(numbers) - 1))
         words = [word for word, n in zip(["...", *vocabulary], numbers, strict=True) for _ in range(n)]
         rng.shuffle(words)
         yield {"input": before + " ".join(words) + question, "prefix": prefix, "outputs": vocabulary[:3]}

@@ -21,14 +21,14 @@ from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
 from accgate.metrics.calls import calls_fault
 from accgate.sandbox.cases import BadCases, Case, cases_of
-from accgate.tasks.attacks.attack import CannotAttack, attack_row, attack_text
+from accgate.tasks.attacks.attack import Attack, CannotAttack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_of, transcript
 from accgate.tasks.definition import Definition
 from accgate.tasks.faults import ANSWER
-from accgate.tasks.prompts import CannotRender, Rubric, json_list, render, render_around, render_list, rubric_of
+from accgate.tasks.prompts import CannotRender, Rubric, Scope, json_list, render, render_around, render_list, rubric_of
 from accgate.tasks.rows import SUBSET
-from accgate.tasks.schema import AttackFile, DefinitionFile
+from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.tools import tools_of
 
 MOST_OF_PICTURE = 64_000_000  # bytes
@@ -92,7 +92,7 @@ def samples_of(
     BadInput
         With the row's number, for templates that fail on it.
     """
-    seen = _Seen()
+    seen = Occurrences()
     few_shot, content = definition.content.few_shot, definition.content
     draws: dict[str | None, Random] = {}  # of each subset, row by row, as lm-evaluation-harness draws
     if content.columns.group == SUBSET and not any(SUBSET in row for row in rows):
@@ -103,37 +103,39 @@ def samples_of(
             draw = draws.setdefault(row.get(SUBSET) if content.dataset.subsets else None, Random(few_shot.seed))
             shots = draw.sample(shots, few_shot.count or 0)
         try:
-            sample = _sample(name, content, row, shots, folder, seen)
+            sample = _sample(name, content, Scope(row, shots), folder, seen)
         except (CannotRender, UnicodeEncodeError) as error:
             raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
         yield sample
 
 
-class _Seen:
-    """The rows so far, by the id of the first that is like it."""
+class Occurrences:
+    """The samples so far, by the id of the first that is like each."""
 
     def __init__(self) -> None:
         self._first: set[int] = set()  # numbers, which take two thirds of the memory of texts
         self._again: Counter[str] = Counter()
 
-    def count(self, id_: str) -> int:
-        """Count a row; how many like it came before."""
+    def id_of(self, task: str, prompt: str, target: str) -> str:
+        """Count a sample, and return its id: identical ones count from 0."""
+        id_ = sample_id(task, prompt, target, 0)
         if (number := int(id_, 16)) not in self._first:
             self._first.add(number)
-            return 0
+            return id_
         self._again[id_] += 1
-        return self._again[id_]
+        return sample_id(task, prompt, target, self._again[id_])
 
 
-def _sample(name: str, content: DefinitionFile, row: Row, examples: Sequence[Row], folder: Path, seen: _Seen) -> Sample:
-    options = () if content.choices is None else options_of(content.choices, row, examples)
-    names = _names(content, options)
-    question = _question(content, row, examples, names)
+def _sample(name: str, content: DefinitionFile, scope: Scope, folder: Path, seen: Occurrences) -> Sample:
+    row = scope.row
+    options = () if content.choices is None else options_of(content.choices, scope)
+    scope = replace(scope, names=_names(content, options))
+    question = _question(content, scope)
     user, messages = (question, ()) if isinstance(question, str) else ("", question)
-    system = render(content.system, row, examples, names) if content.system else ""
-    tools = _tools(content, row, examples, names)
+    system = render(content.system, scope) if content.system else ""
+    tools = _tools(content, scope)
     text = _text(question, tools, content)
-    target, program, cases = _target(content, row, examples, names)
+    target, program, cases = _target(content, scope)
     if content.metric == CALLS:
         _check_calls(target, several=content.targets is not None)
     rubric = None
@@ -147,31 +149,27 @@ def _sample(name: str, content: DefinitionFile, row: Row, examples: Sequence[Row
     if options and target not in [option.label for option in options]:
         raise CannotRender(f"the target {target!r} is none of the labels {[option.label for option in options]}")
     prompt = (f"{system}\n\n{text}" if system else text) + _digests(images)
-    id_ = sample_id(name, prompt, target, 0)
-    if occurrence := seen.count(id_):
-        id_ = sample_id(name, prompt, target, occurrence)
-    variants = tuple(_attack(each, content, row, examples, names, question, id_) for each in content.attack)
+    id_ = seen.id_of(name, prompt, target)
+    variants = tuple(_attack(each, content, scope, question, id_) for each in content.attack)
     return Sample(
         id_, prompt, user, system, target, **columns, options=options, images=images, attacked=variants, rubric=rubric,
         program=program, cases=cases, messages=messages, tools=tools,
     )  # fmt: skip
 
 
-def _question(content: DefinitionFile, row: Row, examples: Sequence[Row], names: Mapping[str, Any]) -> str | Messages:
+def _question(content: DefinitionFile, scope: Scope) -> str | Messages:
     """What is asked: one text, or the messages of a conversation."""
     if content.messages is not None:
-        return messages_of(content.messages, row, examples, names)
-    return render(content.prompt or "", row, examples, names)
+        return messages_of(content.messages, scope)
+    return render(content.prompt or "", scope)
 
 
-def _tools(
-    content: DefinitionFile, row: Row, examples: Sequence[Row], names: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], ...]:
+def _tools(content: DefinitionFile, scope: Scope) -> tuple[Mapping[str, Any], ...]:
     tools = content.tools
     if tools is None:
         return ()
     if isinstance(tools, str):
-        tools = json_list("tools", render(tools, row, examples, names, in_order=True))
+        tools = json_list("tools", render(tools, scope, in_order=True))
     return tools_of(tools)
 
 
@@ -193,17 +191,15 @@ def _names(content: DefinitionFile, options: Sequence[Option]) -> Mapping[str, A
     }
 
 
-def _target(
-    content: DefinitionFile, row: Row, examples: Sequence[Row], names: Mapping[str, Any]
-) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:
+def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:
     """The target, the parts of a program around the reply's code, and the cases of a program's tests."""
     if content.target is not None and content.metric == "code_tests":
-        parts = render_around(ANSWER, content.target, row, examples, names)
+        parts = render_around(ANSWER, content.target, scope)
         if len(parts) < 2:
             raise CannotRender(f"target shows no {ANSWER}, so the reply's code would not be run")
         return ANSWER.join(parts), tuple(parts), ()
     if content.target is not None and content.metric == "code_output":
-        text = render(content.target, row, examples, names)
+        text = render(content.target, scope)
         try:
             cases = cases_of(text)
         except BadCases as error:
@@ -211,9 +207,9 @@ def _target(
         # Not the cases, which may be megabytes: targets stand in records.
         return f"{len(cases)} tests, sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}", (), cases
     if content.target is not None:
-        return render(content.target, row, examples, names), (), ()
+        return render(content.target, scope), (), ()
     assert content.targets is not None
-    texts = render_list("targets", content.targets, row, examples, names)
+    texts = render_list("targets", content.targets, scope)
     if not texts:
         raise CannotRender("targets gives an empty list; a sample needs a reference text")
     return json.dumps(texts, ensure_ascii=False), (), ()
@@ -226,27 +222,21 @@ def _check_calls(target: str, *, several: bool) -> None:
 
 
 def _attack(
-    attack: AttackFile,
-    content: DefinitionFile,
-    row: Row,
-    examples: Sequence[Row],
-    names: Mapping[str, Any],
-    question: str | Messages,
-    id_: str,
+    attack: Attack, content: DefinitionFile, scope: Scope, question: str | Messages, id_: str
 ) -> str | Messages:
     """The user's part after an attack on one column, or on all of it: of a conversation, the user's last message."""
     try:
         if attack.field is None:
-            paired = None if attack.column is None else _cell(row, attack.column)
+            paired = None if attack.column is None else _cell(scope.row, attack.column)
             if isinstance(question, str):
-                return attack_text(attack.as_attack(), question, key=id_, paired=paired)
+                return attack_text(attack, question, key=id_, paired=paired)
             place = last_user(question)
-            said = attack_text(attack.as_attack(), question[place]["content"], key=id_, paired=paired)
+            said = attack_text(attack, question[place]["content"], key=id_, paired=paired)
             return (*question[:place], {**question[place], "content": said}, *question[place + 1 :])
-        changed = attack_row(attack.as_attack(), row, key=id_)
+        changed = attack_row(attack, scope.row, key=id_)
     except CannotAttack as error:
         raise CannotRender(str(error)) from error
-    return _question(content, changed, examples, names)
+    return _question(content, replace(scope, row=changed))
 
 
 def _columns(content: DefinitionFile) -> list[tuple[str, str]]:
@@ -255,7 +245,7 @@ def _columns(content: DefinitionFile) -> list[tuple[str, str]]:
     return [(key, column) for key, column in named.items() if column is not None]
 
 
-def _name(row: Row, column: str, key: str) -> str:
+def _name(row: Mapping[str, Any], column: str, key: str) -> str:
     """The cluster, group or label of a row; rows without a cluster would be one together, whatever they are of."""
     value = _cell(row, column)
     if key == "cluster" and (value is None or value == "" or (isinstance(value, float) and math.isnan(value))):
@@ -263,13 +253,13 @@ def _name(row: Row, column: str, key: str) -> str:
     return str(value)
 
 
-def _cell(row: Row, column: str) -> Any:
+def _cell(row: Mapping[str, Any], column: str) -> Any:
     if column not in row:
         raise CannotRender(f"has no column {column!r}; the row has {', '.join(map(str, row))}")
     return row[column]
 
 
-def _images(row: Row, columns: Sequence[str], folder: Path) -> tuple[str, ...]:
+def _images(row: Mapping[str, Any], columns: Sequence[str], folder: Path) -> tuple[str, ...]:
     """The row's images as data URLs; empty columns are left out.
 
     An image is a data URL, a path relative to `folder`, bytes (as base64 or in `{"bytes": ...}`), or one of PIL's.

@@ -5,15 +5,16 @@ from __future__ import annotations
 import bisect
 import marshal
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Literal, overload
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from accgate.records import Ids, Record, order_of
+from accgate.records.packed import At, PackedSequence
 from accgate.tasks.sample import Sample
 
 Name = Literal["cluster", "group", "label", "part"]
@@ -25,7 +26,7 @@ NO_OTHERS = ((), (), (), None, (), (), (), ())
 _names, _others = attrgetter(*NAMES), attrgetter(*OTHERS)
 
 
-class Samples(Sequence[Sample]):
+class Samples(PackedSequence[Sample]):
     """Samples in an order; a slice, or some of them in another order, shares the packed texts.
 
     A sample of a short question takes 100 bytes and not 500. It comes as a new, equal object each time: columns of
@@ -47,22 +48,10 @@ class Samples(Sequence[Sample]):
             np.arange(len(self._packed), dtype=np.int32) if own is None else own._numbers
         )
 
-    def _of(self, numbers: npt.NDArray[np.int32]) -> Samples:
-        some = Samples.__new__(Samples)
-        some._packed, some._numbers = self._packed, numbers
-        return some
-
     def __len__(self) -> int:
         return len(self._numbers)
 
-    @overload
-    def __getitem__(self, place: int) -> Sample: ...
-    @overload
-    def __getitem__(self, place: slice) -> Samples: ...
-    def __getitem__(self, place: int | slice) -> Sample | Samples:
-        """One sample, or those of a slice."""
-        if isinstance(place, slice):
-            return self._of(self._numbers[place])
+    def _item(self, place: SupportsIndex) -> Sample:
         return self._packed.sample(int(self._numbers[place]))
 
     def __iter__(self) -> Iterator[Sample]:
@@ -71,18 +60,18 @@ class Samples(Sequence[Sample]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Samples) and other._packed is self._packed and other._numbers is self._numbers:
             return True
-        if isinstance(other, Sequence) and not isinstance(other, str):
-            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-        return NotImplemented
+        return super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"<{len(self):,} samples>"
 
-    def take(self, places: npt.ArrayLike) -> Samples:
+    def take(self, places: At) -> Samples:
         """The samples at these places, in their order."""
-        return self._of(self._numbers[np.asarray(places, dtype=np.intp)])
+        some = Samples.__new__(Samples)
+        some._packed, some._numbers = self._packed, self._numbers[places]
+        return some
 
     def in_order(self, seed: int) -> Samples:
         """The samples in the fixed order of this seed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -24,32 +24,32 @@ ENDINGS = (".jsonl", ".json", ".csv", ".parquet")  # of files with rows
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
-class Join:
-    """`[dataset.join]`: columns of a second source, as a benchmark has its answers in a file of their own."""
+class RowsSource:
+    """Where rows come from: a file, or a split of a dataset of the hub."""
 
-    on: Text = Field(min_length=1, description="rows with the same value in this column belong together")
     file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
     hub: Text | None = Field(default=None, description="a dataset of Hugging Face `datasets`")
     name: Text | None = Field(default=None, description="configuration of the hub dataset")
     split: Text = Field(default="test", description="split of the hub dataset")
     revision: Text | None = Field(default=None, description="commit of the hub dataset; pin it")
-    options: dict[Text, Any] = Field(default_factory=dict, description="options of the hub loader")
+    options: dict[Text, Any] = Field(default_factory=dict, description="options of generator or hub loader")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
-class Dataset:
+class Join(RowsSource):
+    """`[dataset.join]`: columns of a second source, as a benchmark has its answers in a file of their own."""
+
+    on: Text = Field(min_length=1, description="rows with the same value in this column belong together")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Dataset(RowsSource):
     """`[dataset]`: one of `file`, `hub`, `generator` or `parts`."""
 
-    file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
-    hub: Text | None = Field(default=None, description="a dataset of Hugging Face `datasets`")
-    name: Text | None = Field(default=None, description="configuration of the hub dataset")
     subsets: Texts = Field(
         default=(), description="several configurations of the hub dataset; each row names its own in column `subset`"
     )
-    split: Text = Field(default="test", description="split of the hub dataset")
-    revision: Text | None = Field(default=None, description="commit of the hub dataset; pin it")
     generator: Text | None = Field(default=None, description="a generated task")
-    options: dict[Text, Any] = Field(default_factory=dict, description="options of generator or hub loader")
     path: Text | None = Field(default=None, description="the key of a .json file that has the rows")
     where: Text | None = Field(
         default=None, description="a Jinja template over a row; a row that gives nothing, False or 0 is left out"
@@ -146,25 +146,6 @@ class JudgeTable:
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
-class AttackFile:
-    """`[[attack]]`: each sample is asked once more, changed."""
-
-    kind: Text = Field(description="what is done to the text, see docs/tasks.md")
-    field: Text | None = Field(default=None, description="column that is changed; the whole prompt where unset")
-    rate: Number = Field(default=0.1, gt=0, le=1, description="share of what can be changed")
-    seed: Whole = 0
-    column: Text | None = Field(default=None, description="column with the changed text, for kind = column")
-    text: Text | None = Field(default=None, description="what is added, for kind = distractor")
-    style: Text = Field(default="any", description="one way of the kind alone, see docs/tasks.md")
-    protect: Text | None = Field(default=None, description="regular expression of what stays")
-    ask: Literal["right", "all"] = Field(default="right", description="attack what was right before, or all samples")
-
-    def as_attack(self) -> Attack:
-        """The attack that the table describes."""
-        return Attack(**{key: value for key, value in asdict(self).items() if key != "ask"})
-
-
-@dataclass(frozen=True, kw_only=True, config=CLOSED)
 class DefinitionFile:
     """A task definition file."""
 
@@ -216,4 +197,4 @@ class DefinitionFile:
     choices: Choices | None = None
     confidence: Confidence | None = None
     judge: JudgeTable | None = None
-    attack: tuple[AttackFile, ...] = ()
+    attack: tuple[Attack, ...] = ()

@@ -17,6 +17,7 @@ from accgate.metrics.calls import with_tools
 from accgate.metrics.equality import EQUALITY
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
+from accgate.tasks.attacks.attack import Attack
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file
@@ -25,7 +26,6 @@ from accgate.tasks.rows import Source, examples_by_subset, rows_of, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
 from accgate.tasks.schema import (
-    AttackFile,
     Choices,
     ChosenBy,
     Confidence,
@@ -71,7 +71,7 @@ class Task:
     choices: Choices | None = None
     confidence: Confidence | None = None
     judge: JudgeTable | None = None
-    attacks: tuple[AttackFile, ...] = ()
+    attacks: tuple[Attack, ...] = ()
     aggregate: str | None = None
     aggregate_options: Mapping[str, Any] = field(default_factory=dict)
     former: str | None = None
@@ -353,7 +353,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], 
             *_set(confidence),
             *_form(extract),
             *_set(letters),
-            *_set(_kept(content.reasoning)),
+            *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),
         ],
         "metric": [content.metric, *scored, *_set(reading)] if any((*scored, reading)) else content.metric,
@@ -401,11 +401,6 @@ def _reads_letters(content: DefinitionFile) -> bool:
     """Whether a reply's answer is the letter of an option, found by accgate's own rules."""
     extract, choices = content.extract, content.choices
     return choices is not None and choices.by == "letter" and extract.regex is None and extract.json_path is None
-
-
-def _kept(reasoning: ReasoningUse) -> str | None:
-    """What a fingerprint says of reasoning: nothing where it is left out of the answer, as it is by default."""
-    return None if reasoning == "strip" else reasoning
 
 
 def _set(*values: Any) -> list[Any]:

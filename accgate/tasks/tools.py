@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from accgate.metrics.calls import function_name
+from accgate.metrics.match import refuse_constant
 from accgate.tasks.prompts import CannotRender
 
 CHOICES = ("auto", "none", "required")
@@ -77,15 +79,6 @@ def _tool(value: Any, where: str) -> Mapping[str, Any]:
     }
 
 
-def function_name(name: str) -> str:
-    """A function's name as servers take it.
-
-    >>> function_name("math.gcd")
-    'math_gcd'
-    """
-    return name.replace(".", "_")
-
-
 def _json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema with BFCL's types as one with JSON schema's."""
     result = {**schema, "type": TYPES.get(str(schema.get("type")), "string")}
@@ -124,11 +117,7 @@ def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
     result = []
     for call in calls:
         function = call.get("function", call) if isinstance(call, Mapping) else {}
-        if (
-            not isinstance(call, Mapping)
-            or not isinstance(function, Mapping)
-            or not isinstance(function.get("name"), str)
-        ):
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise CannotRender(f"{where}: a call has no function with a name")
         if not isinstance(call.get("id"), str):
             raise CannotRender(f"{where}: the call of {function['name']!r} has no id; a tool's message names it")
@@ -161,14 +150,10 @@ def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
 def _arguments(text: str) -> Any:
     """The object in a call's arguments; the text itself where it is none."""
     try:
-        value = json.loads(text, parse_constant=_no_json)
+        value = json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, dict) else text
-
-
-def _no_json(constant: str) -> None:
-    raise ValueError(f"{constant} is Python's, not JSON's")
 
 
 def parse_reply(reply: str) -> ToolReply:
@@ -183,10 +168,9 @@ def parse_reply(reply: str) -> ToolReply:
         content = value["content"] or ""
     except (ValueError, KeyError, TypeError, RecursionError):
         return ToolReply(reply)
-    is_ours = set(value) == {"content", "tool_calls"} and isinstance(content, str)
-    return (
-        ToolReply(content, calls) if is_ours and all(isinstance(name, str) for name, _ in calls) else ToolReply(reply)
-    )
+    texts = (content, *(name for name, _ in calls))
+    is_ours = set(value) == {"content", "tool_calls"} and all(isinstance(text, str) for text in texts)
+    return ToolReply(content, calls) if is_ours else ToolReply(reply)
 
 
 def calls_answer(reply: ToolReply, tools: Sequence[Mapping[str, Any]] = ()) -> str | None:

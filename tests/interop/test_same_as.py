@@ -154,7 +154,8 @@ def _ours(name: str, twin: Twin, folder: Path) -> Task:
 def test_the_same_rows_give_the_same_prompts_and_scores_as_lm_eval(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from accgate.tasks.lm_eval.task import LmEvalOptions, lm_eval_task
+    from accgate.tasks.lm_eval.loading import LmEvalOptions
+    from accgate.tasks.lm_eval.task import lm_eval_task
 
     monkeypatch.setenv("LOCAL_RANK", "1")  # rank 0 would download nltk's data for IFEval
     if name.startswith("longbench"):

@@ -14,7 +14,7 @@ from fairlearn.metrics import (
 from sklearn.metrics import precision_score
 
 from accgate import metrics
-from accgate.metrics.aggregates.registry import aggregate_entries
+from accgate.metrics.registry import aggregate_builders
 from tests.cases import each
 from tests.metrics.aggregate_records import columns, labelled
 
@@ -170,7 +170,7 @@ def test_the_positive_label_is_the_last_of_two_in_order() -> None:
     assert metrics.aggregate("equalised_odds_difference", positive="no")(records) != named(records)
 
 
-@each("name", [n for n in sorted(aggregate_entries()) if "odds" in n or "parity" in n])
+@each("name", [n for n in sorted(aggregate_builders()) if "odds" in n or "parity" in n])
 def test_label_and_score_stand_in_for_answer_and_target(name: str) -> None:
     """A wrong answer is the other of two labels."""
     records = labelled(np.random.default_rng(5), 90, 2)

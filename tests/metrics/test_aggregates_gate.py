@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accgate import compare_statistic, metrics
-from accgate.metrics.aggregates.registry import aggregate_entries
+from accgate.metrics.registry import aggregate_builders
 from accgate.verdict import Verdict
 from tests.cases import each
 from tests.metrics.aggregate_records import columns, labelled
@@ -65,7 +65,7 @@ def spoilt(records: Records, group: str | None, rng: np.random.Generator, share:
     ]
 
 
-@each("name", [n for n in sorted(aggregate_entries()) if "odds" in n or "parity" in n])
+@each("name", [n for n in sorted(aggregate_builders()) if "odds" in n or "parity" in n])
 @each("group", ["g0", "g1"])
 def test_a_group_that_fares_worse_regresses_whichever_it_is(name: str, group: str) -> None:
     rng = np.random.default_rng(4)
@@ -77,7 +77,7 @@ def test_a_group_that_fares_worse_regresses_whichever_it_is(name: str, group: st
     assert decided(name, before, before).verdict == "pass"
 
 
-@each("name", [n for n in sorted(aggregate_entries()) if n.startswith(("class", "matth"))])
+@each("name", [n for n in sorted(aggregate_builders()) if n.startswith(("class", "matth"))])
 def test_labels_answered_worse_regress(name: str) -> None:
     rng = np.random.default_rng(4)
     before = labelled(rng, 400, 1)

@@ -10,7 +10,8 @@ import pytest
 
 from accgate import metrics
 from accgate.metrics.aggregates.base import Outcome
-from accgate.metrics.aggregates.registry import UnknownAggregate, aggregate_entries
+from accgate.metrics.metric import options_of
+from accgate.metrics.registry import UnknownAggregate, aggregate_builders
 from tests.cases import each
 from tests.metrics.aggregate_records import columns, confident, labelled
 
@@ -65,14 +66,14 @@ def test_an_option_that_is_not_the_statistics_is_refused(name: str, options: dic
         metrics.aggregate(name, **options)
 
 
-@each("name", sorted(aggregate_entries()))
+@each("name", sorted(aggregate_builders()))
 def test_every_statistic_stands_in_the_documentation_with_its_direction_options_and_defaults(name: str) -> None:
     rows = [row for row in DOCS.read_text().splitlines() if row.startswith("| `") and f"`{name}`" in row]
     assert len(rows) == 1, f"docs/metrics.md has {len(rows)} rows of a table for {name}"
     better = rows[0].split("|")[3].strip()
     direction = metrics.aggregate(name, **OPTIONS.get(name, {})).higher_is_better
     assert direction == {"higher": True, "lower": False, "nearer to 0": False}[better]
-    for option, parameter in aggregate_entries()[name].options.items():
+    for option, parameter in options_of(aggregate_builders()[name]).items():
         written = json.dumps(parameter.default) if parameter.default else "0"
         shown = option if parameter.default == "" else f"{option} = {written.removesuffix('.0')}"
         assert option in rows[0]
@@ -83,7 +84,7 @@ def test_fairlearns_spelling_is_known() -> None:
     assert metrics.aggregate("equalized_odds_difference").name == "equalised_odds_difference"
 
 
-@each("name", sorted(aggregate_entries()))
+@each("name", sorted(aggregate_builders()))
 def test_no_records_have_no_value_and_a_reason(name: str) -> None:
     statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
     assert statistic.outcome([]) == Outcome(None, "there are no records")
@@ -91,7 +92,7 @@ def test_no_records_have_no_value_and_a_reason(name: str) -> None:
         statistic.encode([])
 
 
-@each("name", sorted(aggregate_entries()))
+@each("name", sorted(aggregate_builders()))
 def test_every_key_that_a_statistic_needs_is_missed_by_name_and_number(name: str) -> None:
     statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
     assert isinstance(statistic(GOOD), float)
@@ -101,14 +102,14 @@ def test_every_key_that_a_statistic_needs_is_missed_by_name_and_number(name: str
             statistic(lacking)
 
 
-@each("name", sorted(aggregate_entries()))
+@each("name", sorted(aggregate_builders()))
 def test_a_failed_record_is_refused_by_every_statistic(name: str) -> None:
     failed = [GOOD[0] | {"score": None}, *GOOD[1:]]
     with pytest.raises(metrics.UnusableRecords, match=r"1 of 5 records failed .* sample 's0'"):
         metrics.aggregate(name, **OPTIONS.get(name, {}))(failed)
 
 
-@each("name", sorted(aggregate_entries()))
+@each("name", sorted(aggregate_builders()))
 def test_a_statistic_of_rows_does_not_depend_on_their_order(name: str) -> None:
     rng = np.random.default_rng(3)
     mixed = [
@@ -187,7 +188,7 @@ def repeated(records: list[dict[str, Any]], times: int) -> list[dict[str, Any]]:
     return [record | {"repeat": r} for record in records for r in range(times)]
 
 
-@each("name", sorted(aggregate_entries()))
+@each("name", sorted(aggregate_builders()))
 def test_repeats_of_the_same_answers_change_nothing_and_stay_one_row_a_sample(name: str) -> None:
     statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
     if name not in FINER_BY_REPEATS:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from accgate.metrics import get
 from accgate.metrics.match import (
-    ENTRIES,
+    METRICS,
     choice,
     classification,
     contains,
@@ -200,7 +200,7 @@ def test_json_fields_is_the_share_of_fields_kept(target: dict[str, Any], data: s
 ANSWERS = st.text() | JSON.map(json.dumps) | NUMBERS.map(str) | st.text('{}[]",:0-.e$%TruNaN ')
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES])
+@pytest.mark.parametrize("name", METRICS)
 @settings(deadline=None)
 @given(answer=ANSWERS, target=ANSWERS)
 def test_every_pair_of_texts_has_points_within_the_bounds(name: str, answer: str, target: str) -> None:

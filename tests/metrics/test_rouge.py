@@ -11,7 +11,6 @@ from rouge_score import rouge_scorer
 from rouge_score.rouge_scorer import RougeScorer
 
 from accgate.metrics import rouge
-from accgate.metrics.metric import Entry
 from accgate.metrics.rouge import lcs_length, lcs_positions, skip_bigrams, weighted_lcs
 from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
@@ -194,10 +193,10 @@ def test_options_out_of_range_are_refused(name: str, option: dict[str, object], 
         metric(rouge, name, **option)
 
 
-@each("entry", rouge.ENTRIES)
-def test_every_rouge_is_100_for_the_target_itself_and_0_for_nothing(entry: Entry) -> None:
-    built = entry.build()
-    assert (built.name, built.lowest, built.highest, built.higher_is_better) == (entry.name, 0, 100, True)
+@each("name", rouge.METRICS)
+def test_every_rouge_is_100_for_the_target_itself_and_0_for_nothing(name: str) -> None:
+    built = metric(rouge, name)
+    assert (built.name, built.lowest, built.highest, built.higher_is_better) == (name, 0, 100, True)
     assert built("The cat sat on the mat.", "the cat sat on the mat") == 100
     assert (built("", "the cat"), built("the cat", ""), built("", "")) == (0, 0, 0)
 

@@ -49,6 +49,5 @@ AWKWARD = [
 
 def metric(family: ModuleType, name: str, **options: Any) -> Metric:
     """A metric of a family, built as the registry builds it."""
-    (entry,) = (entry for entry in family.ENTRIES if entry.name == name)
-    built: Metric = entry.build(**options)
+    built: Metric = family.METRICS[name](**options)
     return built

@@ -12,7 +12,7 @@ import pytest
 
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file
-from accgate.tasks.prompts import render
+from accgate.tasks.prompts import Scope, render
 from tests.runner import KEPT
 from tests.sandbox.test_library_programs import SPECIAL
 from tests.tasks.dataset_rows import HUMANEVAL_PLUS, MBPP_PLUS
@@ -67,4 +67,4 @@ def test_prompts_are_evalpluss_own() -> None:
         if name == "mbpp_plus":  # as MbppPlus.jsonl has its prompts
             asked = f'"""\n{asked}\n{MBPP_PLUS["test_list"][0]}\n"""\n'
         # make_raw_chat_prompt of evalplus/provider/utility.py
-        assert render(prompt, row) == f"{start}\n```\n{asked.strip()}\n```\n"
+        assert render(prompt, Scope(row)) == f"{start}\n```\n{asked.strip()}\n```\n"

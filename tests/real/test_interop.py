@@ -200,8 +200,9 @@ def test_logs_of_two_runs_of_lm_eval_are_paired_by_compare(
 def test_a_task_run_directly_on_an_engine_gives_lm_eval_s_own_replies_and_scores(
     lm_eval_log: Path, server: str, tmp_path: Path
 ) -> None:
+    from accgate.tasks.lm_eval.loading import LmEvalOptions
     from accgate.tasks.lm_eval.requests import responses_of
-    from accgate.tasks.lm_eval.task import LmEvalOptions, lm_eval_task
+    from accgate.tasks.lm_eval.task import lm_eval_task
 
     found = import_lm_eval(lm_eval_log, Choice(filter="number"))
     options = LmEvalOptions(filter="number", include_path="tasks")

@@ -18,9 +18,10 @@ import pytest
 from accgate.engines.base import LogProbs, Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.result import EngineInfo
+from accgate.tasks.lm_eval.loading import LmEvalOptions
 from accgate.tasks.lm_eval.mapping import numbered_ids, request_text
 from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
-from accgate.tasks.lm_eval.task import LmEvalOptions, LmEvalSample, LmEvalTask, lm_eval_task
+from accgate.tasks.lm_eval.task import LmEvalSample, LmEvalTask, lm_eval_task
 
 pytestmark = [pytest.mark.interop, pytest.mark.filterwarnings("default")]  # what lm-eval warns of is its own
 
@@ -228,8 +229,7 @@ def test_requests_carry_the_task_s_generation_options(folder: Path) -> None:
     (request,) = loaded(folder, "words", filter="whole").samples[3].requests
     assert (request.stop, request.max_tokens, request.temperature, request.top_p) == (("\n",), 9, 0.5, 0.9)
     assert request.extra == {"min_p": 0.1}
-    asked = request.engine_request("a", 2)
-    assert (asked.mode, asked.prompt, asked.repeat, asked.stop) == ("completion", request.prompt, 2, ("\n",))
+    assert request.mode == "completion"
     votes = loaded(folder, "votes").samples[0].requests
     assert [(one.stop, one.max_tokens) for one in votes] == [(("END",), 256)] * 3
 
@@ -278,7 +278,7 @@ def test_the_answer_is_what_the_filter_leaves_or_the_likeliest_option(
 def test_a_chat_has_a_system_message_and_one_of_the_user(folder: Path) -> None:
     task = loaded(folder, "words", filter="whole", chat=True, system="Be short.")
     (request,) = task.samples[0].requests
-    assert (request.system, request.chat, request.prompt.count("=")) == ("Be short.", True, 3)
+    assert (request.system, request.mode, request.prompt.count("=")) == ("Be short.", "chat", 3)
     assert json.loads(task.samples[0].prompt)[0] == {"role": "system", "content": "Be short."}
 
 
@@ -362,17 +362,17 @@ def test_an_engine_answers_every_request_in_its_order(folder: Path) -> None:
         found, replies = asyncio.run(responses_of(Hashed(), sample.requests, sample.id))  # type: ignore[arg-type]
         assert list(found) == answers(sample.requests)
         assert replies == ()
-    found, replies = asyncio.run(responses_of(Hashed(), [LmEvalRequest("generate", "2 + 2 =")], "a"))  # type: ignore[arg-type]
+    found, replies = asyncio.run(responses_of(Hashed(), [LmEvalRequest("", 0, "2 + 2 =")], "a"))  # type: ignore[arg-type]
     assert (found, [one.text for one in replies]) == ((reply("2 + 2 ="),), [reply("2 + 2 =")])
 
 
 @pytest.mark.parametrize("prompt", ["fail", "silent"])
 def test_a_request_without_an_answer_fails_its_sample(prompt: str) -> None:
     with pytest.raises(RequestFailed):
-        asyncio.run(responses_of(Hashed(), [LmEvalRequest("generate", prompt)], "a"))  # type: ignore[arg-type]
+        asyncio.run(responses_of(Hashed(), [LmEvalRequest("", 0, prompt)], "a"))  # type: ignore[arg-type]
 
 
 def test_an_engine_that_cannot_score_is_said_with_what_can() -> None:
     engine: Any = SimpleNamespace(describe=lambda: EngineInfo("plain", "1", "cpu"))
     with pytest.raises(CannotEvaluate, match=r"the engine plain gives no log-likelihoods.*use vllm"):
-        asyncio.run(responses_of(engine, [LmEvalRequest("score", "a", "b")], "a"))
+        asyncio.run(responses_of(engine, [LmEvalRequest("", 0, "a", kind="score", continuation="b")], "a"))

@@ -18,7 +18,7 @@ from accgate.sandbox.limits import Limits
 from accgate.sandbox.packages import packages_of
 from accgate.sandbox.process import Confinement
 from accgate.sandbox.runner import Sandbox
-from accgate.tasks.packed import unpack
+from accgate.tasks.prompts import unpack
 from accgate.tasks.task import Task, load_task
 from tests.tasks.dataset_rows import HUMANEVAL_PLUS, MBPP_PLUS, PLUS_TEST, Row, contest, packed
 from tests.tasks.test_library import loaded, written

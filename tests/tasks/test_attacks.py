@@ -9,6 +9,8 @@ import regex
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from accgate.errors import KeyFaults
+from accgate.inputs.typed import parse_table
 from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, CannotAttack, attack_row, attack_text
 from accgate.tasks.attacks.edits import NEIGHBOURS
 from accgate.tasks.attacks.shape import shape_of
@@ -258,7 +260,7 @@ def test_a_paired_column_is_taken_as_it_is() -> None:
         (Attack("typos", field="r"), {"q": "Why?", "p": ""}, "field is 'r'; the row's columns are q, p"),
         (Attack("typos"), {"q": "Why?"}, "field is None"),
         (Attack("typos", field="q"), {"q": 5}, "column 'q' holds 5, no text"),
-        (Attack("typos", field="q", rate=0), {"q": "Why?"}, "rate is 0; write a share"),
+        (Attack("typos", field="q", style="upper"), {"q": "Why?"}, "style is 'upper'; write one of"),
     ],
 )
 def test_a_row_that_cannot_be_attacked_is_refused_with_its_cause(
@@ -280,10 +282,10 @@ def test_only_the_field_of_a_row_is_attacked() -> None:
     [
         ({"kind": "typo"}, "kind", "did you mean 'typos'?"),
         ({"kind": "typos", "rate": 0}, "rate", "above 0"),
-        ({"kind": "typos", "rate": 1.5}, "rate", "above 0, at most 1"),
-        ({"kind": "typos", "rate": float("nan")}, "rate", "above 0"),
-        ({"kind": "typos", "rate": True}, "rate", "above 0"),
-        ({"kind": "typos", "rate": "0.1"}, "rate", "above 0"),
+        ({"kind": "typos", "rate": 1.5}, "rate", "up to 1"),
+        ({"kind": "typos", "rate": float("nan")}, "rate", "that is finite"),
+        ({"kind": "typos", "rate": True}, "rate", "write a number"),
+        ({"kind": "typos", "rate": "0.1"}, "rate", "write a number"),
         ({"kind": "typos", "seed": 0.5}, "seed", "whole number"),
         ({"kind": "typos", "seed": True}, "seed", "whole number"),
         ({"kind": "typos", "field": ""}, "field", "write text"),
@@ -299,9 +301,11 @@ def test_only_the_field_of_a_row_is_attacked() -> None:
     ],
 )
 def test_a_fault_names_its_key_and_the_mend(options: dict[str, Any], key: str, message: str) -> None:
-    (fault,) = Attack(**options).faults()
-    assert fault[0] == key
-    assert message in fault[1]
+    with pytest.raises(KeyFaults) as caught:
+        raise KeyFaults(*(((name,), fault) for name, fault in parse_table(options, Attack).faults()))
+    ((place, fault),) = caught.value.faults
+    assert place == (key,)
+    assert message in fault
 
 
 def test_sound_attacks_have_no_fault() -> None:

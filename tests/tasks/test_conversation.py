@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput, KeyFaults
 from accgate.tasks.conversation import ROLES, messages_of, transcript
-from accgate.tasks.prompts import CannotRender
+from accgate.tasks.prompts import CannotRender, Scope
 from accgate.tasks.task import Task, load_task
 from accgate.tasks.tools import parse_reply, reply_json, tools_of
 from tests.gates import write_task
@@ -108,7 +108,7 @@ NO_CONVERSATION: list[tuple[Any, str]] = [
 def test_a_row_without_a_conversation_is_an_error() -> None:
     for messages, text in NO_CONVERSATION:
         with pytest.raises(CannotRender) as caught:
-            messages_of("{{ m | tojson }}", {"m": messages})
+            messages_of("{{ m | tojson }}", Scope({"m": messages}))
         assert text in str(caught.value)
 
 

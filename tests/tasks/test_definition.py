@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.errors import BadInput
-from accgate.metrics.registry import names
+from accgate.metrics.registry import metric_builders
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.generators import generator_names
 from accgate.tasks.library import library_file, library_names
@@ -104,7 +104,7 @@ def test_every_task_of_the_library_is_a_definition_with_a_description_and_source
     content = read_definition(library_file(name)).content
     assert content.description
     assert content.source
-    assert content.metric in names()
+    assert content.metric in metric_builders()
 
 
 @each(
@@ -236,4 +236,4 @@ def test_any_file_is_a_definition_or_messages_that_start_with_its_path(
         assert outcome.messages
         assert all(re.match(rf"{re.escape(str(folder))}/task.toml:\d+: \S", text) for text in outcome.messages)
     else:
-        assert outcome.content.metric in names()
+        assert outcome.content.metric in metric_builders()

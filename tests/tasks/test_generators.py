@@ -39,9 +39,9 @@ def test_the_same_seed_gives_the_same_distinct_rows_and_another_seed_others(name
 
 @each("name", generator_names())
 def test_fewer_rows_are_the_first_of_more(name: str) -> None:
-    more = generate(name, {}, seed=3, count=20)
+    more = generate(name, {"count": 20}, seed=3)
     assert len(more) == 20
-    assert generate(name, {"count": 5}, seed=3, count=20) == more[:5]
+    assert generate(name, {"count": 5}, seed=3) == more[:5]
     assert generate(name, {"count": 0}, seed=3) == []
 
 

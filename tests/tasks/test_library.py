@@ -15,10 +15,11 @@ from accgate.references.store import Reference, ReferenceFile, mismatch
 from accgate.sandbox.assertions import split_program, without_literals
 from accgate.tasks.choices import continuation, likeliest_option, options_of
 from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file, library_names, with_table
-from accgate.tasks.prompts import render
+from accgate.tasks.library import library_file, library_names
+from accgate.tasks.prompts import Scope, render
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.task import Task, load_task
+from docs.library_table import PAGE, with_table
 from tests.cases import each
 from tests.tasks.dataset_rows import Row
 from tests.tasks.test_library_rows import CASES, GENERATED
@@ -228,8 +229,8 @@ def test_an_archive_and_a_folder_of_parquet_files_load_as_the_definitions_name_t
 
 
 def test_the_page_has_the_table_that_the_definitions_give() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
-    assert page == with_table(page), "run: python -m accgate.tasks.library docs/library.md"
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_table(page), "run: python -m docs.library_table"
     assert all(f"\n| `{name}` | " in page for name in library_names())
     with pytest.raises(ValueError, match="each once"):
         with_table(page.replace("<!-- end of the library -->", ""))
@@ -277,7 +278,7 @@ def test_the_right_option_stands_where_the_target_says_for_any_question(length: 
         content = content_of(name)
         assert content.choices is not None
         assert content.target is not None
-        texts = {option.label: option.text for option in options_of(content.choices, row)}
+        texts = {option.label: option.text for option in options_of(content.choices, Scope(row))}
         assert sorted(texts) == ["A", "B", "C", "D"]
-        assert texts[render(content.target, row)] == "true"
-        assert render(content.target, row) == "ABCD"[length % 4]
+        assert texts[render(content.target, Scope(row))] == "true"
+        assert render(content.target, Scope(row)) == "ABCD"[length % 4]

@@ -13,7 +13,7 @@ import pytest
 from accgate.tasks.choices import options_of
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
-from accgate.tasks.prompts import render
+from accgate.tasks.prompts import Scope, render
 from tests.cases import each
 from tests.tasks.dataset_rows import MBPP_PROMPT, MMLU, MMLU_DEV, MMMU_ROW
 from tests.tasks.test_library_rows import CASES
@@ -43,9 +43,9 @@ def task_file(path: Path) -> dict[str, Any]:
 
 def ours(name: str, row: dict[str, Any], examples: Any = (), by: str = "likelihood") -> str:
     content = read_definition(library_file(name)).content
-    options = () if content.choices is None else options_of(content.choices, row)
+    options = () if content.choices is None else options_of(content.choices, Scope(row))
     names = {"by": by, "options": [{"label": option.label, "text": option.text} for option in options]}
-    return render(content.prompt, row, examples, names)
+    return render(content.prompt, Scope(row, examples, names))
 
 
 @each(
@@ -60,15 +60,15 @@ def ours(name: str, row: dict[str, Any], examples: Any = (), by: str = "likeliho
 )
 def test_prompts_are_those_of_the_harness(harness: Path, name: str, file: str) -> None:
     (row,) = CASES[name].rows
-    assert ours(name, row) == render(task_file(harness / file)["doc_to_text"], row)
+    assert ours(name, row) == render(task_file(harness / file)["doc_to_text"], Scope(row))
 
 
 def test_solved_examples_of_mmlu_stand_as_in_the_harness(harness: Path) -> None:
     asked = task_file(harness / "mmlu/default/_default_template_yaml")["doc_to_text"]
     description = task_file(harness / "mmlu/default/mmlu_abstract_algebra.yaml")["description"]
     solved = [row for row in MMLU_DEV if row["subject"] == "abstract_algebra"]
-    shots = [f"{render(asked, row)} {'ABCD'[row['answer']]}\n\n" for row in solved]
-    assert ours("mmlu", MMLU, MMLU_DEV) == description + "".join(shots) + render(asked, MMLU)
+    shots = [f"{render(asked, Scope(row))} {'ABCD'[row['answer']]}\n\n" for row in solved]
+    assert ours("mmlu", MMLU, MMLU_DEV) == description + "".join(shots) + render(asked, Scope(MMLU))
 
 
 def test_solved_examples_of_gsm8k_cot_stand_as_in_the_harness(harness: Path) -> None:
@@ -76,22 +76,22 @@ def test_solved_examples_of_gsm8k_cot_stand_as_in_the_harness(harness: Path) -> 
     (row,) = CASES["gsm8k_cot"].rows
     shots = [f"Q: {shot['question']}\nA: {shot['target']}\n\n" for shot in file["fewshot_config"]["samples"]]
     content = read_definition(library_file("gsm8k_cot")).content
-    assert ours("gsm8k_cot", row, content.few_shot.examples) == "".join(shots) + render(file["doc_to_text"], row)
+    assert ours("gsm8k_cot", row, content.few_shot.examples) == "".join(shots) + render(file["doc_to_text"], Scope(row))
     assert len(shots) == 8
 
 
 def test_solved_examples_of_mbpp_stand_as_in_the_harness(harness: Path) -> None:
     asked = task_file(harness / "mbpp/mbpp.yaml")["doc_to_text"]
     (row,) = CASES["mbpp"].rows
-    shots = [f"{render(asked, shot)}\n{shot['code']}\n[DONE]\n\n" for shot in MBPP_PROMPT[1:4]]
-    assert ours("mbpp", row, MBPP_PROMPT) == "".join(shots) + render(asked, row) + "\n"
+    shots = [f"{render(asked, Scope(shot))}\n{shot['code']}\n[DONE]\n\n" for shot in MBPP_PROMPT[1:4]]
+    assert ours("mbpp", row, MBPP_PROMPT) == "".join(shots) + render(asked, Scope(row)) + "\n"
 
 
 @each("name", LONGBENCH)
 def test_longbench_asks_and_ends_replies_as_the_harness_but_for_white_space(harness: Path, name: str) -> None:
     file = task_file(harness / "longbench" / f"{name.removeprefix('longbench_v1_')}.yaml")
     (row,) = CASES[name].rows
-    theirs = render(file["doc_to_text"], {**row, "question": row["input"]})
+    theirs = render(file["doc_to_text"], Scope({**row, "question": row["input"]}))
     assert ours(name, row).split() == theirs.split()
     assert read_definition(library_file(name)).content.max_tokens == file["generation_kwargs"]["max_gen_toks"]
 
@@ -117,7 +117,9 @@ def test_hellaswag_is_cleaned_as_the_harness_cleans_it() -> None:
         new = {**row, "activity_label": texts[0], "ctx_a": texts[1], "endings": texts[2:]}
         query = clean(f"{new['activity_label']}: {new['ctx_a']} {new['ctx_b'].capitalize()}")
         assert ours("hellaswag", new) == query, new
-        assert [option.text for option in options_of(content.choices, new)] == [clean(text) for text in texts[2:]]
+        assert [option.text for option in options_of(content.choices, Scope(new))] == [
+            clean(text) for text in texts[2:]
+        ]
 
 
 @pytest.mark.interop

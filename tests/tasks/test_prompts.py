@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accgate.tasks.prompts import CannotRender, render, template_fault
+from accgate.tasks.prompts import CannotRender, Scope, render, template_fault
 from tests.cases import each
 
 ROW = {"n": 7, "q": "2 + 2 =", "tags": ["a", "b"], "inner": {"x": 1}, "items": "a column", "class": "text"}
@@ -32,7 +32,7 @@ ROW = {"n": 7, "q": "2 + 2 =", "tags": ["a", "b"], "inner": {"x": 1}, "items": "
 )  # fmt: skip
 def test_a_template_is_filled_from_row_and_examples(template: str, text: str) -> None:
     assert template_fault(template) is None
-    assert render(template, ROW, [{"q": "1+1=", "a": 2}, {"q": "1+2=", "a": 3}]) == text
+    assert render(template, Scope(ROW, [{"q": "1+1=", "a": 2}, {"q": "1+2=", "a": 3}])) == text
 
 
 @settings(deadline=None)
@@ -40,7 +40,7 @@ def test_a_template_is_filled_from_row_and_examples(template: str, text: str) ->
 def test_any_column_is_reached_by_its_name_and_stays_as_it_is(row: dict[str, str], name: str) -> None:
     row["k"] = name
     row[name] = "{{ not a template }} <b> &amp;\r\n" if name != "k" else "k"
-    assert render("{{ row[k] }}", row) == row[name]
+    assert render("{{ row[k] }}", Scope(row)) == row[name]
 
 
 @each(
@@ -74,7 +74,7 @@ def test_any_column_is_reached_by_its_name_and_stays_as_it_is(row: dict[str, str
 )
 def test_a_template_cannot_reach_python(template: str) -> None:
     with pytest.raises(CannotRender):
-        render(template, ROW)
+        render(template, Scope(ROW))
 
 
 @each(
@@ -101,19 +101,19 @@ def test_a_template_cannot_reach_python(template: str) -> None:
 def test_a_template_cannot_change_rows(template: str) -> None:
     row, examples = copy.deepcopy(ROW), [{"q": "x"}]
     with pytest.raises(CannotRender):
-        render(template, row, examples)
+        render(template, Scope(row, examples))
     assert (row, examples) == (ROW, [{"q": "x"}])
 
 
 def test_what_one_row_sets_is_not_seen_by_the_next() -> None:
     template = "{% if seen is defined %}seen{% endif %}{% set seen = 1 %}{% set n = 2 %}{{ n }}"
-    assert [render(template, {"n": i}) for i in range(3)] == ["2", "2", "2"]
+    assert [render(template, Scope({"n": i})) for i in range(3)] == ["2", "2", "2"]
 
 
 @pytest.mark.parametrize("template", ["{{ nope }}", "{{ row.nope }}", "{{ row['nope'] }}", "{% if nope %}{% endif %}"])
 def test_a_missing_column_is_named_with_the_columns_there_are(template: str) -> None:
     with pytest.raises(CannotRender, match=r"'nope'.*; the row has n, q, tags, inner, items, class$"):
-        render(template, ROW)
+        render(template, Scope(ROW))
 
 
 @each(
@@ -131,7 +131,7 @@ def test_a_missing_column_is_named_with_the_columns_there_are(template: str) -> 
 )
 def test_a_template_that_fails_says_why(template: str, error: str) -> None:
     with pytest.raises(CannotRender, match=error):
-        render(template, ROW)
+        render(template, Scope(ROW))
 
 
 @each(
@@ -140,7 +140,7 @@ def test_a_template_that_fails_says_why(template: str, error: str) -> None:
 )  # fmt: skip
 def test_what_prints_as_a_memory_address_is_refused_since_the_prompt_would_change_with_every_run(template: str) -> None:
     with pytest.raises(CannotRender, match=r"is not text; write row\['name'\]"):
-        render(template, ROW)
+        render(template, Scope(ROW))
 
 
 @each(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from accgate.metrics.aggregates.columns import Side, read
 
 Rows = npt.NDArray[Any]
+NO_RECORDS = "there are no records"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Aggregate:
     tabulate: Callable[[Sequence[Side]], Table]
     statistic: Callable[[Rows], float]
     higher_is_better: bool
-    why_undefined: Callable[[Table], str]
+    why_undefined: str | Callable[[Table], str] = NO_RECORDS
     unit: str = "points"
     describe: Callable[[Table], Mapping[str, Any]] = _nothing
     signed: Callable[[Rows], float] | None = None
@@ -88,12 +88,13 @@ class Aggregate:
         """The value of these records with its details; raises as `encode` does, but for no records at all."""
         records = list(records)
         if not records:
-            return Outcome(None, "there are no records")
+            return Outcome(None, NO_RECORDS)
         table = self.table(records)
         value = quietly(self.signed or self.statistic, table.rows[0])
         details = self.describe(table)
         if not math.isfinite(value):
-            return Outcome(None, self.why_undefined(table), details)
+            why = self.why_undefined
+            return Outcome(None, why if isinstance(why, str) else why(table), details)
         return Outcome(value, None, details)
 
     def __call__(self, records: Iterable[Any]) -> float | None:
@@ -106,21 +107,6 @@ def quietly(function: Callable[[Rows], float], rows: Rows) -> float:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return float(function(rows))
-
-
-@dataclass(frozen=True)
-class AggregateEntry:
-    """An aggregate of the registry; its options are the keyword-only parameters of `build`, as a metric's are."""
-
-    name: str
-    build: Callable[..., Aggregate]
-    summary: str
-
-    @property
-    def options(self) -> dict[str, inspect.Parameter]:
-        """The options by name, each with its default."""
-        parameters = inspect.signature(self.build).parameters.values()
-        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 def json_number(value: float) -> float | None:

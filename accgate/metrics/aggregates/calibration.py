@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Ints, Side, answers, wide
 
 NEEDS = ("score", "confidence")
@@ -112,11 +112,7 @@ def reliability(bins: int, table: Table) -> dict[str, Any]:
 def _calibration_error(name: str, statistic: Callable[[Rows], float], bins: int) -> Aggregate:
     if bins < 1:
         raise ValueError("bins must be 1 or more")
-    return Aggregate(name, NEEDS, partial(_bins, bins), statistic, False, _never, describe=partial(reliability, bins))
-
-
-def _never(_: Table) -> str:
-    return "there are no records"
+    return Aggregate(name, NEEDS, partial(_bins, bins), statistic, False, describe=partial(reliability, bins))
 
 
 def ece(*, bins: int = 15) -> Aggregate:
@@ -153,7 +149,7 @@ def ece_adaptive(*, bins: int = 15) -> Aggregate:
     """Expected calibration error over bins of equal numbers of answers."""
     if bins < 1:
         raise ValueError("bins must be 1 or more")
-    return Aggregate("ece_adaptive", NEEDS, _paired_columns, partial(_adaptive, bins), False, _never)
+    return Aggregate("ece_adaptive", NEEDS, _paired_columns, partial(_adaptive, bins), False)
 
 
 def _squared_error(rows: Rows) -> float:
@@ -163,7 +159,7 @@ def _squared_error(rows: Rows) -> float:
 
 def brier_score() -> Aggregate:
     """Mean squared distance of confidence and right answer, in points: 25 for a constant confidence of 0.5."""
-    return Aggregate("brier_score", NEEDS, _paired_columns, _squared_error, False, _never)
+    return Aggregate("brier_score", NEEDS, _paired_columns, _squared_error, False)
 
 
 def _surest_first(rows: Rows) -> tuple[Floats, Floats]:
@@ -214,7 +210,7 @@ def curve(table: Table) -> dict[str, Any]:
 
 def accuracy_coverage_auc() -> Aggregate:
     """Area under the accuracy-coverage curve: the mean accuracy of the k surest answers over k = 1 to n."""
-    return Aggregate("accuracy_coverage_auc", NEEDS, _paired_columns, _area, True, _never, describe=curve)
+    return Aggregate("accuracy_coverage_auc", NEEDS, _paired_columns, _area, True, describe=curve)
 
 
 def selective_accuracy(*, coverage: float = 0.8) -> Aggregate:
@@ -222,16 +218,16 @@ def selective_accuracy(*, coverage: float = 0.8) -> Aggregate:
     if not 0.0 < coverage <= 1.0:
         raise ValueError("coverage must be above 0 and at most 1")
     return Aggregate(
-        "selective_accuracy", NEEDS, _paired_columns, partial(_accuracy_at, coverage), True, _never, describe=curve
+        "selective_accuracy", NEEDS, _paired_columns, partial(_accuracy_at, coverage), True, describe=curve
     )
 
 
-ENTRIES = (
-    AggregateEntry("ece", ece, "expected calibration error"),
-    AggregateEntry("ece_adaptive", ece_adaptive, "expected calibration error in bins of equal size"),
-    AggregateEntry("rmsce", rmsce, "root mean square calibration error"),
-    AggregateEntry("mce", mce, "maximum calibration error"),
-    AggregateEntry("brier_score", brier_score, "mean squared distance of confidence and right answer"),
-    AggregateEntry("accuracy_coverage_auc", accuracy_coverage_auc, "area under the accuracy-coverage curve"),
-    AggregateEntry("selective_accuracy", selective_accuracy, "accuracy of the surest share of the answers"),
+STATISTICS = (
+    ece,
+    ece_adaptive,
+    rmsce,
+    mce,
+    brier_score,
+    accuracy_coverage_auc,
+    selective_accuracy,
 )

@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
 from accgate.metrics.aggregates.labels import positive_label, true_labels
 
 Average = Literal["macro", "micro", "weighted", "binary"]
 NEEDS = ("answer", "target")
+NO_LABEL = "0/0: no answer is a label"
 
 
 def _table(sides: Sequence[Side]) -> Table:
@@ -112,14 +113,8 @@ def _by_label(table: Table) -> dict[str, Any]:
     return {"labels": labels, "answers_without_label": int(counts[1][0])}
 
 
-def _why_undefined(average: Average, table: Table) -> str:
-    if average == "binary":
-        return f"0/0: the label {table.legend[0]!r} is never answered"
-    return "0/0: no answer is a label"
-
-
-def _why_matthews(_: Table) -> str:
-    return "0/0: all answers, or all targets, are one label"
+def _never_answered(table: Table) -> str:
+    return f"0/0: the label {table.legend[0]!r} is never answered"
 
 
 def _averaging(name: str, parts: Parts, average: Average, positive: str) -> Aggregate:
@@ -127,7 +122,8 @@ def _averaging(name: str, parts: Parts, average: Average, positive: str) -> Aggr
         raise ValueError('positive is only for average = "binary"')
     table = partial(_positive_table, name, positive) if average == "binary" else _table
     statistic = partial(_average, parts, average)
-    return Aggregate(name, NEEDS, table, statistic, True, partial(_why_undefined, average), describe=_by_label)
+    why = _never_answered if average == "binary" else NO_LABEL
+    return Aggregate(name, NEEDS, table, statistic, True, why, describe=_by_label)
 
 
 def classification_precision(*, average: Average = "macro", positive: str = "") -> Aggregate:
@@ -147,22 +143,19 @@ def classification_f1(*, average: Average = "macro", positive: str = "") -> Aggr
 
 def classification_accuracy() -> Aggregate:
     """Share of the answers that are their target."""
-    return Aggregate(
-        "classification_accuracy", NEEDS, _table, _accuracy, True, partial(_why_undefined, "micro"), describe=_by_label
-    )
+    return Aggregate("classification_accuracy", NEEDS, _table, _accuracy, True, NO_LABEL, describe=_by_label)
 
 
 def matthews_correlation() -> Aggregate:
     """Correlation of answers and targets, from -100 to 100 points."""
-    return Aggregate(
-        "matthews_correlation", NEEDS, _table, _matthews, True, _why_matthews, describe=_by_label, lowest=-100.0
-    )
+    why = "0/0: all answers, or all targets, are one label"
+    return Aggregate("matthews_correlation", NEEDS, _table, _matthews, True, why, describe=_by_label, lowest=-100.0)
 
 
-ENTRIES = (
-    AggregateEntry("classification_accuracy", classification_accuracy, "share of answers that are their target"),
-    AggregateEntry("classification_precision", classification_precision, "precision over labels"),
-    AggregateEntry("classification_recall", classification_recall, "recall over labels"),
-    AggregateEntry("classification_f1", classification_f1, "F1 over labels"),
-    AggregateEntry("matthews_correlation", matthews_correlation, "Matthews' correlation of answers and targets"),
+STATISTICS = (
+    classification_accuracy,
+    classification_precision,
+    classification_recall,
+    classification_f1,
+    matthews_correlation,
 )

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
 from accgate.metrics.aggregates.labels import (
     Labels,
-    check_two_labels,
     group_names,
     label_keys,
     predicted_and_true,
-    true_labels,
     two_groups,
 )
 
@@ -25,8 +23,7 @@ Rates = Callable[[Floats], Floats]
 
 def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Table:
     """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
-    check_two_labels(name, true_labels(sides, labels)[1], labels)
-    outcomes, _ = predicted_and_true(name, sides, labels, positive)
+    outcomes = predicted_and_true(name, sides, labels, positive)
     names = group_names(name, sides, 2)
     legend = names if groups is None else two_groups(name, names, *groups)
     code = {group: float(i) for i, group in enumerate(legend)}
@@ -43,17 +40,6 @@ def _counts(rows: Rows, least: int = 0) -> Floats:
     groups = max(least, int(codes.max()) // 4 + 1)
     counts: Floats = np.bincount(codes, minlength=4 * groups).reshape(groups, 4).astype(np.float64)
     return counts
-
-
-def _two(rows: Rows) -> Floats:
-    counts: Floats = _counts(rows, 2)[:2]
-    return counts
-
-
-def _all(rows: Rows) -> Floats:
-    counts = _counts(rows)
-    there: Floats = counts[counts.sum(axis=1) > 0]
-    return there
 
 
 def precision(counts: Floats) -> Floats:
@@ -77,20 +63,27 @@ def false_positive_rate(counts: Floats) -> Floats:
     return 100.0 * counts[:, 1] / (counts[:, 1] + counts[:, 0])
 
 
-def _signed_difference(rates: Sequence[Rates], rows: Rows) -> float:
-    """The largest of the signed differences group 1 minus group 0."""
-    counts = _two(rows)
-    return float(np.max([rate(counts)[1] - rate(counts)[0] for rate in rates]))
+ODDS = (true_positive_rate, false_positive_rate)
+
+
+def _differences(rates: Sequence[Rates], rows: Rows) -> Floats:
+    """The signed differences group 1 minus group 0."""
+    counts = _counts(rows, 2)
+    return np.array([rate(counts)[1] - rate(counts)[0] for rate in rates])
+
+
+def _signed(rates: Sequence[Rates], rows: Rows) -> float:
+    return float(_differences(rates, rows).max())
 
 
 def _absolute(rates: Sequence[Rates], rows: Rows) -> float:
-    counts = _two(rows)
-    return float(np.max([abs(rate(counts)[1] - rate(counts)[0]) for rate in rates]))
+    return float(abs(_differences(rates, rows)).max())
 
 
 def _largest(rates: Sequence[Rates], rows: Rows) -> float:
     """The largest difference between any two groups; NaN where a group that is there has no rate."""
-    counts = _all(rows)
+    counts = _counts(rows)
+    counts = counts[counts.sum(axis=1) > 0]
     if len(counts) < 2:
         return float("nan")
     return float(np.max([np.ptp(rate(counts)) for rate in rates]))
@@ -140,7 +133,7 @@ def _difference(
         False,
         partial(_without_rate, rates),
         describe=partial(_by_group, rates),
-        signed=partial(_signed_difference, rates) if two else None,
+        signed=partial(_signed, rates) if two else None,
         gated_on=("the absolute value" if len(rates) == 1 else "the larger absolute difference") if two else "value",
     )
 
@@ -166,38 +159,18 @@ def equalised_odds_difference(
     *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
 ) -> Aggregate:
     """The larger of two signed differences, group 1 minus group 0: of true and of false positive rates."""
-    rates = (true_positive_rate, false_positive_rate)
-    return _difference("equalised_odds_difference", labels, positive, rates, (group_0, group_1))
+    return _difference("equalised_odds_difference", labels, positive, ODDS, (group_0, group_1))
 
 
 def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
     """The larger of the largest differences between any two groups in true and in false positive rate."""
-    rates = (true_positive_rate, false_positive_rate)
-    return _difference("equalised_odds_difference_fairlearn", labels, positive, rates, None)
+    return _difference("equalised_odds_difference_fairlearn", labels, positive, ODDS, None)
 
 
-ENTRIES = (
-    AggregateEntry(
-        "demographic_parity_difference", demographic_parity_difference, "precision of group 1 minus that of group 0"
-    ),
-    AggregateEntry(
-        "demographic_parity_difference_largest",
-        demographic_parity_difference_largest,
-        "largest difference in precision between groups",
-    ),
-    AggregateEntry(
-        "demographic_parity_difference_selection_rate",
-        demographic_parity_difference_selection_rate,
-        "largest difference in selection rate between groups, fairlearn's",
-    ),
-    AggregateEntry(
-        "equalised_odds_difference",
-        equalised_odds_difference,
-        "larger signed difference in true or false positive rate",
-    ),
-    AggregateEntry(
-        "equalised_odds_difference_fairlearn",
-        equalised_odds_difference_fairlearn,
-        "largest difference in true or false positive rate between groups, fairlearn's",
-    ),
+STATISTICS = (
+    demographic_parity_difference,
+    demographic_parity_difference_largest,
+    demographic_parity_difference_selection_rate,
+    equalised_odds_difference,
+    equalised_odds_difference_fairlearn,
 )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords
+from accgate.text import closest
 
 Labels = Literal["answer", "score"]
 RIGHT = 100.0
+LISTED = 8  # labels or groups that a message names before it only counts
 
 
 def label_keys(labels: Labels) -> tuple[str, ...]:
@@ -44,14 +45,21 @@ def positive_label(name: str, names: Sequence[str], positive: str) -> str:
     return names[-1]
 
 
-def predicted_and_true(
-    name: str, sides: Sequence[Side], labels: Labels, positive: str
-) -> tuple[list[tuple[Floats, Floats]], str]:
-    """Each side's (predicted positive, truly positive) as 0 and 1, and the positive label.
+def predicted_and_true(name: str, sides: Sequence[Side], labels: Labels, positive: str) -> list[tuple[Floats, Floats]]:
+    """Each side's (predicted positive, truly positive) as 0 and 1.
 
     By `score` an answer is the true label where it has 100 points, else the other of two.
+
+    Raises
+    ------
+    UnusableRecords
+        By score, where there are more labels than two: a wrong answer must be the other one.
     """
     truth, names = true_labels(sides, labels)
+    if labels == "score" and len(names) > 2:
+        raise UnusableRecords(
+            f'{name}: there are {len(names)} labels ({_names_text(names)}); with labels = "score" there are two at most'
+        )
     positive = positive_label(name, names, positive)
     outcomes = []
     for side, targets in zip(sides, truth, strict=True):
@@ -62,15 +70,7 @@ def predicted_and_true(
             right = side.numbers("score", 0.0, RIGHT) >= RIGHT
             predicted = np.where(right, true, 1.0 - true)
         outcomes.append((predicted, true))
-    return outcomes, positive
-
-
-def check_two_labels(name: str, names: Sequence[str], labels: Labels) -> None:
-    """By score a wrong answer must be the other label: raise UnusableRecords where there are more than two."""
-    if labels == "score" and len(names) > 2:
-        raise UnusableRecords(
-            f'{name}: there are {len(names)} labels ({_names_text(names)}); with labels = "score" there are two at most'
-        )
+    return outcomes
 
 
 def group_names(name: str, sides: Sequence[Side], least: int) -> tuple[str, ...]:
@@ -107,12 +107,11 @@ def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> t
     return group_0, group_1
 
 
-def _near(name: str, names: Iterable[str]) -> str:
-    names = tuple(names)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {_names_text(names)}"
+def _near(name: str, names: Sequence[str]) -> str:
+    close = closest(name, names)
+    return f"did you mean {close!r}?" if close else f"known are {_names_text(names)}"
 
 
-def _names_text(names: Sequence[str], most: int = 8) -> str:
-    text = ", ".join(map(repr, names[:most]))
-    return f"{text} and {len(names) - most} more" if len(names) > most else text
+def _names_text(names: Sequence[str]) -> str:
+    text = ", ".join(map(repr, names[:LISTED]))
+    return f"{text} and {len(names) - LISTED} more" if len(names) > LISTED else text

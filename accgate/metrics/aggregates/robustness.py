@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import FIXES, Floats, Side, UnusableRecords, check_number, value
 
 Column = Literal["", "group", "label", "cluster"]
@@ -66,10 +66,6 @@ def _rate(rows: Rows) -> float:
     return float(100.0 * wrong / right)
 
 
-def _none_right(_: Table) -> str:
-    return "0/0: no sample was right before the attack"
-
-
 def _success_details(table: Table) -> dict[str, Any]:
     right, wrong = table.rows[0].sum(axis=0)
     return {"right_before": float(right), "of_these_wrong_after": float(wrong)}
@@ -122,7 +118,7 @@ def _attack_success(name: str, right: float, attack: int, inside: _Set | None) -
         partial(_success, right, attack, inside),
         _rate,
         False,
-        _none_right,
+        "0/0: no sample was right before the attack",
         describe=_success_details,
         partly=("attacked",),
     )
@@ -153,10 +149,6 @@ def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> Table
 def _drop_rate(rows: Rows) -> float:
     sums = rows.sum(axis=0)
     return float(100.0 * (1.0 - sums[1:] / sums[0]).mean())
-
-
-def _no_points(_: Table) -> str:
-    return "0/0: no sample has any points before the attack"
 
 
 def _drop_details(table: Table) -> dict[str, Any]:
@@ -191,18 +183,16 @@ def _drop_aggregate(name: str, attack: int, several: bool) -> Aggregate:
         partial(_drop, name, attack, several),
         _drop_rate,
         False,
-        _no_points,
+        "0/0: no sample has any points before the attack",
         describe=_drop_details,
         partly=("attacked",),
         lowest=None,
     )
 
 
-ENTRIES = (
-    AggregateEntry("attack_success_rate", attack_success_rate, "wrong after the attack among those right before"),
-    AggregateEntry(
-        "attack_success_rate_curated", attack_success_rate_curated, "attack success rate inside a given set"
-    ),
-    AggregateEntry("performance_drop_rate", performance_drop_rate, "share of the score that an attack takes"),
-    AggregateEntry("mean_performance_drop_rate", mean_performance_drop_rate, "its mean over several attacks"),
+STATISTICS = (
+    attack_success_rate,
+    attack_success_rate_curated,
+    performance_drop_rate,
+    mean_performance_drop_rate,
 )

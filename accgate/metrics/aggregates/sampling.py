@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table
+from accgate.metrics.aggregates.base import Aggregate, Rows, Table
 from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords, value
 
 
@@ -51,15 +51,11 @@ def _mean(rows: Rows) -> float:
     return float(rows[:, 0].mean())
 
 
-def _never(_: Table) -> str:
-    return "there are no records"
-
-
 def pass_at_k(*, k: int = 1, right: float = 100.0) -> Aggregate:
     """Mean over the samples of the unbiased estimate that one of k answers is right."""
     if k < 1:
         raise ValueError("k must be 1 or more")
-    return Aggregate("pass_at_k", ("score",), partial(_estimates, k, right), _mean, True, _never)
+    return Aggregate("pass_at_k", ("score",), partial(_estimates, k, right), _mean, True)
 
 
 def _votes(k: int, sides: Sequence[Side]) -> Table:
@@ -91,10 +87,10 @@ def majority_vote(*, k: int = 0) -> Aggregate:
     """Mean score of each sample's commonest answer among its first k, or all where k is 0."""
     if k < 0:
         raise ValueError("k must be 1 or more, or 0 for all")
-    return Aggregate("majority_vote", ("score", "answer"), partial(_votes, k), _mean, True, _never)
+    return Aggregate("majority_vote", ("score", "answer"), partial(_votes, k), _mean, True)
 
 
-ENTRIES = (
-    AggregateEntry("pass_at_k", pass_at_k, "chance that one of k answers is right"),
-    AggregateEntry("majority_vote", majority_vote, "score of each sample's commonest answer"),
+STATISTICS = (
+    pass_at_k,
+    majority_vote,
 )

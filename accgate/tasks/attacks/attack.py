@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256, shake_256
 from math import floor
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from accgate.inputs.typed import CLOSED, Number, Text, Whole
 from accgate.tasks.attacks.edits import EDITS, Dice, Edit, Edits, apply_edits
 from accgate.tasks.attacks.shape import shape_of
+from accgate.text import nearest
 
 RATE = 0.1
 ANY = "any"
@@ -41,59 +45,36 @@ class CannotAttack(ValueError):
     """The text cannot be attacked in this way; the message says why, and the fix."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CLOSED)
 class Attack:
-    """One way to change a text, its strength and its seed.
+    """`[[attack]]`: each sample is asked once more, with its text changed in one way.
 
-    Attributes
-    ----------
-    kind
-        `typos`, `keyboard`, `swap_words`, `case`, `space`, `distractor` or `column`.
-    rate
-        Share changed, above 0 to 1: of the letters (`typos`, `keyboard`), the words (`swap_words`, `case`), or the
-        words and gaps between them (`space`). At least one change is made wherever one can be.
-    seed
-        Another seed makes other changes.
-    field
-        Column of the row that is changed; the whole prompt where None.
-    column
-        For `column`: the column that holds the changed text, a paraphrase for instance.
-    text
-        For `distractor`: what is added; a built-in sentence where None.
-    style
-        One way of the kind (`STYLES`); "any" draws one for each change.
-    protect
-        Regular expression; what it matches stays, as numbers and code always do.
+    `rate` is the share changed: of the letters (`typos`, `keyboard`), the words (`swap_words`, `case`), or the words
+    and gaps between them (`space`). At least one change is made wherever one can be. Another seed makes other changes.
+    Of a distractor `text` is a built-in sentence where unset. Numbers and code stay without `protect`, too.
     """
 
-    kind: str
-    rate: float = RATE
-    seed: int = 0
-    field: str | None = None
-    column: str | None = None
-    text: str | None = None
-    style: str = ANY
-    protect: str | None = None
+    kind: Text = Field(description="what is done to the text, see docs/tasks.md")
+    rate: Number = Field(default=RATE, gt=0, le=1, description="share of what can be changed")
+    seed: Whole = 0
+    field: Text | None = Field(default=None, description="column that is changed; the whole prompt where unset")
+    column: Text | None = Field(default=None, description="column with the changed text, for kind = column")
+    text: Text | None = Field(default=None, description="what is added, for kind = distractor")
+    style: Text = Field(default=ANY, description="one way of the kind alone, see docs/tasks.md")
+    protect: Text | None = Field(default=None, description="regular expression of what stays")
+    ask: Literal["right", "all"] = Field(default="right", description="attack what was right before, or all samples")
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """(key, fault) for every key with a value that cannot be used.
 
-        >>> list(Attack("typo", rate=2).faults())
-        [('kind', "is 'typo'; did you mean 'typos'?"), ('rate', 'is 2; write a share above 0, at most 1')]
+        >>> list(Attack("typo", field=" ").faults())
+        [('kind', "is 'typo'; did you mean 'typos'?"), ('field', "is ' '; write text, or leave it out")]
         """
         if self.kind not in STYLES:
-            from accgate.text import nearest
-
-            yield "kind", f"is {self.kind!r}; {nearest(str(self.kind), STYLES)}"
-        rate: object = self.rate
-        if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= 1:
-            yield "rate", f"is {rate!r}; write a share above 0, at most 1"
-        seed: object = self.seed
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            yield "seed", f"is {seed!r}; write a whole number"
+            yield "kind", f"is {self.kind!r}; {nearest(self.kind, STYLES)}"
         for key in ("field", "column", "text", "protect"):
             value = getattr(self, key)
-            if value is not None and (not isinstance(value, str) or not value.strip()):
+            if value is not None and not value.strip():
                 yield key, f"is {value!r}; write text, or leave it out"
         if self.kind in STYLES:
             yield from self._faults_of_kind()
@@ -108,17 +89,21 @@ class Attack:
         if self.style not in styles:
             yield "style", f"is {self.style!r}; write one of {', '.join(styles)} for kind = {self.kind!r}"
         if self.kind in EDITS:
-            yield from self._faults_of_protect()
+            if fault := pattern_fault(self.protect or ""):
+                yield "protect", fault
             return
         for key, default in (("rate", RATE), ("protect", None)):
             if getattr(self, key) != default:
                 yield key, f"does nothing for kind = {self.kind!r}; remove it"
 
-    def _faults_of_protect(self) -> Iterator[tuple[str, str]]:
-        try:
-            re.compile(self.protect if isinstance(self.protect, str) else "")
-        except (re.error, OverflowError, RecursionError) as error:
-            yield "protect", f"is not a regular expression: {error}"
+
+def pattern_fault(pattern: str) -> str | None:
+    """Return why a text is no regular expression; None where it is one."""
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"is not a regular expression: {error}"
+    return None
 
 
 def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -> str:

@@ -72,7 +72,8 @@ def load_from_harness(name: str, options: Mapping[str, Any], folder: Path, trees
     CannotEvaluate
         When lm-eval is not installed, or the data set cannot be had.
     """
-    from accgate.tasks.lm_eval.task import LmEvalOptions, lm_eval_task
+    from accgate.tasks.lm_eval.loading import LmEvalOptions
+    from accgate.tasks.lm_eval.task import lm_eval_task
 
     return lm_eval_task(name, options=parse_table(options, LmEvalOptions, ("options",)), folder=folder, trees=trees)
 
@@ -88,7 +89,6 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
     bounded = task.scale == 100.0  # fractions of lm-eval's
     metric = Metric(
         f"{METRIC}{task.metric}",
-        _never,
         lowest=0.0 if bounded else None,
         highest=100.0 if bounded else None,
         higher_is_better=task.higher_is_better,
@@ -108,7 +108,3 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
         documents=documents,
         reasoning=reasoning,
     )
-
-
-def _never(answer: str, target: str) -> float:
-    raise TypeError(f"lm-eval scores {answer!r} against {target!r}")

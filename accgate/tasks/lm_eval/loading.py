@@ -11,22 +11,34 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.metrics import ReadsOutside
+from accgate.inputs.typed import CLOSED, Flag, Number, Text, Whole
+from accgate.metrics.code import ReadsOutside
 from accgate.text import nearest
 
 RANDOM_SEED, NUMPY_SEED = 0, 1234  # what lm-eval sets before it loads: some tasks shuffle options while they load
 
 
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class LmEvalOptions:
+    """`[tasks.NAME.options]` of a task with `lm_eval`."""
+
+    metric: Text | None = Field(default=None, description="the metric, where the task has several, as acc_norm")
+    filter: Text | None = Field(default=None, description="the filter, where the task has several")
+    scale: Number | None = Field(default=None, gt=0, description="factor to points: 100 for fractions, 1 for points")
+    num_fewshot: Whole | None = Field(default=None, ge=0, description="examples in the prompt, as --num_fewshot")
+    higher_is_better: Flag | None = Field(default=None, description="whether more of the metric is better")
+    include_path: Text | None = Field(default=None, description="folder with task files of your own")
+    fewshot_seed: Whole = Field(default=1234, description="of the draw of examples; lm-eval's own default")
+    chat: Flag = Field(default=False, description="ask by chat, as lm-eval does with --apply_chat_template")
+    system: Text | None = Field(default=None, description="system message, as --system_instruction")
+
+
 def load_tasks(
-    name: str,
-    *,
-    num_fewshot: int | None,
-    fewshot_seed: int,
-    system: str | None,
-    chat: bool,
-    include_path: Path | None,
-    code: contextlib.AbstractContextManager[object],
+    name: str, options: LmEvalOptions, include_path: Path | None, code: contextlib.AbstractContextManager[object]
 ) -> dict[str, Any]:
     """The tasks that a name stands for, by their own names, each with the requests of every document built.
 
@@ -49,7 +61,7 @@ def load_tasks(
         tasks = _own_task(name, include_path) or _load(_manager(include_path), name)
         for own, task in tasks.items():
             _refuse(own, task)
-            _build(own, task, num_fewshot, fewshot_seed, system, chat=chat)
+            _build(own, task, options)
     return tasks
 
 
@@ -77,15 +89,9 @@ def _own_task(name: str, include_path: Path | None) -> dict[str, Any]:
 def _load(manager: Any, name: str) -> dict[str, Any]:
     if name not in manager.all_tasks:
         raise BadInput(f"lm-eval has no task {name!r}; {nearest(name, manager.all_tasks)}")
-    try:
+    hint = f"; does `lm_eval --tasks {name} --limit 1` run on this machine?"
+    with failures(f"lm-eval cannot load its task {name}", hint):
         return dict(manager.load([name])["tasks"])
-    except ReadsOutside:
-        raise
-    except Exception as error:  # the network, a data set's format, a task's own code
-        raise CannotEvaluate(
-            f"lm-eval cannot load its task {name}: {type(error).__name__}: {error}; does "
-            f"`lm_eval --tasks {name} --limit 1` run on this machine?"
-        ) from error
 
 
 def _refuse(name: str, task: Any) -> None:
@@ -97,20 +103,18 @@ def _refuse(name: str, task: Any) -> None:
         raise BadInput(f"lm-eval's task {name} asks with images or sounds, which is not supported for its tasks")
 
 
-def _build(name: str, task: Any, num_fewshot: int | None, fewshot_seed: int, system: str | None, *, chat: bool) -> None:
+def _build(name: str, task: Any, options: LmEvalOptions) -> None:
     """As `simple_evaluate` of lm-eval prepares a task: a task's own 0 examples stay 0."""
     own = task.get_config("num_fewshot")
-    if own is None or (num_fewshot is not None and own != 0):
-        task.set_config(key="num_fewshot", value=num_fewshot or 0)
-    task.set_fewshot_seed(seed=fewshot_seed)
-    try:
+    if own is None or (options.num_fewshot is not None and own != 0):
+        task.set_config(key="num_fewshot", value=options.num_fewshot or 0)
+    task.set_fewshot_seed(seed=options.fewshot_seed)
+    with failures(f"lm-eval cannot build the prompts of {name}"):
         task.build_all_requests(
-            system_instruction=system, apply_chat_template=chat, chat_template=_messages if chat else None
+            system_instruction=options.system,
+            apply_chat_template=options.chat,
+            chat_template=_messages if options.chat else None,
         )
-    except ReadsOutside:
-        raise
-    except Exception as error:  # a task's own templates and code
-        raise CannotEvaluate(f"lm-eval cannot build the prompts of {name}: {type(error).__name__}: {error}") from error
 
 
 def _messages(messages: Sequence[dict[str, str]], add_generation_prompt: bool = True) -> str:  # noqa: ARG001
@@ -126,6 +130,17 @@ def means_of(task: Any, others: Sequence[str]) -> Iterator[tuple[str, str]]:
         if how in (mean, nanmean) or metric in others:
             for ensemble in task._filters:
                 yield metric, ensemble.name
+
+
+@contextlib.contextmanager
+def failures(fault: str, hint: str = "") -> Iterator[None]:
+    """Raise CannotEvaluate for what lm-eval or a task's code raises; ReadsOutside stays what it is."""
+    try:
+        yield
+    except ReadsOutside:
+        raise
+    except Exception as error:  # the network, a data set's format, a task's own templates and code
+        raise CannotEvaluate(f"{fault}: {type(error).__name__}: {error}{hint}") from error
 
 
 @contextlib.contextmanager

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.tasks.sample import sample_id
+from accgate.tasks.sample import Occurrences
 
 # Lower is better, as lm-eval has it; the guard and `verify` do not load it to ask.
 LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "brier_score"})
@@ -56,17 +55,13 @@ def request_text(requests: Iterable[Sequence[Any]]) -> str:
     >>> request_text([("2 + 2 =", " 4"), ("2 + 2 =", " 5")])
     '2 + 2 =\n 4\n 5'
     """
-    return "\n".join(_texts(requests))
-
-
-def _texts(requests: Iterable[Sequence[Any]]) -> list[str]:
     texts: list[str] = []
     context = None
     for request in requests:
         own = [part for part in map(_text, request) if part is not None]
         texts += own[1:] if own and own[0] == context else own
         context = own[0] if own else None
-    return texts
+    return "\n".join(texts)
 
 
 def _text(part: Any) -> str | None:
@@ -100,12 +95,8 @@ def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float])
 
 def numbered_ids(task: str, pairs: Iterable[tuple[str, str]]) -> list[str]:
     """The id of each (prompt, target), in order, by the rule of every run record: identical ones count from 0."""
-    seen: Counter[tuple[str, str]] = Counter()
-    ids = []
-    for pair in pairs:
-        ids.append(sample_id(task, *pair, seen[pair]))
-        seen[pair] += 1
-    return ids
+    seen = Occurrences()
+    return [seen.id_of(task, prompt, target) for prompt, target in pairs]
 
 
 def harness_fingerprint(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from accgate.engines import Engine, Reply, Request, RequestFailed, Scorer, all_or_first_error
@@ -16,39 +16,15 @@ MAX_TOKENS = 256  # where a task sets none, as lm-eval's own clients have it
 
 
 @dataclass(frozen=True)
-class LmEvalRequest:
-    """One request of a sample.
+class LmEvalRequest(Request):
+    """One request of a sample, by whichever id it is asked.
 
     `generate` wants a text, `score` the log-likelihood of `continuation` after `prompt`, `rolling` that of all of it.
     """
 
-    kind: Kind
-    prompt: str
+    mode: Literal["chat", "completion"] = "completion"
+    kind: Kind = "generate"
     continuation: str = ""
-    system: str = ""
-    chat: bool = False
-    max_tokens: int = MAX_TOKENS
-    temperature: float = 0.0
-    top_p: float | None = None
-    top_k: int | None = None
-    stop: tuple[str, ...] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict)
-
-    def engine_request(self, id_: str, repeat: int = 0) -> Request:
-        """The request as an engine takes it."""
-        return Request(
-            id=id_,
-            repeat=repeat,
-            prompt=self.prompt,
-            system=self.system,
-            mode="chat" if self.chat else "completion",
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            top_p=self.top_p,
-            top_k=self.top_k,
-            stop=self.stop,
-            extra=self.extra,
-        )
 
 
 def request_of(request_type: str, arguments: Sequence[Any], *, chat: bool, where: str) -> LmEvalRequest:
@@ -62,13 +38,16 @@ def request_of(request_type: str, arguments: Sequence[Any], *, chat: bool, where
         For requests that no engine takes: a conversation of several turns, or the start of an answer in a chat.
     """
     if request_type == "loglikelihood_rolling":
-        return LmEvalRequest("rolling", "", str(arguments[0]))
+        return LmEvalRequest("", 0, "", kind="rolling", continuation=str(arguments[0]))
     if request_type == "loglikelihood":
         context, continuation = str(arguments[0]), str(arguments[1])
         prompt = context.rstrip()
-        return LmEvalRequest("score", prompt, context[len(prompt) :] + continuation)
-    system, prompt = _of_chat(str(arguments[0]), where) if chat else ("", str(arguments[0]))
-    return LmEvalRequest("generate", prompt, system=system, chat=chat, **_generation(dict(arguments[1]), where))
+        return LmEvalRequest("", 0, prompt, kind="score", continuation=context[len(prompt) :] + continuation)
+    settings = _generation(dict(arguments[1]), where)
+    if not chat:
+        return LmEvalRequest("", 0, str(arguments[0]), **settings)
+    system, prompt = _of_chat(str(arguments[0]), where)
+    return LmEvalRequest("", 0, prompt, system, "chat", **settings)
 
 
 def _of_chat(text: str, where: str) -> tuple[str, str]:
@@ -91,11 +70,7 @@ def _generation(options: dict[str, Any], where: str) -> dict[str, Any]:
         "top_p": options.pop("top_p", None),
         "top_k": options.pop("top_k", None),
     }
-    if (
-        isinstance(settings["max_tokens"], bool)
-        or not isinstance(settings["max_tokens"], int)
-        or settings["max_tokens"] < 1
-    ):
+    if type(settings["max_tokens"]) is not int or settings["max_tokens"] < 1:  # true is no number
         raise BadInput(f"{where}: max_gen_toks is {settings['max_tokens']!r}; write a whole number of tokens")
     return {**settings, "temperature": float(settings["temperature"]), "extra": options}
 
@@ -122,11 +97,12 @@ async def responses_of(
 
 
 async def _response(engine: Any, request: LmEvalRequest, id_: str, repeat: int) -> tuple[Response, Reply | None]:
+    request = replace(request, id=id_, repeat=repeat)
     if request.kind == "generate":
-        reply = await engine.complete(request.engine_request(id_, repeat))
+        reply = await engine.complete(request)
         if reply.text is None:
             raise RequestFailed("the reply holds no text")
         return reply.text, reply
     scorer: Scorer = engine
-    likelihood = await scorer.score(request.engine_request(id_, repeat), request.continuation)
+    likelihood = await scorer.score(request, request.continuation)
     return (likelihood.total if request.kind == "rolling" else (likelihood.total, likelihood.greedy)), None

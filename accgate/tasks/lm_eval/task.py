@@ -14,15 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-from pydantic.dataclasses import dataclass as pydantic_dataclass
-
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
 from accgate.inputs.paths import all_below
-from accgate.inputs.typed import CLOSED, Flag, Number, Text, Whole
-from accgate.metrics import ReadsOutside
 from accgate.metrics.code import OwnCode
-from accgate.tasks.lm_eval.loading import load_tasks, means_of
+from accgate.tasks.lm_eval.loading import LmEvalOptions, failures, load_tasks, means_of
 from accgate.tasks.lm_eval.mapping import (
     FRACTIONS,
     harness_fingerprint,
@@ -38,21 +33,6 @@ from accgate.tasks.lm_eval.requests import LmEvalRequest, Response, request_of
 LOGARITHMS = ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
 FIX = "put it into the folder of include_path"
 NEED_GREEDY = frozenset({("loglikelihood", "acc"), ("multiple_choice", "exact_match")})
-
-
-@pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
-class LmEvalOptions:
-    """`[tasks.NAME.options]` of a task with `lm_eval`."""
-
-    metric: Text | None = Field(default=None, description="the metric, where the task has several, as acc_norm")
-    filter: Text | None = Field(default=None, description="the filter, where the task has several")
-    scale: Number | None = Field(default=None, gt=0, description="factor to points: 100 for fractions, 1 for points")
-    num_fewshot: Whole | None = Field(default=None, ge=0, description="examples in the prompt, as --num_fewshot")
-    higher_is_better: Flag | None = Field(default=None, description="whether more of the metric is better")
-    include_path: Text | None = Field(default=None, description="folder with task files of your own")
-    fewshot_seed: Whole = Field(default=1234, description="of the draw of examples; lm-eval's own default")
-    chat: Flag = Field(default=False, description="ask by chat, as lm-eval does with --apply_chat_template")
-    system: Text | None = Field(default=None, description="system message, as --system_instruction")
 
 
 @dataclass(frozen=True)
@@ -113,20 +93,14 @@ class LmEvalTask:
             When lm-eval cannot score them.
         """
         task = self.tasks[sample.task]
-        instances = _with_responses(sample.id, sample.instances, responses)
-        try:
-            with self.code:
-                for ensemble in task._filters:
-                    ensemble.apply(instances)
-                scores: dict[str, float | None] = {}
-                for name in instances[0].filtered_resps:
-                    values = task.process_results(instances[0].doc, [one.filtered_resps[name] for one in instances])
-                    scores |= {f"{metric},{name}": _scalar(metric, value) for metric, value in values.items()}
-        except ReadsOutside:
-            raise
-        except Exception as error:  # a task's own code raises what it likes
-            fault = f"lm-eval's task {sample.task} cannot score sample {sample.id}"
-            raise CannotEvaluate(f"{fault}: {type(error).__name__}: {error}") from error
+        instances = _with_responses(sample, responses)
+        scores: dict[str, float | None] = {}
+        with failures(f"lm-eval's task {sample.task} cannot score sample {sample.id}"), self.code:
+            for ensemble in task._filters:
+                ensemble.apply(instances)
+            for name in instances[0].filtered_resps:
+                values = task.process_results(instances[0].doc, [one.filtered_resps[name] for one in instances])
+                scores |= {f"{metric},{name}": _scalar(metric, value) for metric, value in values.items()}
         return {key: value for key, value in scores.items() if value is not None}
 
     def points(self, sample: LmEvalSample, responses: Sequence[Response]) -> float:
@@ -158,7 +132,7 @@ class LmEvalTask:
     def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
         """The reply after the filter; of scored options the likeliest; None for a single option."""
         if isinstance(responses[0], str):
-            instances = _with_responses(sample.id, sample.instances, responses)
+            instances = _with_responses(sample, responses)
             ensemble = next((one for one in self.tasks[sample.task]._filters if one.name == self.filter), None)
             if ensemble is not None:
                 with self.code:
@@ -218,15 +192,7 @@ def lm_eval_task(
     options = options or LmEvalOptions()
     own = None if options.include_path is None else folder / options.include_path
     code = nullcontext() if own is None else OwnCode(all_below(own), trees, of="the task", fix=FIX)
-    tasks = load_tasks(
-        name,
-        num_fewshot=options.num_fewshot,
-        fewshot_seed=options.fewshot_seed,
-        system=options.system,
-        chat=options.chat,
-        include_path=own,
-        code=code,
-    )
+    tasks = load_tasks(name, options, own, code)
     metric, filter_name = _metric_and_filter(name, tasks, options)
     first = next(iter(tasks.values()))
     output_type = str(first.OUTPUT_TYPE)
@@ -290,14 +256,14 @@ def _requests(name: str, group: Sequence[Any], *, chat: bool) -> tuple[LmEvalReq
     )
 
 
-def _with_responses(id_: str, instances: Sequence[Any], responses: Sequence[Response]) -> list[Any]:
+def _with_responses(sample: LmEvalSample, responses: Sequence[Response]) -> list[Any]:
     """Copies of a document's instances with their responses, as lm-eval leaves them after it asked."""
-    repeats = [one.repeats or 1 for one in instances]
+    repeats = [one.repeats or 1 for one in sample.instances]
     if len(responses) != sum(repeats):
-        raise ValueError(f"{len(responses)} responses to the {sum(repeats)} requests of sample {id_}")
+        raise ValueError(f"{len(responses)} responses to the {sum(repeats)} requests of sample {sample.id}")
     rest = iter(responses)
     copies = []
-    for one, times in zip(instances, repeats, strict=True):
+    for one, times in zip(sample.instances, repeats, strict=True):
         instance = copy.copy(one)
         own = [next(rest) for _ in range(times)]
         instance.resps = [(value[0], bool(value[1])) if isinstance(value, tuple) else value for value in own]
