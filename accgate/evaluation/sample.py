@@ -53,10 +53,12 @@ class Asker:
         return self.assignment.task
 
     async def record(self, sample: Sample, repeat: int) -> Record:
-        """The record of one sample; where it got no reply or no score, with the error instead."""
+        """The record of one sample, asked as its part of the task is; without a reply or score, with the error."""
         task = self._task.part_of(sample)
-        if task is not self._task:
-            return await replace(self, assignment=replace(self.assignment, task=task)).record(sample, repeat)
+        own = self if task is self._task else replace(self, assignment=replace(self.assignment, task=task))
+        return await own._record(sample, repeat)
+
+    async def _record(self, sample: Sample, repeat: int) -> Record:
         began = self.clock()
         error: str | None = None
         attacked: float | tuple[float | None, ...] | None = None

@@ -30,11 +30,10 @@ from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
 from accgate.planning.overall import AlphaSplit, alpha_split, reason_not_pooled
-from accgate.planning.samples import achieved_theta, expected_n, normal_n, standard_error
 from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
 from accgate.records import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
-from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, quantile
+from accgate.stats import quantile
 from accgate.tasks import Task
 from accgate.verdict import Reason, words_of
 
@@ -423,53 +422,25 @@ def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | 
 
 def _with_expectations(check: Check, sizing: Sizing) -> Check:
     """The check with the theta, gamma and mean samples that its plan expects; of a mean alone."""
-    paired = check.test in PAIRED_TESTS
-    sigma = sizing.paired_sigma() if paired else check.design.sigma
-    discordance = sizing.discordance if paired and sigma is None else None
-    if check.task.aggregate is not None or (sigma is None and discordance is None):
+    assumed = replace(sizing.assumptions(), test=check.test, reference_n=check.reference_n)
+    if check.task.aggregate is not None or (assumed.sigma is None and assumed.discordance is None):
         return check
-    alpha, beta, n = check.alpha_planned, check.design.beta, check.reference_n
-    design, noise = check.design, None if discordance is None else sizing.noise(sizing.reference_runs)
-    theta = achieved_theta(
-        check.test, check.n, sigma=sigma, discordance=noise, alpha=alpha, beta=beta, reference_n=n,
-        margin=design.allowed_drop if design.has_looks else None,
-    )  # fmt: skip
-    if check.test in SEQUENTIAL_TESTS and theta is not None:  # its bounds are drawn for the target
-        theta = max(theta, check.design.theta or 0.0)
-    gamma = None
+    design, width = check.design, check.task.metric.width
+    theta, gamma = assumed.theta(check.n, design.theta), None
     if check.reference_mean is not None:
-        error = standard_error(check.test, check.n, sigma=sigma, discordance=noise, reference_n=n)
-        limit = quantile(alpha) * error - design.allowed_drop
+        limit = quantile(check.alpha_planned) * assumed.error(check.n) - design.allowed_drop
         gamma = check.reference_mean + oriented(limit, design.higher_is_better)
-    healthy, dropped = _expected_samples(check, sigma, noise)
-    width = check.task.metric.width
+    healthy = dropped = None
+    if assumed.is_sequential and design.theta is not None and (not design.has_looks or assumed.is_binary):
+        healthy, dropped = assumed.expected_n(check.n, design.theta)
     return replace(
         check,
         theta=theta if width is None or theta is None or theta <= width else None,
         gamma=gamma,
-        discordance=discordance,
+        discordance=None if assumed.discordance is None else sizing.discordance,
         expected_n_healthy=healthy,
         expected_n_dropped=dropped,
     )
-
-
-def _expected_samples(
-    check: Check, sigma: float | None, discordance: float | None
-) -> tuple[float, float] | tuple[None, None]:
-    """Mean samples of a sequential test, healthy and dropped; None at a fixed n."""
-    if check.test not in SEQUENTIAL_TESTS or check.design.theta is None:
-        return None, None
-    if check.design.has_looks:
-        if discordance is None:
-            return None, None
-        from accgate.stats.margin import LOOKS_EXPECTED
-
-        healthy, dropped = (share * check.n for share in LOOKS_EXPECTED)
-        return healthy, dropped
-    alpha, beta = check.alpha_planned, check.design.beta
-    ideal = normal_n(check.design.theta, sigma=sigma, discordance=discordance, alpha=alpha, beta=beta)
-    share = None if discordance is None else check.design.theta / 100.0 / max(discordance, check.design.theta / 100.0)
-    return expected_n(check.test, check.n, ideal, ideal, alpha=alpha, beta=beta, drop_share=share)
 
 
 def _chance_notes(check: Check) -> tuple[Reason, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.planning.samples import achieved_theta, plan
+from accgate.planning.samples import Assumptions, plan
 from accgate.records import Scores, in_points, pair_scores, read_scores
 from accgate.stats import discordance_of_repeats
 from accgate.stats.noise import Estimate, VarianceParts, estimate_discordance, estimate_sigma, variance_parts
@@ -113,6 +113,6 @@ def _designs(
         if spread is None and share is None:
             continue
         needed = plan(theta, sigma=spread, discordance=share, alpha=alpha, beta=beta, test=test)
-        reached = achieved_theta(test, scores.n, sigma=spread, discordance=share, alpha=alpha, beta=beta)
+        reached = Assumptions(test, alpha, beta, spread, share).theta(scores.n)
         rows.append(DesignRow(test, needed.n, needed.expected_n_healthy, reached))
     return tuple(rows)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from accgate.design import Design, exact_test
+from accgate.design import exact_test
 from accgate.errors import BadInput
 from accgate.stats import (
     GSPRT_MAXIMUM,
@@ -19,9 +19,8 @@ from accgate.stats import (
     paired_sd,
     quantile_sum,
     share_of_alpha,
-    two_sample_n,
 )
-from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MORE
+from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MORE, two_sample_n
 
 ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
 
@@ -101,19 +100,17 @@ def plan(
         raise BadInput(f"a plan for the {test} test needs sigma, the standard deviation of one score in points")
     if test in PAIRED_TESTS and sigma is None and discordance is None:
         discordance = ASSUMED_DISCORDANCE
-    fixed = fixed_n(test, theta, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
+    assumed = Assumptions(test, level, beta, sigma, discordance)
+    fixed = assumed.fixed_n(theta) or 1
     if fixed > N_LIMIT:
         raise BadInput(f"theta is {theta:g}; not even {N_LIMIT:,} samples detect so small a drop, write more")
-    most, least = maximum_n(test, fixed, alpha=level, beta=beta)
+    most, least = assumed.most_n(theta) or 1, assumed.least_n(fixed)
     n = most if n_max is None else min(most, n_max)
-    test = exact_test(n) if test == "unconditional" else test
-    reached = achieved_theta(test, n, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
-    if test in SEQUENTIAL_TESTS and reached is not None:  # its bounds are drawn for the target
-        reached = max(reached, theta)
-    ideal = normal_n(theta, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
-    share = None if discordance is None else theta / 100.0 / max(discordance, theta / 100.0)
-    healthy, dropped = expected_n(test, n, fixed, ideal, alpha=level, beta=beta, drop_share=share)
-    return Plan(test, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
+    if test == "unconditional":
+        assumed = replace(assumed, test=exact_test(n))
+    healthy, dropped = assumed.expected_n(n, theta, fixed)
+    reached = assumed.theta(n, theta)
+    return Plan(assumed.test, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
 
 
 def _check_arguments(
@@ -142,143 +139,163 @@ def _check_arguments(
         raise BadInput(*faults)
 
 
-def fixed_n(
-    test: str, theta: float, *, sigma: float | None, discordance: float | None, alpha: float, beta: float
-) -> int:
-    """Samples that a test at a fixed n needs; of a sequential test, those of the paired test."""
-    if test == "two-sample":
-        assert sigma is not None
-        return two_sample_n(theta, sigma=sigma, alpha=alpha, beta=beta) or 1
-    if discordance is not None and test in PAIRED_TESTS:
+@dataclass(frozen=True)
+class Assumptions:
+    """What samples are planned with: a test, its error rates, and the noise that it will meet.
+
+    `sigma` (points) is the standard deviation of one score, of a paired test that of the differences. `discordance` is
+    the share of paired 0/100 samples that change; None for other scores. `reference_n` are the reference's samples,
+    None where it has as many as the candidate. With a `margin` (points) a drop of it is allowed, or must be ruled out,
+    and theta is what exceeds it.
+    """
+
+    test: str
+    alpha: float
+    beta: float
+    sigma: float | None = None
+    discordance: float | None = None
+    reference_n: int | None = None
+    margin: float | None = None
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether paired scores of 0 or 100 are planned for."""
+        return self.test in PAIRED_TESTS and self.discordance is not None
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether the test may stop early."""
+        return self.test in SEQUENTIAL_TESTS
+
+    def fixed_n(self, theta: float) -> int | None:
+        """Return the samples that the test needs at a fixed n, a sequential one those of the paired test.
+
+        None where no number is enough beside so few of the reference.
+
+        Raises
+        ------
+        BadInput
+            For a theta that scores of 0 to 100 cannot drop by.
+        """
+        if self.discordance is None or not self.is_binary:
+            assert self.sigma is not None
+            if self.test != "two-sample":
+                return one_sample_n(theta, sd=self.sigma, alpha=self.alpha, beta=self.beta)
+            return two_sample_n(theta, sigma=self.sigma, alpha=self.alpha, beta=self.beta, reference_n=self.reference_n)
         if theta > 100.0:
             raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
         from accgate.stats.mcnemar import mcnemar_n
         from accgate.stats.unconditional import unconditional_n
 
-        n = mcnemar_n(theta, discordance=discordance, alpha=alpha, beta=beta)
-        if test != "unconditional" or exact_test(n) != test:
+        n = mcnemar_n(theta, discordance=self.discordance, alpha=self.alpha, beta=self.beta)
+        if self.test != "unconditional" or exact_test(n) != self.test:
             return n
-        return unconditional_n(theta, discordance=discordance, alpha=alpha, beta=beta)
-    assert sigma is not None
-    return one_sample_n(theta, sd=sigma, alpha=alpha, beta=beta)
+        return unconditional_n(theta, discordance=self.discordance, alpha=self.alpha, beta=self.beta)
 
+    def normal_n(self, theta: float) -> int:
+        """Return what the paired test needs by the normal approximation, which loads no scipy."""
+        sd = self.sigma or 0.0
+        if self.discordance is not None:
+            sd = paired_sd(self.discordance, (self.margin or 0.0) + theta)
+        return one_sample_n(theta, sd=sd, alpha=self.alpha, beta=self.beta)
 
-def normal_n(theta: float, *, sigma: float | None, discordance: float | None, alpha: float, beta: float) -> int:
-    """Samples that the paired test needs by the normal approximation, which loads no scipy."""
-    if discordance is not None:
-        sigma = paired_sd(discordance, theta)
-    return one_sample_n(theta, sd=sigma or 0.0, alpha=alpha, beta=beta)
+    def most_n(self, theta: float) -> int | None:
+        """Return the most samples that the test is planned with; None where no number is enough."""
+        if self.margin is not None and self.test in PAIRED_TESTS:
+            return math.ceil(self.normal_n(theta) * self._cost)
+        if (fixed := self.fixed_n(theta)) is None:
+            return None
+        return math.ceil(GSPRT_MAXIMUM * fixed) + GSPRT_MORE if self.test == "gsprt" else self.least_n(fixed)
 
+    def least_n(self, fixed: int) -> int:
+        """Return the fewest samples that give the test its power, from those of the test at a fixed n."""
+        return math.ceil(self._cost * fixed)
 
-def margin_n(
-    theta: float, design: Design, test: str, *, sigma: float | None, discordance: float | None, alpha: float
-) -> int:
-    """Most samples that a paired check takes which allows a drop, or must prove that there is none."""
-    from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS
+    @property
+    def _cost(self) -> float:
+        """Samples the test needs for its power, times those of the fixed-n test."""
+        if self.margin is not None:
+            from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS
 
-    if discordance is None:
-        return one_sample_n(theta, sd=sigma or 0.0, alpha=alpha, beta=design.beta)
-    sd = paired_sd(discordance, design.allowed_drop + theta)
-    fixed = MARGIN_EXACTNESS * one_sample_n(theta, sd=sd, alpha=alpha, beta=design.beta)
-    return math.ceil(fixed * (LOOKS_COST if test in SEQUENTIAL_TESTS else 1.0))
+            if not self.is_binary:
+                return 1.0
+            return MARGIN_EXACTNESS * (LOOKS_COST if self.is_sequential else 1.0)
+        if self.test == "group-sequential":
+            from accgate.stats import LOOKS, group_design
+            from accgate.stats.group_sequential import DISCRETENESS
 
+            return DISCRETENESS * group_design(LOOKS, self.alpha, self.beta).inflation
+        return {"gsprt": GSPRT_LEAST, "e-process": E_PROCESS_MAXIMUM}.get(self.test, 1.0)
 
-def maximum_n(test: str, fixed: int, *, alpha: float, beta: float) -> tuple[int, int]:
-    """(most samples that a test is planned with, fewest that give its power), from those of the fixed-n test."""
-    if test == "gsprt":
-        return math.ceil(GSPRT_MAXIMUM * fixed) + GSPRT_MORE, math.ceil(GSPRT_LEAST * fixed)
-    cost = _cost(test, alpha, beta)
-    return math.ceil(cost * fixed), math.ceil(cost * fixed)
+    def theta(self, n: int, target: float | None = None) -> float | None:
+        """Return the drop in points that `n` samples detect with probability 1 - beta, None where none is.
 
+        Exact for 0/100 scores at a known discordance. The bounds of a sequential test are drawn for its target.
+        """
+        theta = self._theta_at(n / self._cost)
+        return theta if theta is None or not self.is_sequential else max(theta, target or 0.0)
 
-def _cost(test: str, alpha: float, beta: float) -> float:
-    """Samples a test needs for its power, times those of the fixed-n test."""
-    if test == "gsprt":
-        return GSPRT_LEAST
-    if test == "group-sequential":
-        from accgate.stats import LOOKS, group_design
-        from accgate.stats.group_sequential import DISCRETENESS
-
-        return DISCRETENESS * group_design(LOOKS, alpha, beta).inflation
-    return E_PROCESS_MAXIMUM if test == "e-process" else 1.0
-
-
-def expected_n(
-    test: str, n: int, fixed: int, ideal: int, *, alpha: float, beta: float, drop_share: float | None
-) -> tuple[float, float]:
-    """Mean samples when nothing changed and after a drop of theta, of `n` planned.
-
-    `fixed` is what the fixed-n test needs, `ideal` the same by the normal approximation, `drop_share` the share of
-    theta among all changes of 0/100 scores, None for other scores.
-
-    For `gsprt` and `e-process` Wald's approximation, with bounds as these tests have them: mostly within a
-    tenth of the simulated means, a fifth where few samples change (benchmarks/decisions.py prints both).
-    """
-    if test not in SEQUENTIAL_TESTS:
-        return float(n), float(n)
-    if test == "group-sequential" and drop_share is not None:
-        from accgate.stats import LOOKS
-        from accgate.stats.group_sequential import expected_shares
-
-        healthy, dropped = expected_shares(LOOKS, alpha, beta)
-        return healthy * n, dropped * n
-    short, extra_pass, extra_fail = 0.0, 0.35, 0.6
-    if test == "gsprt" and drop_share is not None:
-        short = max(0.0, GSPRT_MAXIMUM - n / fixed)
-        extra_pass, extra_fail = 0.9 * drop_share - 0.12 + max(0.0, beta - 0.2), drop_share - 0.17
-    elif test != "e-process":  # other scores are decided later
-        extra_pass, extra_fail = 0.7 + max(0.0, beta - 0.2), 0.7
-    elif drop_share is None:
-        extra_pass += 0.4
-    passes = -math.log(beta) + extra_pass + 1.1 * short
-    fails = math.log((1.0 - beta) / alpha) + extra_fail + 0.1 * short
-    scale = 2.0 * ideal / quantile_sum(alpha, beta) ** 2
-    healthy = scale * ((1.0 - alpha) * passes - alpha * fails)
-    dropped = scale * ((1.0 - beta) * fails - beta * passes)
-    return min(max(healthy, 1.0), float(n)), min(max(dropped, 1.0), float(n))
-
-
-def achieved_theta(
-    test: str,
-    n: int,
-    *,
-    sigma: float | None,
-    discordance: float | None,
-    alpha: float,
-    beta: float,
-    reference_n: int | None = None,
-    margin: float | None = None,
-) -> float | None:
-    """Drop in points that `n` samples detect with probability 1 - beta, None where none is.
-
-    Exact for 0/100 scores at a known discordance. `reference_n` is n where unset. With a `margin` it is what a drop
-    exceeds that by.
-    """
-    if margin is not None and test in PAIRED_TESTS and discordance is not None:
-        from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS
-
-        n_fixed = n / (MARGIN_EXACTNESS * (LOOKS_COST if test in SEQUENTIAL_TESTS else 1.0))
-        return paired_binary_effect(discordance, n_fixed, margin=margin, alpha=alpha, beta=beta)
-    n_fixed = n / (1.0 if margin is not None else _cost(test, alpha, beta))
-    if test in PAIRED_TESTS and discordance is not None:
+    def _theta_at(self, n: float) -> float | None:
+        """The same of a test at a fixed n."""
+        rates = {"alpha": self.alpha, "beta": self.beta}
+        if self.discordance is None or not self.is_binary:
+            return quantile_sum(**rates) * self.error(n)
+        if self.margin is not None:
+            return paired_binary_effect(self.discordance, n, margin=self.margin, **rates)
         from accgate.stats import mcnemar_theta
         from accgate.stats.unconditional import unconditional_theta
 
-        theta_of = unconditional_theta if test == "unconditional" else mcnemar_theta
-        return theta_of(int(n_fixed), discordance=discordance, alpha=alpha, beta=beta)
-    return quantile_sum(alpha, beta) * standard_error(
-        test, n_fixed, sigma=sigma, discordance=discordance, reference_n=reference_n
-    )
+        theta_of = unconditional_theta if self.test == "unconditional" else mcnemar_theta
+        return theta_of(int(n), discordance=self.discordance, **rates)
 
+    def error(self, n: float) -> float:
+        """Return the standard error in points of the difference that the test looks at.
 
-def standard_error(
-    test: str, n: float, *, sigma: float | None, discordance: float | None, reference_n: int | None = None
-) -> float:
-    """Standard error in points of the difference that a test looks at; `reference_n` is n where unset.
+        It is that of `Verdict.error` at a fixed n, with the planned figures.
+        """
+        if self.discordance is not None and self.is_binary:
+            return error_of_mean(paired_sd(self.discordance), n)
+        assert self.sigma is not None
+        return error_of_mean(self.sigma, n, (self.reference_n or n) if self.test == "two-sample" else None)
 
-    It is that of `Verdict.error` at a fixed n, with the planned figures.
-    """
-    if test in PAIRED_TESTS and discordance is not None:
-        return error_of_mean(paired_sd(discordance), n)
-    assert sigma is not None
-    return error_of_mean(sigma, n, (reference_n or n) if test == "two-sample" else None)
+    def expected_n(self, n: int, theta: float, fixed: int | None = None) -> tuple[float, float]:
+        """Return the mean samples when nothing changed and after a drop of theta, of `n` planned.
+
+        `fixed` is what the fixed-n test needs, by default its normal approximation. For `gsprt` and `e-process` it is
+        Wald's approximation, with bounds as these tests have them: mostly within a tenth of the simulated means, a
+        fifth where few samples change (benchmarks/decisions.py prints both).
+        """
+        if not self.is_sequential:
+            return float(n), float(n)
+        if self.margin is not None:
+            from accgate.stats.margin import LOOKS_EXPECTED
+
+            healthy, dropped = LOOKS_EXPECTED
+            return healthy * n, dropped * n
+        if self.test == "group-sequential" and self.discordance is not None:
+            from accgate.stats import LOOKS
+            from accgate.stats.group_sequential import expected_shares
+
+            healthy, dropped = expected_shares(LOOKS, self.alpha, self.beta)
+            return healthy * n, dropped * n
+        ideal = self.normal_n(theta)
+        passes, fails = self._evidence(theta, short=max(0.0, GSPRT_MAXIMUM - n / (fixed or ideal)))
+        scale = 2.0 * ideal / quantile_sum(self.alpha, self.beta) ** 2
+        healthy = scale * ((1.0 - self.alpha) * passes - self.alpha * fails)
+        dropped = scale * ((1.0 - self.beta) * fails - self.beta * passes)
+        return min(max(healthy, 1.0), float(n)), min(max(dropped, 1.0), float(n))
+
+    def _evidence(self, theta: float, *, short: float) -> tuple[float, float]:
+        """The log likelihood ratios at which a run passes and fails; `short` says how far n is under the maximum."""
+        late, extra_pass, extra_fail = max(0.0, self.beta - 0.2), 0.35, 0.6
+        if self.test != "gsprt" or self.discordance is None:
+            short = 0.0
+        if self.test == "gsprt" and self.discordance is not None:
+            share = theta / 100.0 / max(self.discordance, theta / 100.0)  # of a drop among all changes
+            extra_pass, extra_fail = 0.9 * share - 0.12 + late, share - 0.17
+        elif self.test != "e-process":  # other scores are decided later
+            extra_pass, extra_fail = 0.7 + late, 0.7
+        elif self.discordance is None:
+            extra_pass += 0.4
+        passes = -math.log(self.beta) + extra_pass + 1.1 * short
+        return passes, math.log((1.0 - self.beta) / self.alpha) + extra_fail + 0.1 * short

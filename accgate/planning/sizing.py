@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from accgate.config.tables import TaskSettings
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput, KeyFaults
-from accgate.planning.samples import ASSUMED_DISCORDANCE, achieved_theta, fixed_n, margin_n, maximum_n
+from accgate.planning.samples import ASSUMED_DISCORDANCE, Assumptions
 from accgate.records import Scores
 from accgate.references.store import Reference, ReferenceFile, mismatch
-from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd, two_sample_n, unseen_n
+from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd, unseen_n
 from accgate.tasks import DefinitionFile, Task
 from accgate.verdict import Reason
 
@@ -128,11 +128,8 @@ class Sizing:
         is_single = self.reference_runs == self.settings.repeats == 1
         if self.test not in PAIRED_TESTS or self.paired_sigma() is not None or not is_single:
             return None
-        margin = self.design.allowed_drop if self.design.has_looks else None
         test = "paired" if self.test in SEQUENTIAL_TESTS else self.test
-        return achieved_theta(
-            test, n, sigma=None, discordance=0.0, alpha=self.alpha, beta=self.design.beta, margin=margin
-        )
+        return replace(self.assumptions(), test=test, discordance=0.0).theta(n)
 
     def wanted(self) -> int | None:
         """Samples that the check wants; None for all there are."""
@@ -150,24 +147,26 @@ class Sizing:
             limits.append(self.reference.n)
         return min(limits, default=None)
 
-    def samples_for(self, theta: float, reference_runs: int | None = None) -> int | None:
-        """Samples that see theta, with the reference's runs or so many; None where it is too small for any number."""
-        design = self.design
+    def assumptions(self, reference_runs: int | None = None) -> Assumptions:
+        """What the samples are planned with, for the reference's runs or so many."""
+        design, sigma, q, n = self.design, self.design.sigma, None, None
         if self.test in PAIRED_TESTS:
             sigma = self.paired_sigma()
             q = self.noise(reference_runs or self.reference_runs) if sigma is None else None
-            if design.has_looks:
-                return margin_n(theta, design, self.test, sigma=sigma, discordance=q, alpha=self.alpha)
-            fixed = fixed_n(self.test, theta, sigma=sigma, discordance=q, alpha=self.alpha, beta=design.beta)
-            most = maximum_n(self.test, fixed, alpha=self.alpha, beta=design.beta)[0]
-            return most if sigma is None else max(most, unseen_n(theta, beta=design.beta, loss=self.scale))
-        if design.sigma is None:
+        elif isinstance(self.reference, Mean):
+            n = self.reference.n
+        margin = design.allowed_drop if design.has_looks else None
+        return Assumptions(self.test, self.alpha, design.beta, sigma, q, n, margin)
+
+    def samples_for(self, theta: float, reference_runs: int | None = None) -> int | None:
+        """Samples that see theta, with the reference's runs or so many; None where it is too small for any number."""
+        assumed = self.assumptions(reference_runs)
+        if assumed.test in PAIRED_TESTS and assumed.margin is None and assumed.discordance is None:
+            unseen = unseen_n(theta, beta=assumed.beta, loss=self.scale)
+            return max(assumed.most_n(theta) or 0, unseen)
+        if assumed.sigma is None and assumed.discordance is None:
             return self.definition.num_samples
-        if isinstance(self.reference, Mean):
-            return two_sample_n(
-                theta, sigma=design.sigma, alpha=self.alpha, beta=design.beta, reference_n=self.reference.n
-            )
-        return fixed_n(self.test, theta, sigma=design.sigma, discordance=None, alpha=self.alpha, beta=design.beta)
+        return assumed.most_n(theta)
 
 
 def _too_small(theta: float, samples: str, hundredths: int) -> str:

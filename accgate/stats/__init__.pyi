@@ -19,7 +19,6 @@ from .power import (
     quantile,
     quantile_sum,
     share_of_alpha,
-    two_sample_n,
 )
 from .repeats import repeats_exact
 from .result import TestResult
@@ -61,7 +60,6 @@ __all__ = [
     "repeats_exact",
     "share_of_alpha",
     "statistic_test",
-    "two_sample_n",
     "units_of",
     "unseen_n",
     "weighted_bootstrap",

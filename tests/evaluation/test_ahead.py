@@ -23,7 +23,7 @@ from accgate.evaluation.assignment import Assignment, Limits, Silent, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
-from accgate.planning.samples import expected_n, normal_n
+from accgate.planning.samples import Assumptions
 from accgate.records.file import Record, paths_of
 from accgate.result import EngineInfo
 from accgate.tasks.task import Task, load_task
@@ -127,8 +127,7 @@ def healthy_run(
     reference = np.where(rng.random(N) < 0.7, 100.0, 0.0)
     candidate = np.where(rng.random(N) < discordance, 100.0 - reference, reference)
     wrong = frozenset(s.id for s, score in zip(task.samples, candidate, strict=True) if score == 0.0)
-    ideal = normal_n(theta, sigma=None, discordance=discordance, alpha=0.05, beta=0.2)
-    planned, _ = expected_n("gsprt", N, ideal, ideal, alpha=0.05, beta=0.2, drop_share=1.0)
+    planned, _ = Assumptions("gsprt", 0.05, 0.2, discordance=discordance).expected_n(N, theta)
     return (
         EarlyStop(replace(check(task, reference=list(reference), theta=theta), expected_n_healthy=planned)),
         task,

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 
 from accgate import Plan, plan
 from accgate.errors import BadInput
-from accgate.planning.samples import achieved_theta, standard_error
+from accgate.planning.samples import Assumptions
 from tests.cases import each
 
 
@@ -129,15 +129,12 @@ def test_bad_arguments_are_refused(keys: dict[str, Any], message: str) -> None:
 
 
 def test_a_fixed_reference_keeps_its_own_error() -> None:
-    keys: dict[str, Any] = {"sigma": 50.0, "discordance": None}
-    assert standard_error("two-sample", 100, reference_n=400, **keys) == pytest.approx(
-        50 * math.sqrt(1 / 400 + 1 / 100)
-    )
-    assert standard_error("target", 100, **keys) == 5.0
-    assert standard_error("paired", 100, sigma=None, discordance=0.04) == 2.0
-    assert achieved_theta("two-sample", 10**9, alpha=0.05, beta=0.2, reference_n=1319, **keys) == pytest.approx(
-        (norm.ppf(0.95) + norm.ppf(0.8)) * 50 / math.sqrt(1319), rel=1e-5
-    )
+    few, many = (Assumptions("two-sample", 0.05, 0.2, 50.0, reference_n=n) for n in (400, 1319))
+    assert few.error(100) == pytest.approx(50 * math.sqrt(1 / 400 + 1 / 100))
+    assert Assumptions("target", 0.05, 0.2, 50.0).error(100) == 5.0
+    assert Assumptions("paired", 0.05, 0.2, discordance=0.04).error(100) == 2.0
+    theta = (norm.ppf(0.95) + norm.ppf(0.8)) * 50 / math.sqrt(1319)
+    assert many.theta(10**9) == pytest.approx(theta, rel=1e-5)
 
 
 @each("theta", [5e-324, 1e-300, 1e-9])

@@ -19,7 +19,7 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.statistic import compare_statistic
 from accgate.design import Design, Mean, Target
 from accgate.history.run import run_of
-from accgate.planning.samples import standard_error
+from accgate.planning.samples import Assumptions
 from accgate.records.scores import Scores
 from accgate.report.charts.distribution import distribution_chart
 from accgate.result import result_of_verdict
@@ -214,21 +214,15 @@ def test_the_report_s_curves_and_the_history_s_band_are_as_wide_as_the_error(nam
 def test_of_a_declared_sigma_the_plan_s_error_is_the_verdict_s(name: str) -> None:
     verdict = CASES[name]()
     assert verdict.test is not None
-    planned = standard_error(
-        verdict.test,
-        verdict.n,
-        sigma=verdict.sigma,
-        discordance=None,
-        reference_n=verdict.reference.n,  # type: ignore[arg-type]
-    )
-    assert verdict.error == pytest.approx(planned)
+    planned = Assumptions(verdict.test, 0.05, 0.2, verdict.sigma, reference_n=verdict.reference.n)
+    assert verdict.error == pytest.approx(planned.error(verdict.n))
 
 
 @each("name", ["exact", "mcnemar"])
 def test_of_pairs_the_plan_s_error_at_the_discordance_seen_is_the_verdict_s(name: str) -> None:
     verdict = CASES[name]()
-    planned = standard_error("paired", verdict.n, sigma=None, discordance=verdict.discordance)
-    assert verdict.error == pytest.approx(planned, rel=0.005)  # n - 1 in the verdict's
+    planned = Assumptions("paired", 0.05, 0.2, discordance=verdict.discordance)
+    assert verdict.error == pytest.approx(planned.error(verdict.n), rel=0.005)  # n - 1 in the verdict's
 
 
 def test_the_errors_of_healthy_runs_that_stop_early_are_no_smaller_than_what_chance_does() -> None:
