@@ -12,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from tests.cases import each
-from tests.gates import Project, questions, right_but, write_task
+from tests.gates import Project, questions, right_but, write_lines, write_task
 
 GRADED = [float(i % 97) for i in range(200)]
 DESIGNS: Sequence[Mapping[str, Any]] = [
@@ -82,3 +82,21 @@ def test_without_a_reference_the_plan_names_the_tests_that_the_scores_may_ask_fo
     project.tasks["sums"]["test"] = "paired"
     project.write()
     assert planned(project, capsys)["test"] == "paired"
+
+
+@each(
+    ("keys", "named"),
+    [({}, "paired"), ({"theta": 8.0}, "gsprt"), ({"test": "group-sequential", "theta": 8.0}, "group-sequential")],
+)
+def test_plan_and_run_name_the_same_test_of_several_answers(
+    keys: Any, named: str, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = project_of(tmp_path_factory.mktemp("gate"), 200, None, early=True)
+    rows = [{"id": id_, "repeat": r, "score": score} for id_ in project.ids() for r, score in enumerate((100.0, 0.0))]
+    write_lines(project.scores, rows)
+    assert project.record(args=["--runs", "2"]) == 0
+    project.tasks["sums"] |= {**keys, "repeats": 2}
+    project.write()
+    row = planned(project, capsys)
+    project.run()
+    assert row["test"] == project.check["test"] == named
