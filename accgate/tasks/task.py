@@ -9,26 +9,23 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from accgate.errors import KeyFaults
+from accgate import metrics
+from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import with_tools
 from accgate.metrics.equality import EQUALITY
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
-from accgate.tasks.definition import Definition
+from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
-from accgate.tasks.library import former_task
-from accgate.tasks.parts import part_definitions, parts_of
-from accgate.tasks.rows import Source, examples_by_subset, rows_of, with_subset
+from accgate.tasks.library import former_task, library_file, library_names
+from accgate.tasks.rows import Source, examples_by_subset, read_rows, rows_of, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
-from accgate.tasks.schema import (
-    DefinitionFile,
-    Extract,
-    Mode,
-)
+from accgate.tasks.schema import DefinitionFile, Extract, Mode
 from accgate.tasks.tools import calls_answer, parse_reply
+from accgate.text import nearest
 
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
 LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
@@ -193,7 +190,7 @@ def _joined_task(name: str, definition: Definition, source: Source, mode: Mode |
         raise KeyFaults((("mode",), f"is {mode!r}, but each part of the task has its own; leave mode out"))
     own = {
         key: build_task(f"{name}/{key}", part, rows, loaded=loaded)
-        for key, (part, rows) in parts_of(definition, source).items()
+        for key, (part, rows) in _parts_of(definition, source).items()
     }
     parts = {key: part.of(()) for key, part in own.items()}
     samples = Samples(replace(sample, group=key, part=key) for key, part in own.items() for sample in part.samples)
@@ -208,6 +205,86 @@ def _joined_task(name: str, definition: Definition, source: Source, mode: Mode |
     )
 
 
+def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definition, Source]]:
+    """The definition of each part that has rows, with where they come from; a local file holds those of all.
+
+    Raises
+    ------
+    KeyFaults
+        For settings of the task's table that no part takes.
+    BadInput
+        For a part that cannot be joined, and for rows of a local file that are of none.
+    """
+    if source.options:
+        raise KeyFaults((("options",), "the task takes no options: its parts are joined as they are"))
+    if source.few_shot is not None:
+        raise KeyFaults((("few_shot_dataset",), "is nothing here: the parts have their own solved examples"))
+    own = _part_definitions(definition)
+    names = _part_names(source.subset, own)
+    for key, part in own.items():
+        if fault := _unjoinable(part):
+            raise definition.fault(("dataset", "parts", key), fault)
+    rows = None if source.dataset is None else _rows_by_part(definition, source, names)
+    plain = replace(source, dataset=None, subset=None, count=None)
+    return {
+        key: (part, plain if rows is None else replace(plain, rows=rows[key]))
+        for key, part in own.items()
+        if key in (names if rows is None else rows)
+    }
+
+
+def _part_names(subset: str | Sequence[str] | None, parts: Mapping[str, object]) -> Sequence[str]:
+    """The parts that accuracy.toml asks for; all where it names none."""
+    names = list(parts) if subset is None else [subset] if isinstance(subset, str) else list(subset)
+    for name in names:
+        if name not in parts:
+            raise KeyFaults((("subset",), f"is {name!r}; {nearest(name, parts)}"))
+    return names
+
+
+def _part_definitions(definition: Definition) -> dict[str, Definition]:
+    """The definition of each part, by its group.
+
+    Raises
+    ------
+    BadInput
+        For a name that the library does not have.
+    """
+    parts = definition.content.dataset.parts
+    for key, name in parts.items():
+        if name not in library_names():
+            raise definition.fault(("dataset", "parts", key), f"is {name!r}; {nearest(name, library_names())}")
+    reasoning = definition.content.reasoning
+    return {key: read_definition(library_file(name)).with_reasoning(reasoning) for key, name in parts.items()}
+
+
+def _unjoinable(part: Definition) -> str | None:
+    """Why a task cannot be a part: one verdict needs scores on one scale, of replies that are read by a function."""
+    content = part.content
+    try:
+        metric = metrics.get(content.metric, **content.metric_options)
+    except ImportError:  # said where the part is built
+        metric = None
+    is_plain = metric is None or (metric.kind == "text" and metric.higher_is_better and metric.width == 100.0)
+    others = (content.choices, content.tools, content.confidence, content.aggregate)
+    if is_plain and content.metric != "parts" and not content.attack and all(each is None for each in others):
+        return None
+    return "is a task that needs more than a reply's text, or is not scored from 0 to 100 points; name others"
+
+
+def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) -> Mapping[str, list[Row]]:
+    assert source.dataset is not None
+    column = definition.content.columns.group
+    rows: dict[str, list[Row]] = {}
+    for number, row in enumerate(read_rows(source.dataset, definition.content.dataset.path), 1):
+        key = row.get(column) if column is not None else None
+        if key not in parts:
+            hint = nearest(str(key), parts)
+            raise BadInput(f"{source.dataset}: row {number} has {column} = {key!r}, which is no part; {hint}")
+        rows.setdefault(str(key), []).append(row)
+    return rows
+
+
 def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """The fingerprint of a joined task, each hash one of its parts' hashes."""
     names = sorted({name for each in fingerprints.values() for name in each})
@@ -216,7 +293,7 @@ def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 def _part_fingerprints(definition: Definition) -> dict[str, dict[str, str]]:
     """The fingerprints of all parts, as they are without rows."""
-    own = part_definitions(definition)
+    own = _part_definitions(definition)
     return {key: _fingerprint(part, NO_ROWS, ()) for key, part in own.items()}
 
 
