@@ -11,7 +11,6 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from accgate import metrics
 from accgate.config.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.options import RunOptions
@@ -276,8 +275,8 @@ def _path(check: Check) -> Path:
 
 def _needs_answers(check: Check) -> bool:
     """Whether the check's statistic counts answers, as precision and recall do."""
-    task = check.task
-    return task.aggregate is not None and "answer" in metrics.aggregate(task.aggregate, **task.aggregate_options).needs
+    statistic = check.task.definition.statistic
+    return statistic is not None and "answer" in statistic.needs
 
 
 def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, both: Evaluation) -> ReferenceFile:

@@ -38,8 +38,9 @@ from accgate.planning.checks import Check
 from accgate.record import Recording, record
 from accgate.records.file import paths_of
 from accgate.run_plan import plan_run
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from benchmarks.bare_client import seconds_for
+from tests.loading import load_task
 
 HERE = Path(__file__).parent
 TASK = "json_extraction"
@@ -160,7 +161,8 @@ def measured(samples: int, connections: int, pairs: int) -> Figures:
     """The figures of so many pairs, on one server."""
     task = load_task(TASK, options={"count": samples})
     bodies = [
-        json_bytes(body_of(Request(s.id, 0, s.user, max_tokens=task.max_tokens), "instant")) for s in task.samples
+        json_bytes(body_of(Request(s.id, 0, s.user, max_tokens=task.content.max_tokens), "instant"))
+        for s in task.samples
     ]
     phases: list[tuple[float, float]] = []
     wholes: list[tuple[float, float]] = []
@@ -269,7 +271,7 @@ def stopped_run(
     assert evaluation.stopped, "the run did not stop early"
     paid, n = work(), len(evaluation.records)
     first = check.task.samples[:n]
-    mode, stop, most = check.task.mode, check.task.stop, check.task.max_tokens
+    mode, stop, most = check.task.content.mode, check.task.content.stop, check.task.content.max_tokens
     asked = (Request(s.id, 0, s.user, mode=mode, stop=stop, max_tokens=most) for s in first)
     bodies = [json_bytes(body_of(request, model)) for request in asked]
     ideal = asyncio.run(seconds_for(bodies, f"{url}/completions", connections))

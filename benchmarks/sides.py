@@ -87,7 +87,13 @@ def server_side(arguments: argparse.Namespace, loop: asyncio.AbstractEventLoop) 
 def request_of(sample: Sample, task: Task) -> Request:
     """The request that accgate makes of a sample."""
     return Request(
-        sample.id, 0, sample.user, system=sample.system, mode=task.mode, max_tokens=task.max_tokens, stop=task.stop
+        sample.id,
+        0,
+        sample.user,
+        system=sample.system,
+        mode=task.content.mode,
+        max_tokens=task.content.max_tokens,
+        stop=task.content.stop,
     )
 
 
@@ -105,7 +111,7 @@ def chat(llm: Any, task: Task) -> Turn:
     system = [[{"role": "system", "content": sample.system}] if sample.system else [] for sample in task.samples]
     users = [{"role": "user", "content": sample.user} for sample in task.samples]
     conversations = [[*before, user] for before, user in zip(system, users, strict=True)]
-    parameters = SamplingParams(temperature=0.0, max_tokens=task.max_tokens, stop=list(task.stop))
+    parameters = SamplingParams(temperature=0.0, max_tokens=task.content.max_tokens, stop=list(task.content.stop))
     began, processor = time.perf_counter(), time.process_time()
     replies = llm.chat(conversations, parameters, use_tqdm=False)
     seconds, processor = time.perf_counter() - began, time.process_time() - processor

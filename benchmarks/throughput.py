@@ -40,8 +40,9 @@ from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.check import evaluate
 from accgate.records.file import Record, paths_of
 from accgate.tasks.sample import Sample
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from benchmarks.sides import Turn, offline_side, server_side
+from tests.loading import load_task
 
 CHATS = Path(__file__).with_name("chats.toml")
 
@@ -143,7 +144,9 @@ def asked(arguments: argparse.Namespace, *, seed: int, count: int) -> Task:
     shots = arguments.shots
     task = load_task("chats", file=CHATS, options={"count": count + shots}, seed=seed)
     head = "".join(f"{sample.user}\nAnswer: {sample.target}\n\n" for sample in task.samples[:shots])
-    return replace(task.of([_behind(head, sample) for sample in task.samples[shots:]]), max_tokens=arguments.max_tokens)
+    content = replace(task.content, max_tokens=arguments.max_tokens)
+    questions = task.of(_behind(head, sample) for sample in task.samples[shots:])
+    return replace(questions, definition=replace(task.definition, content=content))
 
 
 def _behind(head: str, sample: Sample) -> Sample:

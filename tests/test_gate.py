@@ -10,9 +10,9 @@ from scipy.stats import norm
 from accgate import load_config
 from accgate import run as run_gate
 from accgate.errors import BadInput
-from accgate.tasks.task import load_task
 from tests.decisions import unconditional_p
 from tests.gates import RIGHT, Project, right_but, write_lines, write_task
+from tests.loading import load_task
 
 N = 200
 

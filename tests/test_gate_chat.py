@@ -14,8 +14,8 @@ from accgate.cli.main import main
 from accgate.engines.vllm.engine import VllmEngine
 from accgate.evaluation.presence import missing_ability
 from accgate.records.file import Record, read_records
-from accgate.tasks.task import load_task
 from tests.gates import toml, write_task
+from tests.loading import load_task
 from tests.servers import Server
 
 CITIES = [f"City{i}" for i in range(20)]

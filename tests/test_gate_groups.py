@@ -30,7 +30,7 @@ def write(folder: Path, column: str | None) -> None:
 
 def scores(project: Project, fallen: str, share: int = 2) -> list[float]:
     """All right, but for every second (or so) question of one subject."""
-    from accgate.tasks.task import load_task
+    from tests.loading import load_task
 
     samples = load_task("sums", file=project.folder / "sums.toml").samples
     number = [int(re.findall(r"\d+", sample.prompt)[0]) for sample in samples]

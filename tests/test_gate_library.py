@@ -16,8 +16,8 @@ from accgate import metrics
 from accgate.cli.main import main
 from accgate.records.file import read_records
 from accgate.tasks import rows as task_rows
-from accgate.tasks.task import load_task
 from tests.gates import said, table, write_lines
+from tests.loading import load_task
 from tests.servers import Server
 from tests.tasks.dataset_rows import MMLU, MMLU_DEV
 

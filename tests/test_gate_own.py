@@ -11,8 +11,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.records.file import read_records
-from accgate.tasks.task import load_task
 from tests.gates import said, table, write_lines, write_task
+from tests.loading import load_task
 from tests.servers import Server, sums
 
 ADVGLUE = Path(__file__).parents[1].parent / "shared" / "datasets" / "advglue_dev.json"

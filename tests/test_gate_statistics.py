@@ -123,7 +123,7 @@ def test_precision_and_recall_count_answers_so_that_the_reference_keeps_them(tmp
 
 
 def _targets(project: Project) -> list[str]:
-    from accgate.tasks.task import load_task
+    from tests.loading import load_task
 
     return [sample.target for sample in load_task("sums", file=project.folder / "sums.toml").samples]
 

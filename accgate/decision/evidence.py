@@ -230,7 +230,7 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
     ids = samples.ids
     candidate = scores_of(records, check.task.of(samples))
     reference = check.reference.take(ids) if isinstance(check.reference, Scores) else check.reference
-    bracketed = check.task.aggregate is None
+    bracketed = check.task.content.aggregate is None
     statistic = None if bracketed else _statistic(check, records, ids)
     metric = check.task.metric
     return Evidence(
@@ -245,7 +245,7 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
         n_max=len(check.task.samples),
         binary=not isinstance(check.reference, Scores) or check.reference.is_binary,
         statistic=statistic,
-        chance=check.task.chance,
+        chance=check.task.content.chance,
         groups=check.task.groups,
     )
 
@@ -258,27 +258,27 @@ def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> S
     BadInput
         When the records of a side lack a value that it needs.
     """
-    assert check.task.aggregate is not None
+    statistic = check.task.definition.statistic
+    assert statistic is not None
     assert check.recorded is not None
     if any(record.score is None for record in records):
         return None
-    aggregate = metrics.aggregate(check.task.aggregate, **check.task.aggregate_options)
     wanted = set(ids)
     recorded = [record for record in check.recorded.records() if record.id in wanted]
     try:
-        candidate, reference = aggregate.encode(records, recorded)
+        candidate, reference = statistic.encode(records, recorded)
     except metrics.UnusableRecords as error:
         raise BadInput(f"{check.name}: {error}") from error
     higher = check.task.metric.higher_is_better
     return SampleStatistic(
-        function=aggregate.statistic,
+        function=statistic.statistic,
         reference=reference,
         candidate=candidate,
         method=check.design.statistic_method,
-        name=aggregate.name,
+        name=statistic.name,
         higher_score_is_better=higher,
-        lowest=aggregate.lowest,
-        highest=aggregate.highest,
+        lowest=statistic.lowest,
+        highest=statistic.highest,
     )
 
 

@@ -84,7 +84,7 @@ def early_stop(check: Check) -> EarlyStop | None:
 def watch_of(check: Check, *, stops: bool = True) -> Watch:
     """The rule that may end the evaluation of a check early, unless not `stops`, and the scores to compare with."""
     stop = early_stop(check) if stops else None
-    reference = check.reference if check.task.aggregate is None else None
+    reference = check.reference if check.task.content.aggregate is None else None
     scores: Mapping[str, float] | float | None = None
     if isinstance(reference, Scores):
         scores = _Means(reference)

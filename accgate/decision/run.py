@@ -58,7 +58,7 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
         try:
             evidences[key] = evidence_of(item.check, item.evaluation.records, stopped=item.evaluation.stopped)
         except BadInput as error:
-            if item.check.task.aggregate is None:
+            if item.check.task.content.aggregate is None:
                 raise
             done[key] = replace(item, problem=str(error))  # the records lack what its statistic needs
     split = split_of(gate, checks)
@@ -107,7 +107,7 @@ def _annotate(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, in
     drift = None
     place = (check.references, check.baseline, check.task.name)
     if (
-        check.task.aggregate is None and (anchor := find_anchor(*place)) is not None
+        check.task.content.aggregate is None and (anchor := find_anchor(*place)) is not None
     ):  # it keeps scores, and no statistic
         drift = drift_since(
             anchor,

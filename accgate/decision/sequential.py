@@ -206,7 +206,7 @@ class EProcess(SequentialTest):
 
     def result(self, *, figures: bool = True) -> SequentialResult:
         """Return what the test says."""
-        from accgate.stats.e_process import e_process_test
+        from accgate.stats.betting import e_process_test
 
         return e_process_test(self.units, bound=self.bound, figures=figures, **self.rates)
 

@@ -56,7 +56,7 @@ class Assignment:
 
     @cached_property
     def _most_attacked(self) -> int:
-        return self._most(self.max_unread * len(self.task.attacks))
+        return self._most(self.max_unread * len(self.task.content.attack))
 
     def _most(self, share: float) -> int:
         return math.floor(share * (self.total if self.whole is None else self.whole) + 1e-9)

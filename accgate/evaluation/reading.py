@@ -46,7 +46,7 @@ def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tu
     `opened` is the mark with which the prompt opens a thought. A task that keeps the reasoning reads all.
     """
     text, apart = reply.text or "", reply.reasoning
-    if task.reasoning == "keep":
+    if task.content.reasoning == "keep":
         return (text if apart is None else f"{apart}\n\n{text}"), None
     is_cut = reply.finish_reason in CUT
     split = split_reasoning(text, cut=is_cut, opened=opened)

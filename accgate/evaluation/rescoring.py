@@ -23,9 +23,9 @@ def rescore(task: Task, sample: Sample, record: Record) -> Record:
     if record.reply is None:
         return record
     task = task.part_of(sample)
-    if task.metric.kind != "text" or task.attacks or task.confidence is not None:
+    if task.metric.kind != "text" or task.content.attack or task.content.confidence is not None:
         raise BadInput("not evaluated: its scores need more than the recorded replies")
-    if task.reasoning == "keep" and record.reasoning is not None:
+    if task.content.reasoning == "keep" and record.reasoning is not None:
         raise BadInput("not evaluated: its scores need the whole reasoning, which records do not keep")
     if task.by_likelihood:
         answer, reading = record.answer, record.reading
@@ -55,7 +55,7 @@ def reread(task: Task, record: Record) -> Record:
     """
     reply = record.reply
     is_within = record.finish_reason in CUT and record.reasoning is None and record.reading is not None
-    if not is_within or not reply or task.reasoning == "keep":
+    if not is_within or not reply or task.content.reasoning == "keep":
         return record
     if split_reasoning(reply, cut=True).answer != reply:
         return record

@@ -140,7 +140,7 @@ class Asker:
     async def _perplexity(self, sample: Sample, request: Request) -> _Answer:
         """The target's perplexity after the prompt."""
         likelihood = await self._scorer.score(request, sample.target)
-        per, tokens = self._task.metric_options.get("per", "token"), len(likelihood.tokens)
+        per, tokens = self._task.content.metric_options.get("per", "token"), len(likelihood.tokens)
         score = perplexity(likelihood.total, tokens=tokens, text=sample.target, per=per)
         reply = Reply(None, prompt_tokens=tokens, completion_tokens=0, cached=likelihood.cached)
         return _Answer(reply, None, score)
@@ -174,11 +174,11 @@ class Asker:
     async def _likeliest_option(self, sample: Sample, request: Request) -> _Answer:
         """The option that the model finds likeliest after the prompt."""
         task = self._task
-        assert task.choices is not None
-        texts = [continuation(task.choices, option) for option in sample.options]
+        assert task.content.choices is not None
+        texts = [continuation(task.content.choices, option) for option in sample.options]
         scores = await all_or_first_error(self._scorer.score(request, text) for text in texts)
         totals, tokens = [each.total for each in scores], [len(each.tokens) for each in scores]
-        choice = likeliest_option(task.choices, sample.options, totals, tokens)
+        choice = likeliest_option(task.content.choices, sample.options, totals, tokens)
         text = next(option.text for option in sample.options if option.label == choice.label)
         cached = all(each.cached for each in scores)
         reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0, cached=cached)
@@ -190,7 +190,7 @@ class Asker:
         right = score is not None and score == task.metric.best
         return [
             await self._answer(sample, repeat, question) if right or attack.ask == "all" else None
-            for attack, question in zip(task.attacks, sample.attacked, strict=True)
+            for attack, question in zip(task.content.attack, sample.attacked, strict=True)
         ]
 
     def _request(self, sample: Sample, repeat: int, question: str | Messages) -> Request:
@@ -200,19 +200,19 @@ class Asker:
             repeat=repeat,
             prompt=question if isinstance(question, str) else "",
             system=sample.system,
-            mode=task.mode,
-            max_tokens=sampling.max_tokens or task.max_tokens,
+            mode=task.content.mode,
+            max_tokens=sampling.max_tokens or task.content.max_tokens,
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             top_k=sampling.top_k,
             seed=None if sampling.seed is None else sampling.seed + repeat,
-            stop=(*task.stop, *sampling.stop),
+            stop=(*task.content.stop, *sampling.stop),
             extra=sampling.extra,
             parts=tuple({"type": "image_url", "image_url": {"url": url}} for url in sample.images),
-            logprobs=task.confidence is not None and task.confidence.by == "tokens",
+            logprobs=task.content.confidence is not None and task.content.confidence.by == "tokens",
             messages=() if isinstance(question, str) else question,
             tools=sample.tools,
-            tool_choice=task.tool_choice,
+            tool_choice=task.content.tool_choice,
         )
 
     def _check_recorded(self, sample: Sample, score: float | None) -> None:
@@ -239,9 +239,9 @@ def _confidence(task: Task, reply: Reply, text: str, *, unread: bool = False) ->
     NotScored
         When its reply does not say.
     """
-    if task.confidence is None or reply.confidence is not None:
+    if task.content.confidence is None or reply.confidence is not None:
         return reply.confidence
-    if task.confidence.by == "tokens":
+    if task.content.confidence.by == "tokens":
         if reply.logprobs is None:
             raise CannotEvaluate(
                 "the engine gives no log-probabilities of a reply's tokens, which [confidence] needs; use vllm or a "
@@ -251,7 +251,7 @@ def _confidence(task: Task, reply: Reply, text: str, *, unread: bool = False) ->
             if not each < ROUNDING:  # NaN, too
                 raise NotScored(f"the engine gave {each:.4g} as the log-probability of a token")
         return math.exp(min(sum(reply.logprobs) / len(reply.logprobs), 0.0)) if reply.logprobs else 0.0
-    matches = re.findall(task.confidence.regex, text)
+    matches = re.findall(task.content.confidence.regex, text)
     share = _share(matches[-1]) if matches else None
     if share is None and unread:
         return 1.0

@@ -131,7 +131,8 @@ class ByJudge:
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:
         """The last mark in the judge's reply, scaled from the rubric's range; 0 for an empty answer."""
-        assert task.judge is not None
+        judge = task.content.judge
+        assert judge is not None
         assert sample.rubric is not None
         if not answer.strip():
             return 0.0  # a judge that is shown nothing marks something else
@@ -143,7 +144,7 @@ class ByJudge:
             id=sample.id,
             repeat=repeat,
             prompt=prompt,
-            max_tokens=self.sampling.max_tokens or task.judge.max_tokens,
+            max_tokens=self.sampling.max_tokens or judge.max_tokens,
             temperature=self.sampling.temperature,
             top_p=self.sampling.top_p,
             top_k=self.sampling.top_k,
@@ -159,8 +160,8 @@ class ByJudge:
             raise JudgeFailed(self.name, error) from error
         if reply.finish_reason == "length":
             raise NotScored(f"the judge's reply was cut off at {request.max_tokens} tokens; raise judge.max_tokens")
-        low, high = task.judge.lowest, task.judge.highest
-        mark = _mark(task.judge, by_regex(split_reasoning(reply.text or "").answer or "", task.judge.regex))
+        low, high = judge.lowest, judge.highest
+        mark = _mark(judge, by_regex(split_reasoning(reply.text or "").answer or "", judge.regex))
         if not low <= mark <= high:
             raise NotScored(f"the judge's reply holds no mark from {low:g} to {high:g}: {(reply.text or '')[-80:]!r}")
         return 100.0 * (mark - low) / (high - low)
@@ -212,7 +213,8 @@ class Scorers:
         from accgate.sandbox.runner import Sandbox
 
         seconds = 6.0 if check.task.metric.name == "code_output" else 3.0
-        options = {"timeout": seconds, "memory": 1024, "packages": (), "before": "", **check.task.metric_options}
+        own = check.task.content.metric_options
+        options = {"timeout": seconds, "memory": 1024, "packages": (), "before": "", **own}
         limits = Limits(seconds=float(options["timeout"]), memory=int(options["memory"]))
         key = ("code", limits, tuple(options["packages"]), options["before"])
         if key not in self._made:

@@ -103,7 +103,7 @@ class Check:
     @property
     def reference_mean(self) -> float | None:
         """Mean of the reference, points; None where another statistic is decided on."""
-        if self.task.aggregate is not None:
+        if self.task.content.aggregate is not None:
             return None
         if isinstance(self.reference, Scores):
             return float(np.mean(self.reference.means()))
@@ -321,6 +321,7 @@ def _plan_check(
             *unread,
             missing_note(config, model, draft.baseline, source.name),
         )
+    longest = model.settings.sampling.max_tokens or task.content.max_tokens
     check = Check(
         model=model.name,
         planned_model=model,
@@ -333,7 +334,7 @@ def _plan_check(
         reference=_first_scores(reference, task),
         alpha_planned=alpha,
         recorded=recorded,
-        max_tokens=len(task.samples) * settings.repeats * (model.settings.sampling.max_tokens or task.max_tokens),
+        max_tokens=len(task.samples) * settings.repeats * longest,
         max_failed=config.gate.max_failed,
         max_unread=source.max_unread,
         max_more_tokens=None if settings.max_more_tokens is None else allowed_share(settings.max_more_tokens),
@@ -395,7 +396,7 @@ def _refuse_out_of_range(
         assert recorded is not None
         fix = f"these are the bounds of {task.metric.name}: restore the file from git, or record the reference again"
         check_bounds(reference, low, high, str(recorded.path.with_suffix(".scores.csv")), fix)
-    elif reference is not None and task.aggregate is None:
+    elif reference is not None and task.content.aggregate is None:
         if (low is None or reference.mean >= low) and (high is None or reference.mean <= high):
             return
         fault = f"is {reference.mean:g}, outside {low} to {high}, the bounds of {task.metric.name}"
@@ -423,7 +424,7 @@ def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | 
 def _with_expectations(check: Check, sizing: Sizing) -> Check:
     """The check with the theta, gamma and mean samples that its plan expects; of a mean alone."""
     assumed = replace(sizing.assumptions(), test=check.test, reference_n=check.reference_n)
-    if check.task.aggregate is not None or (assumed.sigma is None and assumed.discordance is None):
+    if check.task.content.aggregate is not None or (assumed.sigma is None and assumed.discordance is None):
         return check
     design, width = check.design, check.task.metric.width
     theta, gamma = assumed.theta(check.n, design.theta), None
@@ -445,7 +446,7 @@ def _with_expectations(check: Check, sizing: Sizing) -> Check:
 
 def _chance_notes(check: Check) -> tuple[Reason, ...]:
     """A note where the reference is no better than guessing: it cannot fall, and the gate would always pass."""
-    mean, chance, n = check.reference_mean, check.task.chance, check.reference_n
+    mean, chance, n = check.reference_mean, check.task.content.chance, check.reference_n
     if mean is None or chance is None or n is None or not check.design.higher_is_better:
         return ()
     sigma = check.design.sigma if check.design.sigma is not None else math.sqrt(max(chance * (100.0 - chance), 0.0))

@@ -123,7 +123,7 @@ def plan_sentence(check: Check) -> str:
     """How many samples a check takes and what they see, in words that follow its name."""
     basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
     if check.theta is None:
-        statistic = check.task.aggregate
+        statistic = check.task.content.aggregate
         sees = f"it is decided on {statistic}; only the run shows its noise" if statistic else UNKNOWN
         if check.gamma is not None or check.discordance is not None:  # the theta of so few is past the scale
             sees = f"{count_of(check.n, 'sample')}: no drop can be seen on so few"

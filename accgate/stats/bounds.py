@@ -1,7 +1,7 @@
 """Concentration bounds for the mean of scores in [low, high], in closed form; standard library only.
 
 They hold whatever the scores are: no distribution is assumed. `margin` is in the scores' own units, and a bound
-is never wider than high - low, which always holds. Two-sided is about |mean - truth|, one-sided about one direction.
+is never wider than high - low, which always holds. All are about |mean - truth|.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from accgate.stats.power import ceiling
 
 
 def hoeffding_probability(
-    n: int, margin: float, low: float = 0.0, high: float = 1.0, two_sided: bool = True, *, population: int | None = None
+    n: int, margin: float, low: float = 0.0, high: float = 1.0, *, population: int | None = None
 ) -> float:
     """Bound the probability that the mean of `n` scores misses the truth by `margin`.
 
-    The bound is 2 exp(-2 n t^2 / (high - low)^2), without the 2 one-sided; 1 minus it is the confidence. Of a finite
+    The bound is 2 exp(-2 n t^2 / (high - low)^2); 1 minus it is the confidence. Of a finite
     population n stands over 1 - (n - 1) / N, or past half of it over (1 - n / N) (1 + 1 / n).
 
     Parameters
@@ -28,8 +28,6 @@ def hoeffding_probability(
         Distance t of the mean from the truth, in the scores' units, above 0.
     low, high : float
         Range of one score.
-    two_sided : bool
-        Whether the mean may be off on either side.
     population : int, optional
         Size N of the population, such as the rows of a dataset, whose mean is then the truth; endless by default.
 
@@ -47,7 +45,7 @@ def hoeffding_probability(
     """
     left = _share_left(n, population)
     exponent = 2.0 * n * (margin / (high - low)) ** 2 / left if left else math.inf
-    return min(1.0, (2.0 if two_sided else 1.0) * math.exp(-exponent))
+    return min(1.0, 2.0 * math.exp(-exponent))
 
 
 def hoeffding_margin(
@@ -56,7 +54,6 @@ def hoeffding_margin(
     confidence: float,
     low: float = 0.0,
     high: float = 1.0,
-    two_sided: bool = True,
     population: int | None = None,
 ) -> float:
     """Distance from the truth that the mean of `n` scores stays under with this confidence.
@@ -68,7 +65,7 @@ def hoeffding_margin(
     >>> round(hoeffding_margin(380, confidence=0.95, population=1319), 4)
     0.0588
     """
-    variance = _log_inverse_error(confidence, two_sided) * _share_left(n, population) / (2.0 * n)
+    variance = _log_inverse_error(confidence) * _share_left(n, population) / (2.0 * n)
     return (high - low) * min(1.0, math.sqrt(variance))
 
 
@@ -78,7 +75,6 @@ def hoeffding_n(
     confidence: float,
     low: float = 0.0,
     high: float = 1.0,
-    two_sided: bool = True,
     population: int | None = None,
 ) -> int:
     """Scores whose mean is less than `margin` from the truth with this confidence; never more than the population.
@@ -91,22 +87,22 @@ def hoeffding_n(
     6485
     """
     if population is None:
-        return max(1, ceiling(_log_inverse_error(confidence, two_sided) * ((high - low) / margin) ** 2 / 2.0))
+        return max(1, ceiling(_log_inverse_error(confidence) * ((high - low) / margin) ** 2 / 2.0))
 
     def is_enough(n: int) -> bool:
-        bound = hoeffding_probability(n, margin, low, high, two_sided, population=population)
+        bound = hoeffding_probability(n, margin, low, high, population=population)
         return bound <= (1.0 - confidence) * (1.0 + 1e-12)
 
     return 1 + bisect_left(range(1, population), True, key=is_enough)
 
 
-def _log_inverse_error(confidence: float, two_sided: bool) -> float:
-    """log(k / (1 - confidence)), with k the number of sides: what every bound here grows with.
+def _log_inverse_error(confidence: float) -> float:
+    """log(2 / (1 - confidence)), which every bound here grows with.
 
-    >>> round(_log_inverse_error(0.95, two_sided=True), 4)
+    >>> round(_log_inverse_error(0.95), 4)
     3.6889
     """
-    return math.log((2.0 if two_sided else 1.0) / (1.0 - confidence))
+    return math.log(2.0 / (1.0 - confidence))
 
 
 def _share_left(n: int, population: int | None) -> float:

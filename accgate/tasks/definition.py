@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accgate import metrics
 from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faults
@@ -13,6 +14,9 @@ from accgate.metrics import metric_builders
 from accgate.metrics.own import own_metric, unloaded_metric
 from accgate.tasks.faults import aggregate_faults, definition_faults
 from accgate.tasks.schema import ChosenBy, DefinitionFile, ReasoningUse
+
+if TYPE_CHECKING:
+    from accgate.metrics.aggregates.base import Aggregate
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,17 @@ class Definition:
             raise CannotEvaluate(f"{self.path}: metric {name}: {error}") from error
 
     @property
+    def statistic(self) -> Aggregate | None:
+        """The statistic that is decided on instead of the mean, if the definition names one."""
+        content = self.content
+        return None if content.aggregate is None else metrics.aggregate(content.aggregate, **content.aggregate_options)
+
+    @property
     def higher_is_better(self) -> bool:
         """The direction of the statistic that is decided on, or else of the metric. Loads no user's code."""
         content = self.content
-        if content.aggregate is not None:
-            return metrics.aggregate(content.aggregate, **content.aggregate_options).higher_is_better
+        if (statistic := self.statistic) is not None:
+            return statistic.higher_is_better
         if self._has_own_metric:
             return content.metric_options.get("higher_is_better") is not False
         return metrics.get(content.metric, **content.metric_options).higher_is_better

@@ -114,7 +114,7 @@ def with_subset(definition: Definition, source: Source) -> Definition:
     names = (source.subset,) if isinstance(source.subset, str) else tuple(source.subset)
     dataset = definition.content.dataset
     if dataset.parts:
-        return definition  # `parts_of` leaves the others out
+        return definition  # `build_task` leaves the others out
     if dataset.hub is None:
         fault = "the task has no subsets; only a dataset of the hub has"
         raise KeyFaults((("subset",), f"is {source.subset!r}, but {fault}"))

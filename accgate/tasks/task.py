@@ -7,35 +7,25 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from accgate.errors import KeyFaults
+from accgate import metrics
+from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import with_tools
 from accgate.metrics.equality import EQUALITY
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
-from accgate.tasks.attacks.attack import Attack
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
-from accgate.tasks.library import former_task, library_file
-from accgate.tasks.parts import part_definitions, parts_of
-from accgate.tasks.rows import Source, examples_by_subset, rows_of, with_subset
+from accgate.tasks.library import former_task, library_file, library_names
+from accgate.tasks.rows import Source, examples_by_subset, read_rows, rows_of, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
-from accgate.tasks.schema import (
-    Choices,
-    ChosenBy,
-    Confidence,
-    DefinitionFile,
-    Extract,
-    JudgeTable,
-    Mode,
-    ReasoningUse,
-)
+from accgate.tasks.schema import DefinitionFile, Extract, Mode
 from accgate.tasks.tools import calls_answer, parse_reply
+from accgate.text import nearest
 
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
 LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
@@ -46,41 +36,39 @@ NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 class Task:
     """A task's samples in the fixed order, and how their replies are scored.
 
-    `former` is the library's name for what a task of this name asked before it was written anew.
-    `dataset_ids` are those of the whole dataset, None for a generated task, which has no end.
+    `definition` is the one that was asked by: with the mode, the subsets and the use of reasoning that accuracy.toml
+    sets. `dataset_ids` are those of the whole dataset, None for a generated task, which has no end.
     `fingerprint` has a hash for each part that can change a score: dataset, prompt, extract, metric, reply, and code
-    where a metric of the user's own imports or names other files. With
-    `several` a sample's target is a JSON list of reference texts. `parts` are the tasks that a joined one consists of,
+    where a metric of the user's own imports or names other files. `parts` are the tasks that a joined one consists of,
     without samples: they ask, read and score.
     """
 
     name: str
     samples: Samples
     metric: Metric
-    extract: Extract
-    mode: Mode
-    stop: tuple[str, ...]
-    max_tokens: int
+    definition: Definition
     fingerprint: Mapping[str, str]
-    chance: float | None = None
     dataset_ids: Ids | None = None
-    several: bool = False
-    has_tools: bool = False
-    tool_choice: str | Mapping[str, Any] | None = None
-    metric_options: Mapping[str, Any] = field(default_factory=dict)
-    choices: Choices | None = None
-    confidence: Confidence | None = None
-    judge: JudgeTable | None = None
-    attacks: tuple[Attack, ...] = ()
-    aggregate: str | None = None
-    aggregate_options: Mapping[str, Any] = field(default_factory=dict)
-    former: str | None = None
-    reasoning: ReasoningUse = "strip"
     parts: Mapping[str, Task] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Pack samples that come as another sequence."""
         object.__setattr__(self, "samples", Samples(self.samples))
+
+    @property
+    def content(self) -> DefinitionFile:
+        """What the definition says."""
+        return self.definition.content
+
+    @property
+    def former(self) -> str | None:
+        """The library's name for what a task of this name asked before it was written anew."""
+        return former_task(self.definition.path)
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether the model may call functions."""
+        return self.content.tools is not None
 
     @property
     def is_unread(self) -> bool:
@@ -90,18 +78,18 @@ class Task:
     @property
     def by_likelihood(self) -> bool:
         """Whether the engine scores the options of a multiple choice."""
-        return self.choices is not None and self.choices.by == "likelihood"
+        return self.content.choices is not None and self.content.choices.by == "likelihood"
 
     @property
     def has_pattern(self) -> bool:
         """Whether the task itself says where the answer is in a reply."""
-        extract = self.extract
+        extract = self.content.extract
         return any(way is not None for way in (extract.form, extract.regex, extract.json_path))
 
     @property
     def extracts(self) -> bool:
         """Whether an answer is looked for in the reply; the whole reply is the answer else."""
-        by_letter = self.choices is not None and not self.by_likelihood
+        by_letter = self.content.choices is not None and not self.by_likelihood
         return self.has_pattern or by_letter or self.metric.name == CALLS
 
     @cached_property
@@ -131,24 +119,26 @@ class Task:
 
     def _extract(self, reply: str, sample: Sample | None) -> str | None:
         """What the extraction finds in a text."""
-        if self.extract.with_prefix:
+        extract = self.content.extract
+        if extract.with_prefix:
             reply = (sample.prefix if sample else "") + reply
-        if self.extract.form is not None:
-            return by_form(reply, self.extract.form, self.extract.which, "" if sample is None else sample.target)
-        if self.extract.regex is not None:
-            return by_regex(reply, self.extract.regex, self.extract.which)
-        if self.extract.json_path is not None:
-            return by_json_path(reply, self.extract.json_path)
-        if self.choices is not None and not self.by_likelihood:
+        if extract.form is not None:
+            return by_form(reply, extract.form, extract.which, "" if sample is None else sample.target)
+        if extract.regex is not None:
+            return by_regex(reply, extract.regex, extract.which)
+        if extract.json_path is not None:
+            return by_json_path(reply, extract.json_path)
+        if self.content.choices is not None and not self.by_likelihood:
             return by_letter(reply, [(option.label, option.text) for option in (sample.options if sample else ())])
         return reply.strip()
 
     def score(self, answer: str, target: str, tools: Sequence[Mapping[str, Any]] = ()) -> float:
         """The points of an answer, by the metric and against every reference text; calls also by their tools."""
-        targets = json.loads(target) if self.several else [target]
+        several = self.content.targets is not None
+        targets = json.loads(target) if several else [target]
         if tools and self.metric.name == CALLS:
             targets = [with_tools(each, tools) for each in targets]
-        return self.metric.against(answer, targets) if self.several else self.metric(answer, targets[0])
+        return self.metric.against(answer, targets) if several else self.metric(answer, targets[0])
 
     def first(self, n: int) -> Task:
         """The same task with the first n samples of the order: the random subset, the same everywhere."""
@@ -157,25 +147,6 @@ class Task:
     def of(self, samples: Iterable[Sample]) -> Task:
         """The same task with only these samples."""
         return replace(self, samples=Samples(samples))
-
-
-def load_task(
-    name: str,
-    *,
-    file: Path | None = None,
-    library: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    mode: Mode | None = None,
-    seed: int = 0,
-    count: int | None = None,
-    dataset: Path | None = None,
-    few_shot: Path | None = None,
-    subset: str | Sequence[str] | None = None,
-    choose: ChosenBy | None = None,
-) -> Task:
-    """Read a definition, by default that of the library, and build its task; see `build_task` and `Source`."""
-    definition = read_definition(file or library_file(library or name)).with_choice(choose)
-    return build_task(name, definition, Source(options or {}, seed, count, dataset, few_shot, subset), mode=mode)
 
 
 def build_task(
@@ -196,24 +167,21 @@ def build_task(
         When the dataset cannot be had.
     """
     definition = with_subset(definition, source)
-    content = definition.content
-    if content.dataset.parts:
+    if definition.content.dataset.parts:
         return _joined_task(name, definition, source, mode, loaded=loaded)
+    definition = _with_mode(definition, mode)
     rows, examples = rows_of(definition, source)
     folder, digest = definition.folder if source.dataset is None else source.dataset.parent, _Digest()
     examples_of = examples_by_subset(definition, rows, examples)
     shown = rows if isinstance(rows, list) else digest.of(rows)
     samples = Samples(samples_of(name, definition, shown, examples_of, folder))
-    mode = mode or content.mode
-    _refuse_mode(content, mode)
-    return _task(
+    return Task(
         name,
-        definition,
-        definition.metric(loaded=loaded),
         samples.in_order(source.seed),
-        mode,
-        _fingerprint(definition, _hash(rows) if isinstance(rows, list) else digest.value, examples, mode),
-        dataset_ids=None if content.dataset.generator else samples.ids,
+        definition.metric(loaded=loaded),
+        definition,
+        _fingerprint(definition, _hash(rows) if isinstance(rows, list) else digest.value, examples),
+        dataset_ids=None if definition.content.dataset.generator else samples.ids,
     )
 
 
@@ -222,20 +190,99 @@ def _joined_task(name: str, definition: Definition, source: Source, mode: Mode |
         raise KeyFaults((("mode",), f"is {mode!r}, but each part of the task has its own; leave mode out"))
     own = {
         key: build_task(f"{name}/{key}", part, rows, loaded=loaded)
-        for key, (part, rows) in parts_of(definition, source).items()
+        for key, (part, rows) in _parts_of(definition, source).items()
     }
     parts = {key: part.of(()) for key, part in own.items()}
     samples = Samples(replace(sample, group=key, part=key) for key, part in own.items() for sample in part.samples)
-    task = _task(
+    return Task(
         name,
-        definition,
-        definition.metric(),
         samples.in_order(source.seed),
-        definition.content.mode,
+        definition.metric(),
+        definition,
         _joined({**_part_fingerprints(definition), **{key: part.fingerprint for key, part in parts.items()}}),
         dataset_ids=samples.ids,
+        parts=parts,
     )
-    return replace(task, parts=parts)
+
+
+def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definition, Source]]:
+    """The definition of each part that has rows, with where they come from; a local file holds those of all.
+
+    Raises
+    ------
+    KeyFaults
+        For settings of the task's table that no part takes.
+    BadInput
+        For a part that cannot be joined, and for rows of a local file that are of none.
+    """
+    if source.options:
+        raise KeyFaults((("options",), "the task takes no options: its parts are joined as they are"))
+    if source.few_shot is not None:
+        raise KeyFaults((("few_shot_dataset",), "is nothing here: the parts have their own solved examples"))
+    own = _part_definitions(definition)
+    names = _part_names(source.subset, own)
+    for key, part in own.items():
+        if fault := _unjoinable(part):
+            raise definition.fault(("dataset", "parts", key), fault)
+    rows = None if source.dataset is None else _rows_by_part(definition, source, names)
+    plain = replace(source, dataset=None, subset=None, count=None)
+    return {
+        key: (part, plain if rows is None else replace(plain, rows=rows[key]))
+        for key, part in own.items()
+        if key in (names if rows is None else rows)
+    }
+
+
+def _part_names(subset: str | Sequence[str] | None, parts: Mapping[str, object]) -> Sequence[str]:
+    """The parts that accuracy.toml asks for; all where it names none."""
+    names = list(parts) if subset is None else [subset] if isinstance(subset, str) else list(subset)
+    for name in names:
+        if name not in parts:
+            raise KeyFaults((("subset",), f"is {name!r}; {nearest(name, parts)}"))
+    return names
+
+
+def _part_definitions(definition: Definition) -> dict[str, Definition]:
+    """The definition of each part, by its group.
+
+    Raises
+    ------
+    BadInput
+        For a name that the library does not have.
+    """
+    parts = definition.content.dataset.parts
+    for key, name in parts.items():
+        if name not in library_names():
+            raise definition.fault(("dataset", "parts", key), f"is {name!r}; {nearest(name, library_names())}")
+    reasoning = definition.content.reasoning
+    return {key: read_definition(library_file(name)).with_reasoning(reasoning) for key, name in parts.items()}
+
+
+def _unjoinable(part: Definition) -> str | None:
+    """Why a task cannot be a part: one verdict needs scores on one scale, of replies that are read by a function."""
+    content = part.content
+    try:
+        metric = metrics.get(content.metric, **content.metric_options)
+    except ImportError:  # said where the part is built
+        metric = None
+    is_plain = metric is None or (metric.kind == "text" and metric.higher_is_better and metric.width == 100.0)
+    others = (content.choices, content.tools, content.confidence, content.aggregate)
+    if is_plain and content.metric != "parts" and not content.attack and all(each is None for each in others):
+        return None
+    return "is a task that needs more than a reply's text, or is not scored from 0 to 100 points; name others"
+
+
+def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) -> Mapping[str, list[Row]]:
+    assert source.dataset is not None
+    column = definition.content.columns.group
+    rows: dict[str, list[Row]] = {}
+    for number, row in enumerate(read_rows(source.dataset, definition.content.dataset.path), 1):
+        key = row.get(column) if column is not None else None
+        if key not in parts:
+            hint = nearest(str(key), parts)
+            raise BadInput(f"{source.dataset}: row {number} has {column} = {key!r}, which is no part; {hint}")
+        rows.setdefault(str(key), []).append(row)
+    return rows
 
 
 def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -246,13 +293,18 @@ def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 def _part_fingerprints(definition: Definition) -> dict[str, dict[str, str]]:
     """The fingerprints of all parts, as they are without rows."""
-    own = part_definitions(definition)
-    return {key: _fingerprint(part, NO_ROWS, (), part.content.mode) for key, part in own.items()}
+    own = _part_definitions(definition)
+    return {key: _fingerprint(part, NO_ROWS, ()) for key, part in own.items()}
 
 
-def _refuse_mode(content: DefinitionFile, mode: Mode) -> None:
+def _with_mode(definition: Definition, mode: Mode | None) -> Definition:
+    """The definition asked in another mode, where accuracy.toml sets one."""
+    content = definition.content
+    if mode is None:
+        return definition
     if mode != "chat" and (content.messages is not None or content.tools is not None):
         raise KeyFaults((("mode",), f"is {mode!r}, but the task is a conversation or has tools; leave mode out"))
+    return replace(definition, content=replace(content, mode=mode))
 
 
 def stored_task(
@@ -270,52 +322,16 @@ def stored_task(
         own.pop("dataset")
         fingerprint |= {WORDING: own.pop("prompt"), **own}
     metric = definition.metric(loaded=False)
-    return _task(name, definition, metric, Samples(samples).in_order(seed), definition.content.mode, fingerprint)
+    return Task(name, Samples(samples).in_order(seed), metric, definition, fingerprint)
 
 
 def _stored_fingerprint(definition: Definition) -> dict[str, str]:
     if not definition.content.dataset.parts:
-        return _fingerprint(definition, NO_ROWS, (), definition.content.mode)
+        return _fingerprint(definition, NO_ROWS, ())
     return _joined(_part_fingerprints(definition))
 
 
-def _task(
-    name: str,
-    definition: Definition,
-    metric: Metric,
-    samples: Samples,
-    mode: Mode,
-    fingerprint: Mapping[str, str],
-    dataset_ids: Ids | None = None,
-) -> Task:
-    content = definition.content
-    return Task(
-        name=name,
-        samples=samples,
-        metric=metric,
-        extract=content.extract,
-        mode=mode,
-        stop=content.stop,
-        max_tokens=content.max_tokens,
-        fingerprint=fingerprint,
-        chance=content.chance,
-        dataset_ids=dataset_ids,
-        several=content.targets is not None,
-        has_tools=content.tools is not None,
-        tool_choice=content.tool_choice,
-        metric_options=content.metric_options,
-        choices=content.choices,
-        confidence=content.confidence,
-        judge=content.judge,
-        attacks=content.attack,
-        aggregate=content.aggregate,
-        aggregate_options=content.aggregate_options,
-        former=former_task(definition.path),
-        reasoning=content.reasoning,
-    )
-
-
-def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], mode: Mode) -> dict[str, str]:
+def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) -> dict[str, str]:
     """First 16 hex digits of SHA-256 for prompt, extract, metric and reply, beside that of the `dataset`.
 
     A key that a definition does not set leaves the hashes as they are, so that references outlive new keys.
@@ -339,7 +355,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], 
         "prompt": [
             content.prompt,
             content.system,
-            mode,
+            content.mode,
             examples,
             *_set(choices, attacks, content.images),
             *drawn,

@@ -113,7 +113,7 @@ def _check_of(rules: Path, model: str | None, task: str | None) -> Check:
         names = ", ".join(check.name for check in checks) or "none"
         raise BadInput(f"the good commit has the checks {names}; name one with --model and --task")
     (check,) = checks
-    if not isinstance(check.reference, Scores) or check.task.aggregate is not None:
+    if not isinstance(check.reference, Scores) or check.task.content.aggregate is not None:
         raise BadInput(f"{check.name}: the good commit has no reference with scores of samples; record one")
     return check
 

@@ -87,8 +87,8 @@ def ab(
     name = second if second != first else f"{second} ({others.source.path.name})"
     model = replace(planned_model(others, second), name=second)
     for check in checks:
-        if check.task.aggregate is not None:
-            raise BadInput(f"{check.task.name}: is decided on {check.task.aggregate}, which `ab` cannot compare yet")
+        if (statistic := check.task.content.aggregate) is not None:
+            raise BadInput(f"{check.task.name}: is decided on {statistic}, which `ab` cannot compare yet")
     pairs = [(check, replace(check, model=name, planned_model=model)) for check in checks]
     refuse_absent_judges(pairs)
     FOLDER.begin(options.out)

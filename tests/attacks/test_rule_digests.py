@@ -282,7 +282,7 @@ def test_pictures_are_rules_where_the_rows_come_from_a_file_that_accuracy_toml_n
 
 
 def ids_of(project: Project) -> list[str]:
-    from accgate.tasks.task import load_task
+    from tests.loading import load_task
 
     task = load_task("sums", file=project.folder / "sums.toml", dataset=project.folder / "rows/sums.jsonl")
     return [sample.id for sample in task.samples]

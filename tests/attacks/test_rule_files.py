@@ -321,7 +321,7 @@ def test_a_gate_in_a_folder_may_use_its_whole_repository_and_no_more(
 
 
 def ids_at(file: Path) -> list[str]:
-    from accgate.tasks.task import load_task
+    from tests.loading import load_task
 
     return [sample.id for sample in load_task("sums", file=file).samples]
 

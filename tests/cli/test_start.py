@@ -19,10 +19,10 @@ from accgate.cli.main import main
 from accgate.cli.starter.files import Answers
 from accgate.cli.starter.questions import ask_answers
 from accgate.tasks.library import library_names
-from accgate.tasks.task import load_task
 from tests.cases import each
 from tests.gates import RIGHT, WRONG, said, write_lines
 from tests.launcher import Launched
+from tests.loading import load_task
 
 ACCGATE = [sys.executable, "-m", "accgate"]
 INTERRUPT = b"\x03"

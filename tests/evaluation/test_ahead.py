@@ -26,8 +26,9 @@ from accgate.evaluation.outcome import Evaluation
 from accgate.planning.samples import Assumptions
 from accgate.records.file import Record, paths_of
 from accgate.result import EngineInfo
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from tests.evaluation.test_early import check
+from tests.loading import load_task
 
 N, DISCORDANCE, THETA = 1000, 0.03, 4.0
 GPU: dict[str, float] = {}

@@ -22,7 +22,8 @@ from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.resume import resumable_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
 from accgate.result import EngineInfo
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
+from tests.loading import load_task
 
 
 class Solver:
@@ -259,9 +260,22 @@ def test_sampling_reaches_the_request_and_unset_values_leave_the_tasks(paths: Re
     evaluated(engine, dataclasses.replace(asked, sampling=set_values), paths)
     plain, full = engine.asked
     sample, task = asked.task.samples[0], asked.task
-    assert plain == Request(sample.id, 0, sample.user, "", task.mode, task.max_tokens, 0.0, stop=task.stop)
+    assert plain == Request(
+        sample.id, 0, sample.user, "", task.content.mode, task.content.max_tokens, 0.0, stop=task.content.stop
+    )
     assert full == Request(
-        sample.id, 0, sample.user, "", task.mode, 99, 0.7, 0.9, 40, 3, (*task.stop, "Q:"), {"min_p": 0.1}
+        sample.id,
+        0,
+        sample.user,
+        "",
+        task.content.mode,
+        99,
+        0.7,
+        0.9,
+        40,
+        3,
+        (*task.content.stop, "Q:"),
+        {"min_p": 0.1},
     )
 
 

@@ -32,9 +32,10 @@ from accgate.records.file import Record, RecordPaths, paths_of, read_records
 from accgate.records.scores import Scores
 from accgate.result import EngineInfo
 from accgate.stats import share_of_alpha
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from accgate.verdict import Verdict
 from tests.gates import RIGHT, WRONG, questions, write_task
+from tests.loading import load_task
 
 N = 300
 

@@ -13,8 +13,8 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines.vllm.engine import thought_tokens
 from accgate.records import Record, paths_of, read_records
-from accgate.tasks.task import load_task
 from tests.gates import questions, write_task
+from tests.loading import load_task
 from tests.servers import Server
 from tests.shapes import SHAPES, WRONG
 

@@ -23,7 +23,8 @@ from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
 from accgate.records.file import Record
 from accgate.result import EngineInfo
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
+from tests.loading import load_task
 
 QUIZ = {
     "prompt": "{{ question }}\n{% if by == 'letter' %}"
@@ -244,7 +245,9 @@ def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path:
     done = asked(attacked, Oracle({"1 + 1": "2", "one plus one": "3"}))
     with pytest.raises(BadInput, match="more than the recorded replies"):
         rescore(attacked, attacked.samples[0], done)
-    assert rescore(replace(attacked, attacks=()), attacked.samples[0], done).score == 100.0
+    content = replace(attacked.content, attack=())
+    plain = replace(attacked, definition=replace(attacked.definition, content=content))
+    assert rescore(plain, attacked.samples[0], done).score == 100.0
     assert ByRunning  # its own tests run real programs
 
 
@@ -259,7 +262,7 @@ def test_recorded_calls_and_reasoning_are_scored_again_as_they_were_read(tmp_pat
     record = asked(task, Oracle({"": thought}))
     assert (record.score, rescore(task, task.samples[0], record)) == (100.0, record)
     with pytest.raises(BadInput, match="the whole reasoning, which records do not keep"):
-        rescore(replace(task, reasoning="keep"), task.samples[0], record)
+        rescore(replace(task, definition=task.definition.with_reasoning("keep")), task.samples[0], record)
 
 
 def test_a_reply_without_answer_and_confidence_is_wrong_and_sure(tmp_path: Path) -> None:

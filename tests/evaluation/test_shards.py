@@ -18,9 +18,10 @@ from accgate.errors import BadInput
 from accgate.evaluation.shards.shard import Shard, parse_shard
 from accgate.records.file import paths_of, read_gzip_lines, read_records
 from accgate.tasks.sample import Sample
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from tests.gates import WRONG, N, Project, right_but, said, write_lines, write_task
 from tests.launcher import Launched
+from tests.loading import load_task
 from tests.servers import Fault, Server
 
 TASK = load_task("arithmetic", options={"high": 20}, count=1)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from accgate.tasks.task import load_task
 from tests.gates import N, questions, right_but, write_lines, write_task
+from tests.loading import load_task
 from tests.pull_requests import PullRequest
 
 

@@ -18,7 +18,8 @@ from accgate.tasks.choices import continuation, likeliest_option
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.sample import Sample
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
+from tests.loading import load_task
 from tests.tasks.dataset_rows import ARC, HELLASWAG, IFEVAL, MMLU, TRUTHFUL
 from tests.tasks.question_rows import MMLU_PRO, MMLU_PRO_DEV
 from tests.tasks.test_library_rows import CASES
@@ -182,7 +183,7 @@ def test_the_same_rows_give_the_same_prompts_and_scores_as_lm_eval(
             points = ours.metric.worst if answer is None else ours.score(answer, sample.target)
             assert points == pytest.approx(theirs.points(their, (_ended(reply, their),))), (name, reply)
         if twin.replies:
-            assert set(their.requests[0].stop) <= {*ours.stop, "\n"} or not ours.stop
+            assert set(their.requests[0].stop) <= {*ours.content.stop, "\n"} or not ours.content.stop
 
 
 def _bare(name: str, prompt: str) -> str:
@@ -199,10 +200,10 @@ def _ended(reply: str, their: Any) -> str:
 
 def _likeliest(ours: Task, sample: Sample, their: Any, theirs: Any, draw: random.Random) -> bool:
     """Whether both find the same option likeliest, or both the same to be right, at drawn log-likelihoods."""
-    assert ours.choices is not None
-    texts = {continuation(ours.choices, option): draw.uniform(-9.0, -1.0) for option in sample.options}
+    assert ours.content.choices is not None
+    texts = {continuation(ours.content.choices, option): draw.uniform(-9.0, -1.0) for option in sample.options}
     assert set(texts) == {request.continuation for request in their.requests}
-    likeliest = likeliest_option(ours.choices, sample.options, list(texts.values()), [1] * len(texts))
+    likeliest = likeliest_option(ours.content.choices, sample.options, list(texts.values()), [1] * len(texts))
     responses = tuple((texts[request.continuation], False) for request in their.requests)
     return ours.score(likeliest.label, sample.target) == theirs.points(their, responses)
 

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from accgate import plan
 from accgate.errors import BadInput
-from accgate.stats.e_process import e_process_test
+from accgate.stats.betting import e_process_test
 from accgate.stats.group_sequential import group_design, group_sequential_test
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.names import TestName

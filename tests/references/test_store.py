@@ -25,9 +25,9 @@ from accgate.references.store import (
     variant_label,
 )
 from accgate.references.writer import write_reference
-from accgate.tasks.task import load_task
 from tests.cases import each
 from tests.gates import RIGHT, Project, questions, recorded_project, right_but, said, write_lines, write_task
+from tests.loading import load_task
 
 N = 40
 

@@ -19,7 +19,8 @@ from accgate.sandbox.packages import packages_of
 from accgate.sandbox.process import Confinement
 from accgate.sandbox.runner import Sandbox
 from accgate.tasks.prompts import unpack
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
+from tests.loading import load_task
 from tests.tasks.dataset_rows import HUMANEVAL_PLUS, MBPP_PLUS, PLUS_TEST, Row, contest, packed
 from tests.tasks.test_library import loaded, written
 from tests.tasks.test_library_rows import CASES
@@ -32,7 +33,7 @@ def points_of(task: Task, replies: Sequence[str], confined: Confinement) -> list
 
 def points_of_all(pairs: Sequence[tuple[Task, str]], confined: Confinement) -> list[float]:
     """What replies to the first samples of tasks with the same options score, as evaluation/scoring.py runs them."""
-    options = pairs[0][0].metric_options
+    options = pairs[0][0].content.metric_options
 
     async def run() -> list[float]:
         limits = Limits(seconds=float(options["timeout"]), memory=int(options.get("memory", 1024)))

@@ -13,7 +13,6 @@ from tests.cases import each
 confidences = st.floats(0.5, 0.9999)
 margins = st.floats(0.005, 0.5)
 sizes = st.integers(1, 10**5)
-sides = st.booleans()
 
 
 @pytest.mark.parametrize(("margin", "n"), [(0.05, 738), (0.01, 18_445), (0.001, 1_844_440)])
@@ -26,34 +25,31 @@ def test_380_samples_are_within_a_tenth_with_the_published_confidence() -> None:
     assert 1.0 - hoeffding_probability(380, 0.1) == pytest.approx(0.998999, abs=5e-7)
 
 
-@given(margin=margins, confidence=confidences, two_sided=sides)
+@given(margin=margins, confidence=confidences)
 @settings(deadline=None)
-def test_n_is_the_least_whose_bound_reaches_the_confidence(margin: float, confidence: float, two_sided: bool) -> None:
-    n = hoeffding_n(margin, confidence=confidence, two_sided=two_sided)
+def test_n_is_the_least_whose_bound_reaches_the_confidence(margin: float, confidence: float) -> None:
+    n = hoeffding_n(margin, confidence=confidence)
     missed = 1.0 - confidence
-    assert hoeffding_probability(n, margin, two_sided=two_sided) <= missed * (1 + 1e-9)
-    assert n == 1 or hoeffding_probability(n - 1, margin, two_sided=two_sided) > missed * (1 - 1e-9)
+    assert hoeffding_probability(n, margin) <= missed * (1 + 1e-9)
+    assert n == 1 or hoeffding_probability(n - 1, margin) > missed * (1 - 1e-9)
 
 
-@given(n=sizes, confidence=confidences, low=st.floats(-5, 5), width=st.floats(0.1, 100), two_sided=sides)
+@given(n=sizes, confidence=confidences, low=st.floats(-5, 5), width=st.floats(0.1, 100))
 @settings(deadline=None)
-def test_the_bound_at_the_margin_is_the_error_left(n, confidence, low, width, two_sided) -> None:
+def test_the_bound_at_the_margin_is_the_error_left(n, confidence, low, width) -> None:
     high = low + width
-    margin = hoeffding_margin(n, confidence=confidence, low=low, high=high, two_sided=two_sided)
+    margin = hoeffding_margin(n, confidence=confidence, low=low, high=high)
     if margin < (high - low) * (1 - 1e-9):
-        missed = hoeffding_probability(n, margin, low, high, two_sided)
+        missed = hoeffding_probability(n, margin, low, high)
         assert missed == pytest.approx(1.0 - confidence, rel=1e-6)
 
 
-@each("two_sided", [True, False])
 @each("n", [1, 7, 40])
 @each("p", [0.03, 0.5, 0.8])
-def test_right_or_wrong_scores_are_never_off_more_often_than_the_bound(n: int, p: float, two_sided: bool) -> None:
+def test_right_or_wrong_scores_are_never_off_more_often_than_the_bound(n: int, p: float) -> None:
     for margin in (0.05, 0.1, 0.2, 0.4):
-        off = sum(
-            binom.pmf(k, n, p) for k in range(n + 1) if (abs(k / n - p) if two_sided else k / n - p) >= margin - 1e-12
-        )
-        assert off <= hoeffding_probability(n, margin, two_sided=two_sided)
+        off = sum(binom.pmf(k, n, p) for k in range(n + 1) if abs(k / n - p) >= margin - 1e-12)
+        assert off <= hoeffding_probability(n, margin)
 
 
 def test_no_margin_is_wider_than_the_range_and_no_bound_above_one() -> None:
@@ -92,14 +88,14 @@ def test_a_subset_of_a_population_is_never_off_more_often_than_the_bound(populat
                 assert off <= hoeffding_probability(n, margin, population=population) + 1e-12
 
 
-@given(margin=st.floats(0.01, 0.5), population=st.integers(1, 3000), confidence=confidences, two_sided=sides)
+@given(margin=st.floats(0.01, 0.5), population=st.integers(1, 3000), confidence=confidences)
 @settings(deadline=None, max_examples=50)
-def test_the_population_s_n_is_the_least_and_at_most_hoeffding_s(margin, population, confidence, two_sided) -> None:
-    n = hoeffding_n(margin, population=population, confidence=confidence, two_sided=two_sided)
-    exponent = math.log((2 if two_sided else 1) / (1 - confidence)) / (2 * margin**2)
+def test_the_population_s_n_is_the_least_and_at_most_hoeffding_s(margin, population, confidence) -> None:
+    n = hoeffding_n(margin, population=population, confidence=confidence)
+    exponent = math.log(2 / (1 - confidence)) / (2 * margin**2)
     least = next(k for k in range(1, population + 1) if left_by_hand(k, population) <= k / exponent * (1 + 1e-9))
     assert n == least
-    assert n <= hoeffding_n(margin, confidence=confidence, two_sided=two_sided)
+    assert n <= hoeffding_n(margin, confidence=confidence)
 
 
 def test_the_whole_population_has_no_margin() -> None:

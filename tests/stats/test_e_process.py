@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.decision.comparison import compare
 from accgate.errors import BadInput
-from accgate.stats.betting import betting_path, confidence_sequence
-from accgate.stats.e_process import e_process_test
+from accgate.stats.betting import betting_path, confidence_sequence, e_process_test
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.cases import each
 from tests.stats.sequences import assert_agrees, assert_same, drawn, drop_of_losses, sequences

@@ -18,9 +18,10 @@ from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.prompts import Scope, render
 from accgate.tasks.schema import DefinitionFile
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from docs.library_table import PAGE, with_table
 from tests.cases import each
+from tests.loading import load_task
 from tests.tasks.dataset_rows import Row
 from tests.tasks.test_library_rows import CASES, GENERATED
 
@@ -101,7 +102,7 @@ def test_a_multiple_choice_is_scored_by_the_letter_in_the_reply(name: str, tmp_p
 @each("name", MULTIPLE_CHOICE)
 def test_a_multiple_choice_is_scored_by_the_likeliest_option(name: str, tmp_path: Path) -> None:
     task = loaded(name, tmp_path, choose="likelihood")
-    sample, choices = task.samples[0], task.choices
+    sample, choices = task.samples[0], task.content.choices
     assert choices is not None
     asked = [continuation(choices, option) for option in sample.options]
     assert all(text.startswith(" ") and len(text) > 1 for text in asked)

@@ -11,8 +11,9 @@ import pytest
 from accgate.errors import BadInput
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from tests.cases import each
+from tests.loading import load_task
 from tests.tasks.dataset_rows import GPQA
 from tests.tasks.question_rows import AIME, DROP, MATH, MGSM, MMLU_PRO, MMLU_PRO_DEV, SQUAD, TRANSLATION
 from tests.tasks.test_library import points, written

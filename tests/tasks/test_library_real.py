@@ -11,8 +11,9 @@ import pytest
 
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from tests.cases import each
+from tests.loading import load_task
 
 DATASETS = Path(__file__).parents[2].parent / "shared" / "datasets"
 BBH = ("boolean_expressions", "causal_judgement", "date_understanding", "navigate", "object_counting")

@@ -15,7 +15,8 @@ from accgate.records import read_records
 from accgate.tasks import Definition, library_file, read_definition, sample_id
 from accgate.tasks.library import library_names
 from accgate.tasks.rows import Source
-from accgate.tasks.task import build_task, load_task, stored_task
+from accgate.tasks.task import build_task, stored_task
+from tests.loading import load_task
 from tests.servers import Server
 from tests.tasks.test_library_rows import CASES
 
@@ -58,7 +59,8 @@ def test_each_sample_is_read_and_scored_as_its_own_task_does(tmp_path: Path) -> 
     for sample in task.samples:
         case, own = CASES[f"longbench_v1_{sample.group}"], task.part_of(sample)
         alone = load_task(f"longbench_v1_{sample.group}", dataset=written(tmp_path, rows_of(sample.group or "")))
-        assert (own.metric.name, own.extract, own.mode) == (alone.metric.name, alone.extract, alone.mode)
+        assert own.metric.name == alone.metric.name
+        assert (own.content.extract, own.content.mode) == (alone.content.extract, alone.content.mode)
         assert (sample.prompt, sample.target) == (alone.samples[0].prompt, alone.samples[0].target)
         assert sample.id == sample_id(f"longbench_v1/{sample.group}", sample.prompt, sample.target, 0)
         for reply, points in ((case.right, 100.0), (case.wrong, 0.0)):

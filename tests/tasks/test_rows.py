@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.tasks.rows import hub_rows, read_rows
-from accgate.tasks.task import load_task
 from tests.gates import write_task
+from tests.loading import load_task
 
 ROWS = [{"q": "1 + 1 =", "a": 2, "tags": ["x"]}, {"q": 'é, "quoted"\nand \u2028 more', "a": None, "tags": []}]
 

@@ -13,7 +13,7 @@ import pytest
 from accgate import metrics
 from accgate.tasks.filler import ADJECTIVES, NOUNS, CannotGenerate, tokens_in
 from accgate.tasks.generators import check_options, generate
-from accgate.tasks.task import load_task
+from tests.loading import load_task
 
 NAMES = ("ruler_niah", "ruler_vt", "ruler_cwe", "ruler_fwe")
 

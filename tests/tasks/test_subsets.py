@@ -11,8 +11,9 @@ import pytest
 
 from accgate.errors import BadInput, KeyFaults
 from accgate.tasks.library import library_file
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from tests.gates import toml, write_lines
+from tests.loading import load_task
 
 BBH = {
     name: [{"input": f"{name} {i}?", "target": f"({'AB'[i % 2]})"} for i in range(2)] for name in ("snarks", "navigate")

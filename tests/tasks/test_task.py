@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput
 from accgate.tasks.library import library_file, library_names
-from accgate.tasks.task import Task, load_task
+from accgate.tasks.task import Task
 from tests.cases import each
+from tests.loading import load_task
 
 GSM8K = Path(__file__).parents[2].parent / "shared" / "datasets" / "gsm8k_test.jsonl"
 ROWS = [{"q": "1 + 1 =", "a": 2, "page": "x"}, {"q": "2 + 2 =", "a": 4, "page": "y"},
@@ -173,7 +174,7 @@ def test_changed_rows_and_changed_files_of_examples_change_the_fingerprint_and_t
 
 def test_the_mode_can_be_set_from_outside_and_counts_as_a_changed_prompt(tmp_path: Path) -> None:
     chat, raw = (load_task("own", file=own(tmp_path), mode=mode) for mode in (None, "completion"))
-    assert (chat.mode, raw.mode) == ("chat", "completion")
+    assert (chat.content.mode, raw.content.mode) == ("chat", "completion")
     assert chat.samples == raw.samples
     assert {part for part in chat.fingerprint if chat.fingerprint[part] != raw.fingerprint[part]} == {"prompt"}
 
@@ -219,7 +220,7 @@ def test_answers_are_extracted_and_scored_as_the_file_says(
     )
     assert task.answer(reply) == answer
     assert task.metric(answer or "", "2") == points
-    assert (task.max_tokens, task.stop, task.chance) == (7, ("\n",), 1.0)
+    assert (task.content.max_tokens, task.content.stop, task.content.chance) == (7, ("\n",), 1.0)
 
 
 def test_examples_come_from_the_task_file_another_file_or_the_generator(tmp_path: Path) -> None:

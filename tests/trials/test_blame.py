@@ -19,9 +19,9 @@ from accgate.decision.cause import causes_of, levels_of, trial_of
 from accgate.evaluation.options import RunOptions
 from accgate.report.cause_file import read_cause
 from accgate.result import to_json
-from accgate.tasks.task import load_task
 from accgate.trials.search import blame as search
 from tests.gates import table, write_task
+from tests.loading import load_task
 from tests.servers import Fault, Server
 
 Loses = Callable[[int, Mapping[str, Any]], bool]

@@ -91,7 +91,7 @@ class Follower:
 def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:
     """The samples that are done in the fixed order without a gap, and their mean difference to the reference."""
     reference = check.reference
-    if reference is None or check.task.aggregate is not None:
+    if reference is None or check.task.content.aggregate is not None:
         return 0, None
     before: Mapping[str, float] | float = (
         dict(zip(reference.ids, map(float, reference.means()), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from accgate.tasks.definition import Definition
 from accgate.tasks.lm_eval.mapping import stated_direction
 from accgate.tasks.sample import Sample
 from accgate.tasks.samples import Samples
-from accgate.tasks.schema import Dataset, DefinitionFile, Extract, ReasoningUse
+from accgate.tasks.schema import Dataset, DefinitionFile, ReasoningUse
 from accgate.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -94,17 +94,16 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
         higher_is_better=task.higher_is_better,
         kind="harness",
     )
+    definition = harness_definition(task)
+    longest = max(request.max_tokens for sample in task.samples for request in sample.requests)
+    content = replace(definition.content, mode="completion", max_tokens=longest, reasoning=reasoning)
     return HarnessTask(
         name=name,
         samples=samples.in_order(seed),
         metric=metric,
-        extract=Extract(),
-        mode="completion",
-        stop=(),
-        max_tokens=max(request.max_tokens for sample in task.samples for request in sample.requests),
+        definition=replace(definition, content=content),
         fingerprint=task.fingerprint if reasoning == "strip" else {**task.fingerprint, "reasoning": reasoning},
         dataset_ids=samples.ids,
         lm_eval=task,
         documents=documents,
-        reasoning=reasoning,
     )

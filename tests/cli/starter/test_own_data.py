@@ -14,8 +14,8 @@ from accgate.cli.main import main
 from accgate.cli.starter.own_data import own_task
 from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
-from accgate.tasks.task import load_task
 from tests.gates import said, write_lines
+from tests.loading import load_task
 from tests.servers import Server
 
 WORDS = "a long answer in full sentences, which no reply repeats word for word"
