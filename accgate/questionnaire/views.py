@@ -86,22 +86,18 @@ def _remarks(result: SurveyResult) -> list[str]:
 
 def print_survey(console: Console, result: SurveyResult) -> None:
     """Print the result in a terminal."""
-    from rich.markup import escape
-    from rich.table import Table
     from rich.text import Text
 
-    from accgate.report.terminal import COLOURS
+    from accgate.report.terminal import COLOURS, table_of
 
     survey = result.judgement
     console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
     console.print(Text(visible(summary(survey))))
-    table = Table(box=None, pad_edge=False)
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading in ("Item", "Verdict") else "right")
-    for item, verdict in zip(survey.items, result.checks, strict=True):
-        cells = row(item, verdict)
-        table.add_row(*map(escape, cells[:-1]), Text(verdict.verdict, style=COLOURS[verdict.verdict]))
-    console.print(table)
+    rows = [
+        (*row(item, verdict)[:-1], Text(verdict.verdict, style=COLOURS[verdict.verdict]))
+        for item, verdict in zip(survey.items, result.checks, strict=True)
+    ]
+    console.print(table_of(HEADINGS, rows, left=(0, len(HEADINGS) - 1)))
     console.print(Text(legend(result)))
     for remark in _remarks(result):
         console.print(Text(f"- {visible(remark)}", style="yellow"))
