@@ -45,21 +45,23 @@ def place_of(verdict: Verdict) -> Place | None:
     """The place of a check; None where it has no difference."""
     if (change := mean_change(verdict)) is None:
         return None
-    higher, ends = verdict.higher_is_better, None
-    if verdict.interval is not None:
-        low, high = sorted(oriented(end, higher) for end in verdict.interval.two_sided)
-        ends = low, high
+    higher, ends = verdict.higher_is_better, None if verdict.interval is None else verdict.interval.two_sided
     sees = None if verdict.sees is None else -verdict.sees
-    return Place(oriented(change, higher), ends, _limit(verdict), sees)
+    return Place(oriented(change, higher), _turned(ends, higher), _limit(verdict), sees)
 
 
 def place_of_group(group: GroupFigures, higher_is_better: bool) -> Place:
     """The place of a group of a check's samples."""
-    ends = None
-    if group.interval is not None:
-        low, high = sorted(oriented(end, higher_is_better) for end in group.interval)
-        ends = low, high
+    ends = _turned(group.interval, higher_is_better)
     return Place(oriented(group.difference, higher_is_better), ends, None, None)
+
+
+def _turned(ends: tuple[float, float] | None, higher_is_better: bool) -> tuple[float, float] | None:
+    """Both ends of an interval, the worse one first."""
+    if ends is None:
+        return None
+    low, high = sorted(oriented(end, higher_is_better) for end in ends)
+    return low, high
 
 
 def _limit(verdict: Verdict) -> float | None:
