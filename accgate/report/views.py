@@ -92,14 +92,17 @@ class CheckView:
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks of a run that there is room for, worst first: as rows, and in detail; and how many are left out."""
+    """The checks of a run that there is room for, worst first, under the names that templates have for them.
 
-    rows: tuple[CheckView, ...]
-    details: tuple[CheckView, ...]
-    passed_left_out: int
-    others_left_out: int
-    beside: tuple[CheckView, ...]
-    beside_left_out: int
+    `checks` are those of the `rows` with details; the counts say how many are left out.
+    """
+
+    rows: tuple[CheckView, ...] = ()
+    checks: tuple[CheckView, ...] = ()
+    passed_left_out: int = 0
+    others_left_out: int = 0
+    beside: tuple[CheckView, ...] = ()
+    beside_left_out: int = 0
 
 
 def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) -> Checks:
@@ -115,7 +118,7 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
     beside = worst_first(short.beside)[: most_of(result.beside, room)]
     return Checks(
         rows=rows,
-        details=tuple(
+        checks=tuple(
             view for view in rows if room.details and (room.passing_details or view.verdict.verdict != "pass")
         ),
         passed_left_out=passed,
