@@ -93,7 +93,7 @@ def print_survey(console: Console, result: SurveyResult) -> None:
     survey = result.judgement
     console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
     console.print(Text(visible(summary(survey))))
-    rows = [
+    rows: list[tuple[str | Text, ...]] = [
         (*row(item, verdict)[:-1], Text(verdict.verdict, style=COLOURS[verdict.verdict]))
         for item, verdict in zip(survey.items, result.checks, strict=True)
     ]
