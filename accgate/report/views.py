@@ -107,12 +107,9 @@ class Checks:
 
 def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) -> Checks:
     """The checks that there is room for, worst first; `short` is the run with short names."""
-    all_checks, short_checks = (
-        worst_first(result.decided),
-        dict(zip(map(id, result.decided), short.decided, strict=True)),
-    )
-    shown = all_checks[: most_of(all_checks, room)]
-    rows = tuple(check_view(short_checks[id(v)], flips.get((v.model, v.task), ()), room) for v in shown)
+    all_checks = worst_first(result.decided)
+    pairs = [*zip(all_checks, worst_first(short.decided), strict=True)][: most_of(all_checks, room)]
+    rows = tuple(check_view(cut, flips.get((whole.model, whole.task), ()), room) for whole, cut in pairs)
     failed = tuple(view for view in rows if view.verdict.verdict != "pass")
     passed = sum(v.verdict == "pass" for v in all_checks) - (len(rows) - len(failed))
     beside = worst_first(short.beside)[: most_of(result.beside, room)]
