@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
 from accgate.report.story import SIGNS
@@ -105,22 +105,17 @@ def print_survey(console: Console, result: SurveyResult) -> None:
 
 def survey_markdown(result: SurveyResult) -> str:
     """The result as GitHub-flavoured Markdown, in which names and statements are inert text."""
-    from accgate.report.markdown import cell
+    from accgate.report.markdown import fill_template
 
     survey = result.judgement
-
-    def line(cells: Any) -> str:
-        return f"| {' | '.join(map(cell, cells))} |"
-
-    symbol = SIGNS[result.verdict]
-    rows = [line(row(i, check)) for i, check in zip(survey.items, result.checks, strict=True)]
-    statements = [f"- {cell(item.id)}: {cell(item.text)}" for item in survey.items]
-    parts = [
-        f"## {symbol} {cell(headline(result))}",
-        cell(summary(survey)),
-        "\n".join([line(HEADINGS), "|" + "---|" + "--:|" * (len(HEADINGS) - 2) + "---|", *rows]),
-        cell(legend(result)),
-        "\n".join(f"- {cell(remark)}" for remark in _remarks(result)),
-        "Statements:\n\n" + "\n".join(statements),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    values = {
+        "symbol": SIGNS[result.verdict],
+        "headline": headline(result),
+        "summary": summary(survey),
+        "headings": HEADINGS,
+        "rows": [row(item, verdict) for item, verdict in zip(survey.items, result.checks, strict=True)],
+        "legend": legend(result),
+        "remarks": _remarks(result),
+        "items": survey.items,
+    }
+    return fill_template(values, "survey.md.j2")
