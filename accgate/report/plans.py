@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -164,18 +165,9 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
         return None
     from accgate.planning.cost import Cost
 
-    costs = [estimate.most for estimate in estimates]
-
-    def total(values: Sequence[float | None]) -> float | None:
-        return None if None in values else sum(value for value in values if value is not None)
-
-    all_of_them = Cost(
-        sum(cost.samples for cost in costs),
-        total([cost.tokens for cost in costs]),
-        total([cost.seconds for cost in costs]),
-        total([cost.gpu_hours for cost in costs]),
-    )
-    return f"All checks: at most {_cost_figures(all_of_them)}."
+    columns = zip(*(astuple(estimate.most) for estimate in estimates), strict=True)
+    totals: list[Any] = [None if None in column else sum(column) for column in columns]
+    return f"All checks: at most {_cost_figures(Cost(*totals))}."
 
 
 def _cost_figures(cost: Cost) -> str:
