@@ -20,7 +20,6 @@ from accgate.report.views import COST_HEADINGS, FlipsByCheck, cost_note, cost_ro
 from accgate.report.words import explanation_of, has_evidence
 from accgate.text import clip, p_text, visible, with_capital
 from accgate.verdict import (
-    Setting,
     drift_sentence,
     mean_change,
     other_rules,
@@ -66,12 +65,8 @@ class Section:
     told: str
     steps: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    settings: tuple[Setting, ...]
-    figures: tuple[tuple[str, str], ...]
     pictures: Pictures
     groups: GroupTable | None
-    costs: tuple[tuple[str, ...], ...]
-    cost_note: str | None
     flips: tuple[ShownFlip, ...]
     all_flips: int
 
@@ -129,6 +124,10 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         ALL=ALL,
         percent=percent,
         clip=clip,
+        settings_of=settings_of,
+        figures_of=figures_of,
+        cost_rows=cost_rows,
+        cost_note=cost_note,
         COSTS=COST_HEADINGS,
         data=Markup(data),
         signs=SIGNS,
@@ -193,12 +192,8 @@ def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ..
         outcome_text(verdict, first=at == 0),
         tuple(steps),
         notes,
-        settings_of(verdict),
-        figures_of(verdict),
         pictures,
         group_table(verdict),
-        cost_rows(verdict),
-        cost_note(verdict),
         own[:STATIC],
         len(own),
     )
