@@ -1,4 +1,4 @@
-"""Which changed setting explains a regression: cause.json, and its words for the terminal and for a comment."""
+"""Which changed setting explains a regression, as cause.json has it, and in words for the terminal and a comment."""
 
 from __future__ import annotations
 
