@@ -97,8 +97,7 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from accgate.history.series import series_of
-    from accgate.history.text import as_rows, print_history
+    from accgate.history.series import as_rows, print_history, series_of
 
     series = series_of(_read(arguments).runs, arguments.check)
     if arguments.json:

@@ -48,8 +48,7 @@ def blame(arguments: argparse.Namespace) -> int:
     """Search, and say what explains the loss; cause.json holds that, or why nothing was found."""
     from accgate.evaluation.options import RunOptions
     from accgate.records import refuse_unwritable
-    from accgate.report.cause import blame_markdown, print_blame
-    from accgate.report.cause_file import CauseFile, write_cause
+    from accgate.report.cause import CauseFile, blame_markdown, print_blame, write_cause
     from accgate.report.html.cause import blame_html
     from accgate.result import CAUSE, CAUSE_HTML
     from accgate.trials.search import blame

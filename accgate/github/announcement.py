@@ -28,8 +28,7 @@ from accgate.github.rules import Trees, has_commands, template_of
 from accgate.github.runner import collect_troubles
 from accgate.guard.base import Selection
 from accgate.guard.state import Guard
-from accgate.report.cause import CauseView, cause_view
-from accgate.report.cause_file import CauseFile, read_cause
+from accgate.report.cause import CauseFile, CauseView, cause_view, read_cause
 from accgate.report.comment import About, render_comment
 from accgate.report.flips import flips_of_result
 from accgate.report.forest import forest_files

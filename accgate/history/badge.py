@@ -60,11 +60,11 @@ def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
     if check is None:
         series_of(runs)
         last = runs[-1]
-        drifting = any(point.drift is not None and point.drift.detected for point in last.checks)
+        drifting = any(point.is_declining for point in last.checks)
         return _badge("accuracy", MESSAGES[last.verdict], last.verdict, drifting=drifting)
     series = series_of(runs, check)
     verdict = worst(one.last.point.verdict for one in series)
-    drifting = any(one.last.point.drift is not None and one.last.point.drift.detected for one in series)
+    drifting = any(one.last.point.is_declining for one in series)
     message = MESSAGES[verdict]
     step, mean = series[0].last, series[0].last.levels.mean
     if len(series) == 1 and verdict in ("pass", "regression") and mean is not None:

@@ -76,7 +76,7 @@ def chart_of(series: Series) -> Chart | None:
         ),
         line=_line(steps, axes),
         dots=tuple(
-            Dot(axes.x(at + 0.5), axes.y(mean), MARKS[step.point.verdict], step_text(step), is_declining(step))
+            Dot(axes.x(at + 0.5), axes.y(mean), MARKS[step.point.verdict], step_text(step), step.point.is_declining)
             for at, step in enumerate(steps)
             if (mean := step.levels.mean) is not None
         ),
@@ -117,16 +117,11 @@ def step_text(step: Step) -> str:
     """A run in words."""
     point, level = step.point, step.levels
     error = "" if point.error is None else f" ± {step.text(point.error)}"
-    decline = ", a slow decline since the anchor" if is_declining(step) else ""
+    decline = ", a slow decline since the anchor" if step.point.is_declining else ""
     return (
         f"{step.date} {step.commit}: {point.verdict}, mean {step.text(level.mean)}, reference "
         f"{step.text(level.reference)}{error}, {step.samples} samples{decline}"
     )
-
-
-def is_declining(step: Step) -> bool:
-    """Whether the drift test saw a decline in this run."""
-    return step.point.drift is not None and step.point.drift.detected
 
 
 def _values(step: Step) -> list[float]:

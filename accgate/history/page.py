@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accgate.errors import VerdictName
-from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
+from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of
 from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, cells, series_of
 from accgate.report.html.inline import page_parts, whole_page
@@ -22,16 +22,12 @@ DRAWN = {
 
 @dataclass(frozen=True)
 class View:
-    """A check on the page; `rows` are the latest runs, newest first."""
+    """A check on the page; `rows` are the latest runs, newest first, and `drift` what the latest says of it."""
 
-    name: str
-    verdict: VerdictName
-    symbol: str
+    series: Series
     chart: Chart | None
     rows: tuple[tuple[VerdictName, tuple[str, ...]], ...]
-    left_out: int
     drift: str
-    declines: bool
 
 
 def html_page(history: History, check: str | None = None) -> str:
@@ -45,13 +41,14 @@ def html_page(history: History, check: str | None = None) -> str:
         Where there is no run, or no check of that name.
     """
     runs = history.runs
-    views = [_view(one) for one in series_of(runs, check)]
+    series = series_of(runs, check)
     return whole_page(
         "accgate.history",
         "history.html.j2",
         style=page_parts("accgate.report", "tokens.css") + page_parts("accgate.history", "history.css"),
-        headline=_headline(views),
-        views=views,
+        headline=_headline(series),
+        views=[_view(one) for one in series],
+        signs=SIGNS,
         headings=HEADINGS,
         drawn=DRAWN,
         band=f"{BAND:g}",
@@ -66,18 +63,8 @@ def html_page(history: History, check: str | None = None) -> str:
 
 def _view(series: Series) -> View:
     steps = series.steps[-SHOWN:]
-    point = series.last.point
     rows = tuple((step.point.verdict, cells(step)) for step in reversed(steps[-ROWS:]))
-    return View(
-        series.name,
-        point.verdict,
-        SIGNS[point.verdict],
-        chart_of(Series(series.model, series.task, steps)),
-        rows,
-        len(series.steps) - len(rows),
-        _drift(series),
-        is_declining(series.last),
-    )
+    return View(series, chart_of(replace(series, steps=steps)), rows, _drift(series))
 
 
 def _drift(series: Series) -> str:
@@ -94,17 +81,17 @@ def _drift(series: Series) -> str:
     )
 
 
-def _headline(views: Sequence[View]) -> str:
-    bad = [view.name for view in views if view.verdict == "regression"]
+def _headline(series: Sequence[Series]) -> str:
+    bad = [one.name for one in series if one.last.point.verdict == "regression"]
     if bad:
         return (
             f"Accuracy over time: {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''} regressed"
         )
-    open_, all_ = sum(view.verdict != "pass" for view in views), len(views)
+    open_, all_ = sum(one.last.point.verdict != "pass" for one in series), len(series)
     if open_:
         which = "the check" if all_ == 1 else f"{open_} of {all_} checks"
         return f"Accuracy over time: {which} gave no verdict in the latest run"
-    declining = sum(view.declines for view in views)
+    declining = sum(one.last.point.is_declining for one in series)
     but = f", but {declining} {'declines' if declining == 1 else 'decline'} slowly" if declining else ""
     return (
         f"Accuracy over time: {'the check' if all_ == 1 else f'{all_} of {all_} checks'} passed in the latest run{but}"

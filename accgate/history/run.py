@@ -61,6 +61,11 @@ class Point:
     drift: Drift | None = None
     n_max: int | None = None
 
+    @property
+    def is_declining(self) -> bool:
+        """Whether the drift test saw a decline."""
+        return self.drift is not None and self.drift.detected
+
 
 @dataclass(frozen=True)
 class Run:

@@ -1,14 +1,18 @@
-"""Each check of a history over time: its figures on one level, where its reference changed, and its rows."""
+"""Each check of a history over time, on one level, with the changes of its reference, printed and as JSON."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput
 from accgate.history.run import Against, Point, Run
-from accgate.text import digits_apart, figure, nearest
+from accgate.text import count_of, digits_apart, figure, nearest, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @dataclass(frozen=True)
@@ -208,3 +212,63 @@ def _bar(value: float | None, low: float, span: float) -> str:
     if value is None:
         return "·"
     return BARS[3] if span <= 0.0 else BARS[round((value - low) / span * (len(BARS) - 1))]
+
+
+# In a terminal, and as JSON
+
+
+WIDEST = 60  # runs in the line of bars
+
+
+def print_history(console: Console, series: Sequence[Series], *, last: int) -> None:
+    """Print every check: a line of bars over many runs, and a table of the latest, or a paragraph each."""
+    from rich.text import Text
+
+    from accgate.report.terminal import COLOURS, print_paragraph, print_table
+
+    def row(step: Step) -> list[str | Text]:
+        texts = [visible(cell) for cell in cells(step)[:-1]]
+        return [*texts, Text(step.point.verdict, style=COLOURS[step.point.verdict])]
+
+    for place, one in enumerate(series):
+        if place:
+            console.print()
+        print_paragraph(console, Text(visible(one.name), style="bold"))
+        drawn = replace(one, steps=one.steps[-min(WIDEST, console.width) :])
+        bars, span = sparkline([step.levels.mean for step in drawn.steps]), " to ".join(drawn.ends)
+        print_paragraph(
+            console, Text(f"{bars}{'  ' if span else ''}{span}, {count_of(len(one.steps), 'run')}{_drift(one)}")
+        )
+        print_table(console, HEADINGS, [row(step) for step in one.steps[-last:]], left=(0, 1, len(HEADINGS) - 1))
+    if any(step.changed for one in series for step in one.steps):
+        print_paragraph(console, Text("(new): the reference changed since the previous run.", style="dim"))
+
+
+def _drift(one: Series) -> str:
+    drift = one.last.point.drift
+    if drift is None or drift.p_value is None:
+        return ""
+    outcome = "a slow decline" if drift.detected else "no slow decline"
+    return f"; {outcome} since the anchor of {visible(drift.since) or 'an unknown date'}"
+
+
+def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
+    """The series as JSON has them."""
+    return [
+        {
+            "model": one.model,
+            "task": one.task,
+            "runs": [
+                {
+                    "started": step.run.started,
+                    "commit": step.run.commit,
+                    "accgate": step.run.accgate,
+                    "reference_changed": step.changed,
+                    "level": asdict(step.levels),
+                    **{key: value for key, value in asdict(step.point).items() if key not in ("model", "task")},
+                }
+                for step in one.steps
+            ],
+        }
+        for one in series
+    ]

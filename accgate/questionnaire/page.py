@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 from accgate.errors import BadInput
@@ -14,7 +13,7 @@ from accgate.questionnaire.answers import Question
 from accgate.questionnaire.key import AnswerKey, Key, QuestionKey, Side
 from accgate.questionnaire.wording import Wording
 from accgate.report.flips import shared_head
-from accgate.report.html.inline import embed, page_template, policy_hash
+from accgate.report.html.inline import embed, page_parts, whole_page
 
 DEFAULT_QUESTIONS = 20
 
@@ -115,22 +114,13 @@ def page_html(page: dict[str, Any]) -> str:
     """
     from markupsafe import Markup
 
-    style, script = _part("page.css"), _part("page.js")
-    policy = (
-        f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
-        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-    )
-    html = page_template("accgate.questionnaire", "page.html.j2").render(
-        policy=policy,
-        style=Markup(style),
-        script=Markup(script),
+    html = whole_page(
+        "accgate.questionnaire",
+        "page.html.j2",
+        style=page_parts("accgate.questionnaire", "page.css"),
+        script=page_parts("accgate.questionnaire", "page.js"),
         data=Markup(embed(page)),
         title=page["title"],
         language=page["language"],
     )
-    return html.encode("ascii", "xmlcharrefreplace").decode() + "\n"
-
-
-def _part(name: str) -> str:
-    text = files("accgate.questionnaire").joinpath("templates", name).read_text(encoding="ascii")
-    return "\n" + text
+    return html.encode("ascii", "xmlcharrefreplace").decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
 from accgate.report.story import SIGNS
@@ -86,22 +86,18 @@ def _remarks(result: SurveyResult) -> list[str]:
 
 def print_survey(console: Console, result: SurveyResult) -> None:
     """Print the result in a terminal."""
-    from rich.markup import escape
-    from rich.table import Table
     from rich.text import Text
 
-    from accgate.report.terminal import COLOURS
+    from accgate.report.terminal import COLOURS, table_of
 
     survey = result.judgement
     console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
     console.print(Text(visible(summary(survey))))
-    table = Table(box=None, pad_edge=False)
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading in ("Item", "Verdict") else "right")
-    for item, verdict in zip(survey.items, result.checks, strict=True):
-        cells = row(item, verdict)
-        table.add_row(*map(escape, cells[:-1]), Text(verdict.verdict, style=COLOURS[verdict.verdict]))
-    console.print(table)
+    rows: list[tuple[str | Text, ...]] = [
+        (*row(item, verdict)[:-1], Text(verdict.verdict, style=COLOURS[verdict.verdict]))
+        for item, verdict in zip(survey.items, result.checks, strict=True)
+    ]
+    console.print(table_of(HEADINGS, rows, left=(0, len(HEADINGS) - 1)))
     console.print(Text(legend(result)))
     for remark in _remarks(result):
         console.print(Text(f"- {visible(remark)}", style="yellow"))
@@ -109,22 +105,17 @@ def print_survey(console: Console, result: SurveyResult) -> None:
 
 def survey_markdown(result: SurveyResult) -> str:
     """The result as GitHub-flavoured Markdown, in which names and statements are inert text."""
-    from accgate.report.markdown import cell
+    from accgate.report.markdown import fill_template
 
     survey = result.judgement
-
-    def line(cells: Any) -> str:
-        return f"| {' | '.join(map(cell, cells))} |"
-
-    symbol = SIGNS[result.verdict]
-    rows = [line(row(i, check)) for i, check in zip(survey.items, result.checks, strict=True)]
-    statements = [f"- {cell(item.id)}: {cell(item.text)}" for item in survey.items]
-    parts = [
-        f"## {symbol} {cell(headline(result))}",
-        cell(summary(survey)),
-        "\n".join([line(HEADINGS), "|" + "---|" + "--:|" * (len(HEADINGS) - 2) + "---|", *rows]),
-        cell(legend(result)),
-        "\n".join(f"- {cell(remark)}" for remark in _remarks(result)),
-        "Statements:\n\n" + "\n".join(statements),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    values = {
+        "symbol": SIGNS[result.verdict],
+        "headline": headline(result),
+        "summary": summary(survey),
+        "headings": HEADINGS,
+        "rows": [row(item, verdict) for item, verdict in zip(survey.items, result.checks, strict=True)],
+        "legend": legend(result),
+        "remarks": _remarks(result),
+        "items": survey.items,
+    }
+    return fill_template(values, "survey.md.j2")

@@ -1,16 +1,20 @@
-"""Which changed setting explains a regression, in words: for the terminal, and for a comment."""
+"""Which changed setting explains a regression, as cause.json has it, and in words for the terminal and a comment."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.decision.cause import Blame, Explained, Trial
-from accgate.report.cause_file import CauseFile, is_of
+from accgate.decision.cause import Blame, Explained, Trial, is_consistent
+from accgate.errors import BadInput, writing
+from accgate.inputs.paths import read_json
+from accgate.inputs.rows import holds_only
+from accgate.records import write_atomically
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template
 from accgate.report.room import ROOMS, Room
-from accgate.result import Result
+from accgate.result import Result, to_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,8 +56,11 @@ def cause_view(cause: CauseFile, result: Result) -> CauseView:
         return CauseView((f"That is unknown: {cause.failure}.".replace("..", "."),), origin=ORIGIN)
     if not is_of(cause, result):
         return CauseView(("That is unknown: the search was for a check that did not regress in this run.",))
-    rows = tuple(map(tuple, rows_of(cause.blame)))
-    return CauseView(tuple(blame_sentences(cause.blame)), rows, method_of(cause.blame), ORIGIN)
+    return replace(_view(cause.blame), origin=ORIGIN)
+
+
+def _view(blame: Blame) -> CauseView:
+    return CauseView(tuple(blame_sentences(blame)), tuple(rows_of(blame)), method_of(blame))
 
 
 def blame_sentences(blame: Blame) -> list[str]:
@@ -131,21 +138,19 @@ def print_blame(console: Console, blame: Blame) -> None:
 
 def blame_markdown(blame: Blame) -> str:
     """What explains the loss as GitHub-flavoured Markdown; names and values are escaped."""
-    rows = tuple(map(tuple, rows_of(blame)))
-    view = CauseView(tuple(blame_sentences(blame)), rows, method_of(blame)).cut(ROOMS[0])
-    return fill_template({"cause": view}, "cause.md.j2")
+    return fill_template({"cause": _view(blame).cut(ROOMS[0])}, "cause.md.j2")
 
 
-def rows_of(blame: Blame) -> list[list[str]]:
+def rows_of(blame: Blame) -> list[tuple[str, ...]]:
     """A row for each setting, and for those that were tried together."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for change in blame.changes:
         back, alone = trials_of(blame, (change.name,))
-        rows.append([change.name, change.before, change.now, share_of(back), share_of(alone), finding_of(back, alone)])
+        rows.append((change.name, change.before, change.now, share_of(back), share_of(alone), finding_of(back, alone)))
     for trial in blame.trials:
         if trial.kind in ("all back", "pair back"):
             name = "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
-            rows.append([name, "", "", share_of(trial), "", finding_of(trial, None)])
+            rows.append((name, "", "", share_of(trial), "", finding_of(trial, None)))
     return rows
 
 
@@ -181,4 +186,75 @@ def method_of(blame: Blame) -> str:
         f"{blame.questions:,} questions. Each setting was put back, and set alone, and compared with the same model "
         f"asked again; a setting without effect is named with a probability of at most {100 * blame.alpha:g}%, over "
         "all of them."
+    )
+
+
+# cause.json: read as data that anybody may have written
+
+
+LARGEST = 1_000_000  # bytes; a search over 20 settings has 20,000
+MOST = 300  # settings, trials or causes
+LONGEST = 2_000  # characters of a text
+FIX = "run `accgate blame` again"
+
+
+@dataclass(frozen=True)
+class CauseFile:
+    """Either what a search found, or the failure that took its place."""
+
+    blame: Blame | None = None
+    failure: str | None = None
+
+
+def write_cause(cause: CauseFile, path: Path) -> None:
+    """Write the file.
+
+    Raises
+    ------
+    CannotEvaluate
+        When it cannot be written.
+    """
+    with writing(path):
+        write_atomically(path, to_json(cause).encode("utf-8", "backslashreplace") + b"\n")
+
+
+def read_cause(path: Path) -> CauseFile | None:
+    """The file; None where there is none.
+
+    Nothing in it is believed that does not follow from its own counts.
+
+    Raises
+    ------
+    BadInput
+        When it is no plain file, is too large, holds anything else, or contradicts itself.
+    """
+    from pydantic import ValidationError
+
+    from accgate.inputs.typed import adapter_of, first_fault
+
+    if path.is_symlink():
+        raise BadInput(f"{path}: is a link, not a file; {FIX}")
+    if not path.exists():
+        return None
+    data = read_json(path, LARGEST, FIX)
+    try:
+        cause = adapter_of(CauseFile).validate_python(data)
+    except ValidationError as error:
+        raise BadInput(f"{path}: is not what `accgate blame` writes: {first_fault(error)}; {FIX}") from error
+    if not holds_only(data, asdict(cause), text=LONGEST, entries=MOST):
+        raise BadInput(f"{path}: holds more than `accgate blame` writes; {FIX}")
+    if (cause.blame is None) == (cause.failure is None):
+        raise BadInput(f"{path}: holds neither what a search found nor why there is nothing, or both; {FIX}")
+    if cause.blame is not None and not is_consistent(cause.blame):
+        raise BadInput(f"{path}: its figures contradict each other; {FIX}")
+    return cause
+
+
+def is_of(cause: CauseFile, result: Result) -> bool:
+    """Whether a search was for a check of this result that regressed, with as many lost answers."""
+    blame = cause.blame
+    return blame is None or any(
+        (verdict.model, verdict.task, verdict.verdict) == (blame.model, blame.task, "regression")
+        and len(verdict.flips) == blame.lost
+        for verdict in result.checks
     )

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from accgate.report import words
 from accgate.report.flips import Answers
-from accgate.report.forest import Glyphs, Row, row_cells, row_scale, rows_of
+from accgate.report.forest import Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_table, terminal_text
 from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
@@ -43,7 +43,6 @@ ANSWER = 20  # columns of an answer
 NOTES = 3  # of a check
 GROUPS = 5
 RULES = 20
-GLYPHS = Glyphs(left="├", right="┤", limit="▕")
 # For a terminal that has no UTF-8.
 PLAIN = str.maketrans({
     "✕": "x", "✓": "v", "○": "o", "▽": "v", "△": "^", "◆": "#", "●": "o", "─": "-", "├": "|", "┤": "|", "┊": ":",
@@ -143,7 +142,7 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
             name = clip(terminal_text(row.model), printer.width - tail - 4, "…") if row.model else ""
             printer.line(f"  {name}".ljust(printer.width - len(head) - 1) + (head if model is None else ""))
             model = row.model
-        cells = row_cells(row, scale, GLYPHS).ljust(int(scale.end) + 1)
+        cells = row_cells(row, scale, whole=True).ljust(int(scale.end) + 1)
         line = Text("  ").append(SIGNS[row.verdict], style=COLOURS[row.verdict])
         line.append(f" {clip(terminal_text(row.name), names - 2, '…')}".ljust(names))
         line.append(f"{cells}".ljust(printer.width - len(head) - 1 - len(line)))

@@ -45,21 +45,23 @@ def place_of(verdict: Verdict) -> Place | None:
     """The place of a check; None where it has no difference."""
     if (change := mean_change(verdict)) is None:
         return None
-    higher, ends = verdict.higher_is_better, None
-    if verdict.interval is not None:
-        low, high = sorted(oriented(end, higher) for end in verdict.interval.two_sided)
-        ends = low, high
+    higher, ends = verdict.higher_is_better, None if verdict.interval is None else verdict.interval.two_sided
     sees = None if verdict.sees is None else -verdict.sees
-    return Place(oriented(change, higher), ends, _limit(verdict), sees)
+    return Place(oriented(change, higher), _turned(ends, higher), _limit(verdict), sees)
 
 
 def place_of_group(group: GroupFigures, higher_is_better: bool) -> Place:
     """The place of a group of a check's samples."""
-    ends = None
-    if group.interval is not None:
-        low, high = sorted(oriented(end, higher_is_better) for end in group.interval)
-        ends = low, high
+    ends = _turned(group.interval, higher_is_better)
     return Place(oriented(group.difference, higher_is_better), ends, None, None)
+
+
+def _turned(ends: tuple[float, float] | None, higher_is_better: bool) -> tuple[float, float] | None:
+    """Both ends of an interval, the worse one first."""
+    if ends is None:
+        return None
+    low, high = sorted(oriented(end, higher_is_better) for end in ends)
+    return low, high
 
 
 def _limit(verdict: Verdict) -> float | None:
@@ -171,40 +173,26 @@ def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
 # The same as text
 
 
-@dataclass(frozen=True)
-class Glyphs:
-    """The characters of a text plot: their names say what they draw."""
+def row_cells(row: Row, scale: Axis, *, whole: bool = False) -> str:
+    """The interval of a row on a line of `scale.end` + 1 characters, without spaces at its end.
 
-    line: str = "─"
-    left: str = ""
-    right: str = ""
-    zero: str = "┊"
-    across: str = "┼"
-    limit: str = ""
-    regression: str = "◆"
-    passed: str = "●"
-    other: str = "○"
-
-
-def row_cells(row: Row, scale: Axis, glyphs: Glyphs) -> str:
-    """The interval of a row on a line of `scale.end` + 1 characters, without spaces at its end."""
+    With `whole` the ends of the interval and the limit have marks of their own.
+    """
     cells = [" "] * (int(scale.end) + 1)
     position = row.place
     ends = position.ends or (position.change, position.change)
     zero, low, high = (round(scale.at(value)) for value in (0.0, *ends))
-    cells[zero] = glyphs.zero
+    cells[zero] = "┊"
     for place in range(low, high + 1):
-        cells[place] = glyphs.across if place == zero else glyphs.line
-    if high > low:
-        cells[low], cells[high] = glyphs.left or cells[low], glyphs.right or cells[high]
+        cells[place] = "┼" if place == zero else "─"
+    if whole and high > low:
+        cells[low], cells[high] = "├", "┤"
     place = round(scale.at(position.change))
-    if position.limit is not None:
-        mark = round(scale.at(position.limit))
-        if mark <= place:  # rounding never moves a regression to the side that passes
-            mark = place + 1
-        if glyphs.limit and mark < len(cells):
-            cells[mark] = glyphs.limit
-    cells[place] = {"regression": glyphs.regression, "pass": glyphs.passed}.get(row.verdict, glyphs.other)
+    if whole and position.limit is not None:
+        mark = max(round(scale.at(position.limit)), place + 1)  # rounding never moves a regression to where it passes
+        if mark < len(cells):
+            cells[mark] = "▕"
+    cells[place] = {"regression": "◆", "pass": "●"}.get(row.verdict, "○")
     return "".join(cells).rstrip()
 
 
@@ -222,7 +210,7 @@ def text_plot(checks: Sequence[Verdict]) -> str | None:
             model = row.model
             lines.append(clip(model, COLUMNS, "…"))
         name = f"{SIGNS[row.verdict]} {clip(_narrow(row.name), names - 3, '…')}".ljust(names)
-        bar = row_cells(row, scale, Glyphs()).ljust(int(scale.end) + 2)
+        bar = row_cells(row, scale).ljust(int(scale.end) + 2)
         lines.append(f"{name}{bar}{row.figure:>{figures}}".rstrip())
     return "\n".join(lines)
 

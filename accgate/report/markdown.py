@@ -15,7 +15,7 @@ from accgate.report.flips import Answers, first_answers, opening
 from accgate.report.forest import text_plot
 from accgate.report.room import ROOMS, Room, shorten_result
 from accgate.report.story import story_of, worst_first
-from accgate.report.views import FIGURE_HEADINGS, GROUP_HEADINGS, HEADINGS, FlipsByCheck, checks_of
+from accgate.report.views import FIGURE_HEADINGS, GROUP_HEADINGS, HEADINGS, Checks, FlipsByCheck, checks_of
 from accgate.text import clip, number, signed_number, visible
 from accgate.verdict import Setting, other_rules
 
@@ -43,24 +43,19 @@ def values_of(
 ) -> dict[str, Any]:
     """The variables of a template that are about the run."""
     short = None if result is None else shorten_result(result, room)
-    views = None if result is None or short is None else checks_of(result, short, flips, room)
+    views = Checks() if result is None or short is None else checks_of(result, short, flips, room)
     story = story_of(short, answers_commands=answers_commands)
     answers = None if result is None else first_answers(worst_first(result.decided), flips)
-    rows = views.rows if views else ()
-    standing_out = [view for view in rows if view.standing_out is not None]
+    standing_out = [view for view in views.rows if view.standing_out is not None]
     settings = [Setting(*(opening(text, room.names) for text in setting)) for setting in story.settings]
-    return {
+    return vars(views) | {
         "result": short,
         "symbol": story.headline.symbol,
         "headline": story.headline.text,
         "sentences": tuple(opening(line, 2 * room.reasons) for line in story.sentences),
         "steps": story.steps,
         "headings": HEADINGS,
-        "rows": rows,
-        "checks": views.details if views else (),
         "figure_headings": FIGURE_HEADINGS,
-        "passed_left_out": views.passed_left_out if views else 0,
-        "others_left_out": views.others_left_out if views else 0,
         "settings": tuple(settings[: room.settings]),
         "settings_left_out": len(settings[room.settings :]),
         "answers": _answers(answers, room),
@@ -70,12 +65,10 @@ def values_of(
         "shows_flips": False,
         "waits": False,
         "beside_words": ("", "") if result is None else other_rules(result.rules),
-        "beside": views.beside if views else (),
         "group_headings": GROUP_HEADINGS,
         "group_lines": standing_out[: room.group_lines],
         "group_lines_left_out": len(standing_out[room.group_lines :]),
-        "drift_lines": tuple(view for view in rows if view.verdict.drift and view.verdict.drift.detected),
-        "beside_left_out": views.beside_left_out if views else 0,
+        "drift_lines": tuple(view for view in views.rows if view.verdict.drift and view.verdict.drift.detected),
         "cost": words.cost(short) if short else None,
         "saved": words.savings(short) if short else None,
         "legend": words.figures_legend(short) if short else "",
@@ -233,26 +226,12 @@ def fence(text: str, language: str = "text") -> str:
     return f"{fence}{language}\n{inert}\n{fence}"
 
 
-INTERRUPTED_HEADINGS = ("Model", "Task", "Evaluated", "Failed")
-
-
 def interrupted_report(checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> str:
     """The Markdown report of a run that was stopped, without a mean: what finished first is no random subset."""
-    done = {item.check.key: item for item in evaluated}
-    lines = [
-        "### ! Interrupted: no verdict",
-        "",
-        "The run was stopped before its end. All finished samples are recorded; `accgate run --resume`, other options "
-        "as before, continues it.",
-        "",
-        "| " + " | ".join(INTERRUPTED_HEADINGS) + " |",
-        "|" + " --- |" * len(INTERRUPTED_HEADINGS),
-    ]
+    evaluations = {item.check.key: item.evaluation for item in evaluated}
+    rows = []
     for check in checks:
-        item = done.get(check.key)
-        evaluation = None if item is None else item.evaluation
-        count, failed = (len(evaluation.records), len(evaluation.failed)) if evaluation is not None else (0, 0)
-        total = check.n * check.repeats
-        cells = (cell(check.model), cell(check.task.name), f"{count:,} of {total:,}", f"{failed:,}")
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        evaluation = evaluations.get(check.key)
+        count, failed = (0, 0) if evaluation is None else (len(evaluation.records), len(evaluation.failed))
+        rows.append((check.model, check.task.name, f"{count:,} of {check.n * check.repeats:,}", f"{failed:,}"))
+    return fill_template({"rows": rows}, "interrupted.md.j2")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from accgate.config.tables import Gate
@@ -15,7 +15,7 @@ from accgate.planning.annotation import AnnotationPlan
 from accgate.planning.checks import Check, split_of
 from accgate.planning.overall import AlphaSplit
 from accgate.planning.samples import ASSUMED_DISCORDANCE
-from accgate.report.terminal import print_table
+from accgate.report.terminal import print_table, table_of
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
 from accgate.text import compact, count_of, digits_apart, duration, figure, figure_at_least, number, some_of
 from accgate.verdict import words_of
@@ -76,12 +76,7 @@ def print_costs(console: Console, costs: Sequence[Estimate]) -> None:
 def print_annotation(console: Console, plan: AnnotationPlan) -> None:
     """Print how many test cases to annotate, and the curve over their number."""
     console.print(Text(plan.sentence()))
-    table = Table(box=None, pad_edge=False)
-    for heading in plan.header():
-        table.add_column(heading, justify="right")
-    for row in plan.rows():
-        table.add_row(*row)
-    console.print(table)
+    console.print(table_of(plan.header(), plan.rows(), left=()))
 
 
 HEADINGS = ("Model", "Task", "Test", "Samples", "Reference", "Theta", "Target", "Gamma", "Most tokens")
@@ -170,18 +165,9 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
         return None
     from accgate.planning.cost import Cost
 
-    costs = [estimate.most for estimate in estimates]
-
-    def total(values: Sequence[float | None]) -> float | None:
-        return None if None in values else sum(value for value in values if value is not None)
-
-    all_of_them = Cost(
-        sum(cost.samples for cost in costs),
-        total([cost.tokens for cost in costs]),
-        total([cost.seconds for cost in costs]),
-        total([cost.gpu_hours for cost in costs]),
-    )
-    return f"All checks: at most {_cost_figures(all_of_them)}."
+    columns = zip(*(astuple(estimate.most) for estimate in estimates), strict=True)
+    totals: list[Any] = [None if None in column else sum(column) for column in columns]
+    return f"All checks: at most {_cost_figures(Cost(*totals))}."
 
 
 def _cost_figures(cost: Cost) -> str:
@@ -199,12 +185,11 @@ def print_noise(console: Console, noise: Noise) -> None:
     """Print the estimates of sigma and discordance, and the samples that each design needs."""
     for line in _noise_lines(noise):
         console.print(Text(line))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("Design", f"Samples for theta = {noise.theta:g}", "Mean when healthy", f"Theta at {noise.n:,}"):
-        table.add_column(heading, justify="left" if heading == "Design" else "right")
-    for row in noise.designs:
-        table.add_row(row.test, f"{row.n:,}", f"{row.expected_n_healthy:,.0f}", figure_at_least(row.theta))
-    console.print(table)
+    headings = ("Design", f"Samples for theta = {noise.theta:g}", "Mean when healthy", f"Theta at {noise.n:,}")
+    rows = [
+        (row.test, f"{row.n:,}", f"{row.expected_n_healthy:,.0f}", figure_at_least(row.theta)) for row in noise.designs
+    ]
+    console.print(table_of(headings, rows, left=(0,)))
     if noise.discordance is not None and noise.discordance.value is not None:
         console.print(Text(f"To plan with it, set discordance = {noise.discordance.value:.4f} under [tasks.NAME]."))
 

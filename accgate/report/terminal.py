@@ -58,22 +58,26 @@ class PlainConsole(Console):
         raise BrokenPipeError
 
 
+def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]) -> Table:
+    """Return a table whose columns `left` are justified left, the others right; text is printed as it is."""
+    table = Table(box=None, pad_edge=False)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if i in left else "right")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    return table
+
+
 def print_table(
     console: Console, headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]
 ) -> None:
     """Print rows under headings; where the terminal is too narrow, a paragraph a row.
 
-    The columns `left` are justified left, the others right. The first two cells name a row. Text is printed as it is,
-    without markup.
+    The columns `left` are those of `table_of`. The first two cells name a row.
     """
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
-    table = Table(box=None, pad_edge=False)
-    for i, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if i in left else "right")
-    for row in cells:
-        table.add_row(*row)
     if _fits(console, headings, cells):
-        console.print(table)
+        console.print(table_of(headings, cells, left=left))
         return
     for row in cells:
         console.print(Text(" / ").join(row[:2]), style="bold")

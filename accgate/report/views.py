@@ -92,30 +92,30 @@ class CheckView:
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks of a run that there is room for, worst first: as rows, and in detail; and how many are left out."""
+    """The checks of a run that there is room for, worst first, under the names that templates have for them.
 
-    rows: tuple[CheckView, ...]
-    details: tuple[CheckView, ...]
-    passed_left_out: int
-    others_left_out: int
-    beside: tuple[CheckView, ...]
-    beside_left_out: int
+    `checks` are those of the `rows` with details; the counts say how many are left out.
+    """
+
+    rows: tuple[CheckView, ...] = ()
+    checks: tuple[CheckView, ...] = ()
+    passed_left_out: int = 0
+    others_left_out: int = 0
+    beside: tuple[CheckView, ...] = ()
+    beside_left_out: int = 0
 
 
 def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) -> Checks:
     """The checks that there is room for, worst first; `short` is the run with short names."""
-    all_checks, short_checks = (
-        worst_first(result.decided),
-        dict(zip(map(id, result.decided), short.decided, strict=True)),
-    )
-    shown = all_checks[: most_of(all_checks, room)]
-    rows = tuple(check_view(short_checks[id(v)], flips.get((v.model, v.task), ()), room) for v in shown)
+    all_checks = worst_first(result.decided)
+    pairs = [*zip(all_checks, worst_first(short.decided), strict=True)][: most_of(all_checks, room)]
+    rows = tuple(check_view(cut, flips.get((whole.model, whole.task), ()), room) for whole, cut in pairs)
     failed = tuple(view for view in rows if view.verdict.verdict != "pass")
     passed = sum(v.verdict == "pass" for v in all_checks) - (len(rows) - len(failed))
     beside = worst_first(short.beside)[: most_of(result.beside, room)]
     return Checks(
         rows=rows,
-        details=tuple(
+        checks=tuple(
             view for view in rows if room.details and (room.passing_details or view.verdict.verdict != "pass")
         ),
         passed_left_out=passed,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.report.cause_file import read_cause
+from accgate.report.cause import read_cause
 from tests.runner import TOKEN, FakeDocker, Runner, after, commit, posix_tools
 
 pytestmark = posix_tools

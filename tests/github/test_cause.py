@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from accgate.decision.cause import Blame, Change, causes_of, levels_of, trial_of
-from accgate.report.cause_file import CauseFile, read_cause, write_cause
+from accgate.report.cause import CauseFile, read_cause, write_cause
 from accgate.report.result_file import read_result
 from accgate.result import to_json
 from tests.gates import right_but

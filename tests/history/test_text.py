@@ -17,8 +17,7 @@ from rich.cells import cell_len
 
 from accgate.history.file import History, history_of
 from accgate.history.run import Against
-from accgate.history.series import HEADINGS, cells, series_of, sparkline
-from accgate.history.text import print_history
+from accgate.history.series import HEADINGS, cells, print_history, series_of, sparkline
 from accgate.report.terminal import PlainConsole
 from accgate.verdict import CandidateSummary
 from tests.cases import each

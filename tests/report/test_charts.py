@@ -12,9 +12,9 @@ from scipy.stats import binom, norm
 
 from accgate import compare, metrics
 from accgate.report.charts.axes import Axis, axis_of
-from accgate.report.charts.confidence import coverage_chart, reliability_chart
 from accgate.report.charts.distribution import distribution_chart, power_at
 from accgate.report.charts.svg import ACROSS, BELOW, HEIGHT, Chart, element
+from accgate.report.html.checks import coverage_chart, reliability_chart
 from accgate.stats.unconditional import order_limit
 from accgate.text import figure
 from accgate.verdict import Verdict

@@ -17,7 +17,7 @@ from accgate.cli.main import main
 from accgate.config.config import Config, load_config, select
 from accgate.decision.cause import causes_of, levels_of, trial_of
 from accgate.evaluation.options import RunOptions
-from accgate.report.cause_file import read_cause
+from accgate.report.cause import read_cause
 from accgate.result import to_json
 from accgate.trials.search import blame as search
 from tests.gates import table, write_task

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.decision.cause import Blame, Trial, explained_bounds
-from accgate.report.cause import blame_sentences, finding_of, method_of, share_of, trials_of
-from accgate.report.cause_file import is_of, read_cause
+from accgate.report.cause import blame_sentences, finding_of, is_of, method_of, read_cause, share_of, trials_of
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.result import CAUSE, Result
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accgate.decision.path import path_of
-from accgate.report.charts.confidence import coverage_chart, reliability_chart
+from accgate.report.charts.axes import axis_of, figures_below, figures_beside, upright
 from accgate.report.charts.distribution import distribution_chart
 from accgate.report.charts.evidence import evidence_chart
-from accgate.report.charts.svg import Chart
+from accgate.report.charts.svg import Chart, drawing, element, label, line, path, percent, pixel, stretch
 from accgate.report.html.run import Sides, sides_of
-from accgate.text import with_capital, with_stop
+from accgate.text import number, with_capital, with_stop
 from accgate.verdict import (
     chance_sentence,
     drop_sentence,
@@ -64,8 +65,8 @@ def _of_samples(verdict: Verdict, sides: Sides, key: str) -> Chart | str:
     evidence = sides.evidence(verdict)
     if isinstance(evidence, str):
         return evidence
-    path = path_of(evidence, verdict)
-    return "the records beside accgate.json do not lead to it" if path is None else evidence_chart(verdict, path, key)
+    steps = path_of(evidence, verdict)
+    return "the records beside accgate.json do not lead to it" if steps is None else evidence_chart(verdict, steps, key)
 
 
 def _of_confidence(statistic: str, sides: Sides, key: str) -> Chart | str:
@@ -83,6 +84,65 @@ def _of_confidence(statistic: str, sides: Sides, key: str) -> Chart | str:
     if statistic == "ece":
         return reliability_chart(outcome.value, outcome.details["bins"], key)
     return coverage_chart(outcome.value, outcome.details["curve"], key)
+
+
+# Is the stated confidence right, and how right are the answers that the model is surest of
+
+
+X, Y = axis_of(0.0, 100.0), upright(0.0, 100.0)
+COLUMNS = ("confidence", "accuracy", "answers")
+
+
+def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str) -> Chart:
+    """The reliability diagram: accuracy against confidence, both in points, a dot for each bin that has answers.
+
+    `error` is the expected calibration error in points, `bins` the details of the aggregate `ece`.
+    """
+    used = [row for row in bins if row["answers"]]
+    largest = max((row["answers"] for row in used), default=1)
+    parts = []
+    for row in used:
+        place, top, right = X.at(row["confidence"]), Y.at(row["accuracy"]), row["confidence"]
+        parts.append(line(place, Y.at(right), place, top, "limit"))
+        size, data = pixel(3 + 5 * (row["answers"] / largest) ** 0.5), {f"data_{k}": row[k] for k in COLUMNS}
+        parts.append(element("circle", cx=percent(place), cy=pixel(top), r=size, class_="at pass", **data))
+    about = "Accuracy by stated confidence, both in percent; a larger dot has more answers"
+    svg = drawing(
+        key,
+        "reliability",
+        f"{about}. The expected calibration error is {number(error)} points.",
+        figures_beside(Y),
+        stretch(path([(0, Y.at(0)), (1, Y.at(100))], "ln alt")),
+        *parts,
+        figures_below(X),
+        label(0.5, Y.at(50) - 8, "right", dx=-10, anchor="end", class_="halo"),
+        data_ece=error,
+    )
+    caption = f"Red lines are the gap to what it stated; they average {number(error)} points."
+    return Chart("reliability", "Is the candidate's confidence right?", about, svg, caption, scale=True)
+
+
+def coverage_chart(area: float, curve: Sequence[Mapping[str, float]], key: str) -> Chart:
+    """The accuracy-coverage curve: accuracy of the surest answers against their share.
+
+    `area` is the area under it in points, `curve` the details of the aggregate `accuracy_coverage_auc`.
+    """
+    points = [(X.at(100 * point["coverage"]), Y.at(point["accuracy"])) for point in curve]
+    about = "Accuracy in points, by the share of answers, the surest first, %"
+    svg = drawing(
+        key,
+        "coverage",
+        f"{about}. The area under it is {number(area)} points.",
+        figures_beside(Y),
+        stretch(path([(0.0, points[0][1]), *points], "ln ref")),
+        figures_below(X),
+        data_area=area,
+    )
+    title = "How right are the answers the candidate is surest of?"
+    return Chart("coverage", title, about, svg, f"The area under the line is {number(area)} points.", scale=True)
+
+
+# What became of a check
 
 
 def outcome_text(verdict: Verdict, *, first: bool) -> str:

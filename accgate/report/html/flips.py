@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,24 +59,18 @@ class ShownFlip:
     @property
     def row(self) -> dict[str, Any]:
         """The flip as the page's script reads it."""
-        row: dict[str, Any] = {"i": self.id}
-        if self.prompt is not None:
-            row["p"] = self.prompt
-        if self.expected is not None:
-            row["e"] = self.expected
-        if self.parts:
-            row["d"] = [list(part) for part in self.parts]
-        if not self.before or not self.got:
-            row["k"] = [self.before, self.got]
-        if self.reasoning is not None:
-            row["t"] = self.reasoning
-        if any(self.scores):
-            row["s"] = list(self.scores)
-        if self.binary:
-            row["r"] = 1
-        if self.brief:
-            row["b"] = 1
-        return row
+        row = {
+            "i": self.id,
+            "p": self.prompt,
+            "e": self.expected,
+            "d": [list(part) for part in self.parts] or None,
+            "k": None if self.before and self.got else [self.before, self.got],
+            "t": self.reasoning,
+            "s": list(self.scores) if any(self.scores) else None,
+            "r": 1 if self.binary else None,
+            "b": 1 if self.brief else None,
+        }
+        return {key: value for key, value in row.items() if value is not None}
 
     @property
     def alike(self) -> bool:
@@ -187,12 +182,8 @@ def word_diff(before: str, after: str, *, most: int = MOST) -> list[Part]:
     [(0, 'the answer is '), (-1, '42'), (1, '41'), (0, '.')]
     """
     left, right = TOKEN.findall(before[:READ]), TOKEN.findall(after[:READ])
-    head = 0
-    while head < min(len(left), len(right)) and left[head] == right[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(left), len(right)) - head and left[-1 - tail] == right[-1 - tail]:
-        tail += 1
+    head = len(os.path.commonprefix([left, right]))  # noqa: RUF071 (words, not paths)
+    tail = len(os.path.commonprefix([left[head:][::-1], right[head:][::-1]]))  # noqa: RUF071
     middle = left[head : len(left) - tail], right[head : len(right) - tail]
     parts: list[Part] = [(SAME, "".join(left[:head]))]
     if max(map(len, middle)) > most:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +15,11 @@ from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import GroupTable, forest_of, group_table, start_text, stats_of
 from accgate.report.room import ROOMS, shorten_result
-from accgate.report.story import Story, story_of
+from accgate.report.story import Story, story_of, worst_first
 from accgate.report.views import COST_HEADINGS, FlipsByCheck, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
 from accgate.text import clip, p_text, visible, with_capital
 from accgate.verdict import (
-    Setting,
     drift_sentence,
     mean_change,
     other_rules,
@@ -59,8 +57,7 @@ COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
 class Section:
     """One check of the page: `number` names it in links and data, `flips` are those in the page itself.
 
-    `steps` explain the verdict, each under a heading; `notes` are further sentences on it. `marked` says whether the
-    words that differ between two replies are marked.
+    `steps` explain the verdict, each under a heading; `notes` are further sentences on it.
     """
 
     number: int
@@ -68,15 +65,10 @@ class Section:
     told: str
     steps: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    settings: tuple[Setting, ...]
-    figures: tuple[tuple[str, str], ...]
     pictures: Pictures
     groups: GroupTable | None
-    costs: tuple[tuple[str, ...], ...]
-    cost_note: str | None
     flips: tuple[ShownFlip, ...]
     all_flips: int
-    marked: bool
 
     @property
     def task(self) -> str:
@@ -114,7 +106,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
 
     short = shorten_result(result, ROOMS[0])
     story = story_of(short)
-    sections, data = _sections(result, short, story.checks, flips or {}, folder)
+    sections, data = _sections(result, short, flips or {}, folder)
     return whole_page(
         "accgate.report",
         "report.html.j2",
@@ -132,6 +124,10 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         ALL=ALL,
         percent=percent,
         clip=clip,
+        settings_of=settings_of,
+        figures_of=figures_of,
+        cost_rows=cost_rows,
+        cost_note=cost_note,
         COSTS=COST_HEADINGS,
         data=Markup(data),
         signs=SIGNS,
@@ -163,13 +159,11 @@ def _plain(text: str) -> str:
     return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
 
 
-def _sections(
-    result: Result, short: Result, checks: Sequence[Verdict], flips: FlipsByCheck, folder: Path | None
-) -> tuple[list[Section], str]:
-    """The checks in this order, which are those of `short`; files are read by the names of `result`."""
-    whole = {id(cut): verdict for cut, verdict in zip(short.decided, result.decided, strict=True)}
+def _sections(result: Result, short: Result, flips: FlipsByCheck, folder: Path | None) -> tuple[list[Section], str]:
+    """The checks of `short`, worst first; files are read by the names of `result`."""
+    whole, checks = worst_first(result.decided), worst_first(short.decided)
     by_check: dict[int, tuple[Flip, ...]] = {}
-    for at, verdict in enumerate(whole[id(each)] for each in checks):
+    for at, verdict in enumerate(whole):
         if folder is not None:
             by_check[at] = flips_of(verdict, folder, shown=len(verdict.flips))
         else:
@@ -180,7 +174,7 @@ def _sections(
     for at, verdict in enumerate(checks):
         pictures = Pictures()
         if at in drawn:
-            pictures = pictures_of(whole[id(verdict)], folder, result.seed, f"c{at}")
+            pictures = pictures_of(whole[at], folder, result.seed, f"c{at}")
         elif verdict.verdict != "pass":
             pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, those with the worst verdicts.",))
         sections.append(_section(short, verdict, at, cut.by_check.get(at, ()), pictures))
@@ -198,15 +192,10 @@ def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ..
         outcome_text(verdict, first=at == 0),
         tuple(steps),
         notes,
-        settings_of(verdict),
-        figures_of(verdict),
         pictures,
         group_table(verdict),
-        cost_rows(verdict),
-        cost_note(verdict),
         own[:STATIC],
         len(own),
-        any(flip.alike for flip in own),
     )
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.records import (
+    Floats,
     Ids,
     Places,
     Record,
@@ -30,8 +30,6 @@ from accgate.records import (
 if TYPE_CHECKING:
     from accgate.stats import TestName
     from accgate.verdict import Verdict
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

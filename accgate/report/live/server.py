@@ -29,7 +29,7 @@ HEADERS = {
 }
 
 
-class Viewer:
+class Viewer(ThreadingHTTPServer):
     """Serves a run at `url` until it is closed, or nobody looks any more.
 
     Parameters
@@ -45,28 +45,24 @@ class Viewer:
         self._last, self._visited = clock(), False
         self._reading = threading.Lock()  # a follower remembers what it has read
         self._report: tuple[int, bytes] | None = None
-        self._server = _Server(self)
-        self.hosts = frozenset(f"{name}:{self._server.server_port}" for name in (HOME, "localhost"))
+        super().__init__((HOME, 0), _Handler)
+        self.hosts = frozenset(f"{name}:{self.server_port}" for name in (HOME, "localhost"))
 
     @property
     def url(self) -> str:
         """The page's address, with the token."""
-        return f"http://{HOME}:{self._server.server_port}/{self.token}/"
+        return f"http://{HOME}:{self.server_port}/{self.token}/"
 
     def serve(self) -> None:
         """Serve until nobody looks any more."""
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": TICK}, daemon=True)
+        thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": TICK}, daemon=True)
         thread.start()
         try:
             while self._clock() - self._last < self._patience():
                 thread.join(TICK)
         finally:
-            self._server.shutdown()
-            self.close()
-
-    def close(self) -> None:
-        """Give the address back."""
-        self._server.server_close()
+            self.shutdown()
+            self.server_close()
 
     def _patience(self) -> float:
         is_followed = self._visited and not self.follower.is_finished
@@ -119,26 +115,16 @@ class Viewer:
         return html.encode("utf-8", "replace"), f"{policy}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
-class _Server(ThreadingHTTPServer):
-    """The server of one viewer."""
-
-    daemon_threads = True
-
-    def __init__(self, viewer: Viewer) -> None:
-        self.viewer = viewer
-        super().__init__((HOME, 0), _Handler)
-
-
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET for three addresses under the token; no path names a file."""
 
-    server: _Server
+    server: Viewer
     server_version, sys_version = "accgate", ""
     timeout = 30
 
     def do_GET(self) -> None:
         """Answer the page, its state, or the report."""
-        viewer = self.server.viewer
+        viewer = self.server
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host not in viewer.hosts or origin not in (None, f"http://{host}"):
             return self._refuse(HTTPStatus.FORBIDDEN, "this address is for a browser of its own machine")

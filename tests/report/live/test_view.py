@@ -182,7 +182,7 @@ def test_records_that_are_damaged_or_hostile_are_told_and_not_run(tmp_path: Path
     with (project.out / "m/sums.jsonl").open("a") as file:
         file.write('{"id": "<script>"}\n')
     state = viewer.state()
-    viewer.close()
+    viewer.server_close()
     assert "is not a run record" in state["fault"]
     assert state["finished"] is False
     assert main(["view", str(tmp_path / "gone")]) == 2
