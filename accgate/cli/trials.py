@@ -151,7 +151,7 @@ def rerun(arguments: argparse.Namespace) -> int:
     from accgate.report.repetition import print_asked_again, print_sample
     from accgate.report.result_file import read_result
     from accgate.result import NAME
-    from accgate.trials.repetition import rerun
+    from accgate.trials.loss import rerun
 
     if arguments.times < 1:
         raise BadInput(f"--times is {arguments.times}; give 1 or more")
