@@ -159,6 +159,11 @@ def select(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] 
         For a name that the config does not have.
     """
     refuse_unknown(config.source.path, (config,), models, tasks)
+    return restrict(config, models, tasks)
+
+
+def restrict(config: Config, models: tuple[str, ...], tasks: tuple[str, ...]) -> Config:
+    """Return the config with those of these models and tasks that it has; all where empty."""
     selected_models = {k: v for k, v in config.models.items() if not models or k in models}
     selected_tasks = {k: v for k, v in config.tasks.items() if not tasks or k in tasks or set(v.tags) & set(tasks)}
     partial = config.partial or len(selected_tasks) < len(config.tasks)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
-from accgate.config.config import Config, load_config, refuse_unknown
+from accgate.config.config import Config, load_config, refuse_unknown, restrict
 from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput
 from accgate.guard.rule_files import within
@@ -34,13 +34,7 @@ class Selection:
 
     def pairs(self, config: Config) -> list[Pair]:
         """The (model, task) pairs of a config that are chosen."""
-        wanted = set(self.tasks)
-        return [
-            (model, task)
-            for model, task in config.pairs()
-            if (not self.models or model in self.models)
-            and (not wanted or task in wanted or wanted & set(config.tasks[task].tags))
-        ]
+        return restrict(config, self.models, self.tasks).pairs()
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def _entry(run: RunFolder, check: CheckRun, benchmark: Benchmark, fractions: boo
     notes = [f"{verdict.n:,} samples"]
     if (error := check.mean_error) is not None:
         notes.append(f"standard error {number(error)} points")
-    notes += [f"{key}: {value}" for key, value in sorted(check.variant.items())]
+    notes += [f"{key}: {value}" for key, value in sorted(check.table("variant").items())]
     notes.append(f"accgate {run.result.accgate or __version__}")
     lines = ["- dataset:", f"    id: {_text(benchmark.dataset)}", f"    task_id: {_text(benchmark.task)}"]
     lines += [f"    revision: {_text(benchmark.revision)}"] if benchmark.revision else []

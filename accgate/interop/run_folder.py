@@ -82,11 +82,10 @@ class CheckRun:
         """What tells this task from another of the same name: digests of its dataset, prompt, metric and so on."""
         return {key.removeprefix("task "): str(v) for key, v in self.settings.items() if key.startswith("task ")}
 
-    @property
-    def variant(self) -> dict[str, Any]:
-        """What the configuration says that was run: dtype, quantisation and the like."""
-        variant = self.settings.get("variant")
-        return dict(variant) if isinstance(variant, dict) else {}
+    def table(self, name: str) -> dict[str, Any]:
+        """A table of the model's settings; empty where there is none."""
+        table = self.settings.get(name)
+        return dict(table) if isinstance(table, dict) else {}
 
     def whole_samples(self) -> Sides:
         """The samples, each of which has a score.
