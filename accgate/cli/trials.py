@@ -168,12 +168,7 @@ def rerun(arguments: argparse.Namespace) -> int:
         resume=arguments.resume,
         observer=observer_of(arguments),
     )
-    name, counts = f"{done.model} / {done.task}", (done.back, done.scored, done.unread)
-    print_outcome(
-        arguments,
-        done,
-        lambda screen: print_asked_again(screen, name, done.times, *counts, done.failure, arguments.folder),
-    )
+    print_outcome(arguments, done, lambda screen: print_asked_again(screen, done, arguments.folder))
     return PASSED
 
 

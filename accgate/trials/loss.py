@@ -10,6 +10,7 @@ from math import comb
 from pathlib import Path
 
 from accgate.config.config import Config, load_config
+from accgate.decision.cause import AskedAgain
 from accgate.design import oriented
 from accgate.engines import split_options
 from accgate.errors import BadInput, CannotEvaluate
@@ -128,34 +129,6 @@ def _refuse_other_settings(check: Check, run: Path) -> None:
             f"{check.planned_model.source.path}: [models.{check.model}] is not what the run in {run} was made with; "
             "run the gate again"
         )
-
-
-@dataclass(frozen=True)
-class AskedAgain:
-    """The lost answers of a check, asked again `times` times.
-
-    `back` has of each how often it was at least as good as in the reference; `scored` how often it had a score at all;
-    `unread` how often the reply held no answer, which is scored as wrong. `failure` says why the first request without
-    a score failed.
-    """
-
-    model: str
-    task: str
-    times: int
-    back: dict[str, int]
-    scored: dict[str, int]
-    unread: dict[str, int]
-    failure: str | None = None
-
-    @property
-    def lost(self) -> tuple[str, ...]:
-        """Those that never came back: lost for good."""
-        return tuple(id_ for id_, count in self.back.items() if not count and self.scored[id_])
-
-    @property
-    def flickering(self) -> tuple[str, ...]:
-        """Those that came back at least once."""
-        return tuple(id_ for id_, count in self.back.items() if count)
 
 
 def rerun(
