@@ -13,6 +13,7 @@ from accgate.config.tables import AccuracyFile, Gate, Judge, Model, Report, Task
 from accgate.errors import BadInput, refuse_faults
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
+from accgate.tasks import library_file
 from accgate.text import nearest
 
 
@@ -60,6 +61,11 @@ class Config:
     def path(self, name: str) -> Path:
         """A path of the file, made relative to the file's folder."""
         return self.source.path_of(name)
+
+    def definition_path(self, name: str) -> Path:
+        """The file with the definition of a task that is not lm-eval's."""
+        task = self.tasks[name]
+        return self.path(task.file) if task.file else library_file(task.library or name)
 
     def without_baselines(self) -> Config:
         """The config with only the models that name no baseline: references are recorded of these.

@@ -14,14 +14,12 @@ from accgate.github.check_runs import finish_check_run, open_check_run
 from accgate.github.event import Event, check_run_name, read_event
 from accgate.github.runner import Job, append_summary, collect_troubles, command, trouble, write_outputs
 
-PULL_REQUEST_TARGET = (
-    "pull_request_target runs with the repository's token and secrets, and the gate runs the pull request's models, "
-    "options and code. Use pull_request"
-)
-WORKFLOW_RUN = (
-    "workflow_run runs with the repository's token and secrets, whatever commit it was started for. Evaluate on "
-    "pull_request, and publish from workflow_run with the action's report/ part"
-)
+PRIVILEGED = {  # events by whose name nothing is evaluated
+    "pull_request_target": "pull_request_target runs with the repository's token and secrets, and the gate runs the "
+    "pull request's models, options and code. Use pull_request",
+    "workflow_run": "workflow_run runs with the repository's token and secrets, whatever commit it was started for. "
+    "Evaluate on pull_request, and publish from workflow_run with the action's report/ part",
+}
 FORK = (
     "this pull request comes from a fork, whose models and code would run on your machine. Somebody with write "
     "permission can look at this very commit and either push it to a branch of this repository and open a pull request "
@@ -97,10 +95,8 @@ def refuse(event: Event, client: Client | None, fork_environment: str = "") -> N
     BadInput
         Why, and what to do instead.
     """
-    if event.name == "pull_request_target":
-        raise BadInput(PULL_REQUEST_TARGET)
-    if event.name == "workflow_run":
-        raise BadInput(WORKFLOW_RUN)
+    if (why := PRIVILEGED.get(event.name)) is not None:
+        raise BadInput(why)
     if not event.is_fork:
         return
     try:

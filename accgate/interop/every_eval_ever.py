@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from accgate._version import __version__
-from accgate.errors import BadInput, writing
+from accgate.errors import BadInput
 from accgate.interop.hub import NAME
-from accgate.interop.run_folder import CheckRun, RunFolder
-from accgate.records import Record, json_line, write_atomically
+from accgate.interop.run_folder import CheckRun, RunFolder, write_files
+from accgate.records import Record, json_line
 from accgate.tasks import FRACTIONS
 from accgate.text import number
 
@@ -60,14 +60,8 @@ def export_every_eval_ever(run: RunFolder, out: Path, source: Source) -> list[Pa
         When a sample has no score or no prompt, scores do not fit the metric, or a model has no name of this form.
     """
     logs = [_log(run, model, checks, source) for model, checks in run.models.items()]
-    written = []
-    with writing(out, "name another --out", kind=BadInput):
-        for path, log, rows in logs:
-            samples = out / log["detailed_evaluation_results"]["file_path"]
-            write_atomically(samples, rows)
-            write_atomically(out / path, (json.dumps(log, indent=2) + "\n").encode())
-            written.append(out / path)
-    return written
+    write_files(out, {out / log["detailed_evaluation_results"]["file_path"]: rows for _, log, rows in logs})
+    return write_files(out, {out / path: (json.dumps(log, indent=2) + "\n").encode() for path, log, _ in logs})
 
 
 def _log(
