@@ -105,18 +105,13 @@ def _export_lm_eval(arguments: argparse.Namespace) -> int:
 
 
 def _export_every_eval_ever(arguments: argparse.Namespace) -> int:
-    from accgate.interop.every_eval_ever import export_every_eval_ever
+    from accgate.interop.every_eval_ever import Source, export_every_eval_ever
 
-    logs = export_every_eval_ever(
-        _run_of(arguments),
-        arguments.out,
-        organisation=arguments.organisation,
-        relationship=arguments.relationship,
-        metric=arguments.metric,
-        model_ids=_pairs(arguments.model_id, "--model-id MODEL=ORG/NAME"),
-        datasets=_pairs(arguments.dataset, "--dataset TASK=ORG/NAME"),
-    )
-    return _print_written(logs)
+    run = _run_of(arguments)
+    model_ids = _pairs(arguments.model_id, "--model-id MODEL=ORG/NAME")
+    datasets = _pairs(arguments.dataset, "--dataset TASK=ORG/NAME")
+    source = Source(arguments.organisation, arguments.relationship, arguments.metric, model_ids, datasets)
+    return _print_written(export_every_eval_ever(run, arguments.out, source))
 
 
 def _export_hub(arguments: argparse.Namespace) -> int:

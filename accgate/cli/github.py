@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from accgate.text import nearest
 if TYPE_CHECKING:
     from accgate.github.api.client import Client
     from accgate.github.event import Event
+    from accgate.github.runner import Job
 
 TOKENS = ("ACCGATE_TOKEN", "GITHUB_TOKEN")
 
@@ -113,9 +113,8 @@ def publish(arguments: argparse.Namespace) -> int:
     from accgate.github.rules import Trees
     from accgate.guard.base import Selection
 
-    environ = os.environ
     if arguments.start:
-        return _start(arguments, environ)
+        return _start(arguments)
     if arguments.result is None and arguments.dry_run:
         arguments.result = RESULT
     if arguments.result is None:
@@ -136,35 +135,20 @@ def publish(arguments: argparse.Namespace) -> int:
         selection=Selection(names_of(arguments.models), names_of(arguments.tasks)),
         branches=names_of(arguments.required_branches),
     )
-    mask_tokens(environ)
-    return publication.publish(options, environ, connect=lambda event: client_of(event, environ), say=_say)
+    return publication.publish(options, job_here())
 
 
-def _start(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+def _start(arguments: argparse.Namespace) -> int:
     """Refuse an event that must not be evaluated, and open the check run."""
-    from accgate.github.admission import start, write_state
-    from accgate.github.api.answers import CannotPublish
-    from accgate.github.event import read_event
-    from accgate.github.runner import trouble
+    from accgate.github.admission import start
 
-    mask_tokens(environ)
-    event = read_event(environ)
-    client = None
-    try:
-        client = client_of(event, environ)
-    except CannotPublish as error:
-        _say(trouble(str(error)))
-    number = start(
-        event,
-        client,
-        environ,
+    start(
+        job_here(),
+        arguments.state,
         check_name=_check_name(arguments.check_name),
         branches=names_of(arguments.required_branches),
         fork_environment=arguments.fork_environment.strip(),
-        opens=arguments.state is not None,
-        say=_say,
     )
-    write_state(arguments.state, number)
     return PASSED
 
 
@@ -173,11 +157,8 @@ def respond(arguments: argparse.Namespace) -> int:
     from accgate.github.api.answers import CannotPublish
     from accgate.github.response import respond
 
-    environ = os.environ
-    name = _check_name(arguments.check_name)
-    mask_tokens(environ)
     try:
-        return respond(environ, check_name=name, connect=lambda event: client_of(event, environ), say=_say)
+        return respond(job_here(), _check_name(arguments.check_name))
     except CannotPublish as error:
         return fail_job("respond", error)
 
@@ -187,8 +168,7 @@ def propose(arguments: argparse.Namespace) -> int:
     from accgate.github import proposal
     from accgate.github.api.answers import CannotPublish
 
-    environ = os.environ
-    mask_tokens(environ)
+    job = job_here()
     try:
         options = proposal.Options(
             arguments.folder,
@@ -197,14 +177,25 @@ def propose(arguments: argparse.Namespace) -> int:
             arguments.how,
             arguments.recorded,
         )
-        return proposal.propose(options, environ, connect=lambda event: client_of(event, environ), say=_say)
+        return proposal.propose(options, job)
     except CannotPublish as error:
         return fail_job("propose", error)
     except BadInput as error:  # it can quote the references, in which the runner must find no command
         return fail_job("propose", error, error.exit_code)
 
 
-def client_of(event: Event, environ: Mapping[str, str]) -> Client:
+def job_here() -> Job:
+    """The job that this command runs in, whose runner hides the token."""
+    from accgate.github.runner import Job, mask
+
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for name in TOKENS:
+            if line := mask(os.environ.get(name, "")):
+                _say(line)
+    return Job(os.environ, _client_of, _say)
+
+
+def _client_of(event: Event) -> Client:
     """The client of an event.
 
     Raises
@@ -215,20 +206,10 @@ def client_of(event: Event, environ: Mapping[str, str]) -> Client:
     from accgate.github.api.answers import CannotPublish
     from accgate.github.api.client import Client
 
-    token = next((environ[name] for name in TOKENS if environ.get(name)), "")
+    token = next((os.environ[name] for name in TOKENS if os.environ.get(name)), "")
     if not token:
         raise CannotPublish(f"there is no token in {' or '.join(TOKENS)}; pass the job's github.token")
     return Client(event.api_url, token, graphql_url=event.graphql_url)
-
-
-def mask_tokens(environ: Mapping[str, str]) -> None:
-    """Have the runner hide the token, where there is a runner."""
-    from accgate.github.runner import mask
-
-    if environ.get("GITHUB_ACTIONS") == "true":
-        for name in TOKENS:
-            if line := mask(environ.get(name, "")):
-                _say(line)
 
 
 def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:

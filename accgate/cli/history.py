@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,17 +138,17 @@ def _badge(arguments: argparse.Namespace) -> int:
 
 
 def _push(arguments: argparse.Namespace) -> int:
-    from accgate.cli.github import client_of, fail_job, mask_tokens
+    from accgate.cli.github import fail_job, job_here
     from accgate.github.api.answers import CannotPublish
     from accgate.github.branch import push_files, refuse_other_branch
     from accgate.github.event import read_event
     from accgate.history.store import NAME, Addition, add_to
 
-    mask_tokens(os.environ)
-    event, config = read_event(os.environ), _config_of(arguments)
+    job = job_here()
+    event, config = read_event(job.environ), _config_of(arguments)
     try:
-        client = client_of(event, os.environ)
-        refuse_other_branch(client, event, os.environ.get("GITHUB_REF", ""), arguments.branch)
+        client = job.connect(event)
+        refuse_other_branch(client, event, job.environ.get("GITHUB_REF", ""), arguments.branch)
         run = _run_of(arguments, event.head_sha, config)
 
         def add(content: bytes) -> Addition:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accgate.cli.common import names_of, print_note
 from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, reading, writing
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from accgate.cli.starter.files import Answers
     from accgate.cli.starter.own_data import OwnTask
 
-FLAGS = (
-    *("name", "engine", "model", "base_url", "api_key_env", "tasks", "theta", "reasoning", "workflow"),
-    *("data", "prompt_field", "answer_field", "metric"),
-)
 OF_DATA = ("prompt_field", "answer_field", "metric")
 NOTHING = "nothing was written"
 
@@ -93,7 +89,7 @@ def init(arguments: argparse.Namespace) -> int:
     config, schema, folder = Path(CONFIG_FILE), Path(SCHEMA_FILE), Path.cwd()
     repository = repository_of(folder)
     workflow = Path(WORKFLOW_FILE) if repository == folder else repository / WORKFLOW_FILE
-    if arguments.yes or any(getattr(arguments, flag) is not None for flag in FLAGS) or not sys.stdin.isatty():
+    if arguments.yes or _given_by(arguments) or not sys.stdin.isatty():
         answers, about_server = _answers_of(arguments)
     else:
         if config.exists():  # before anything is asked
@@ -217,6 +213,13 @@ def _fault_of_file(engine: str, model: str) -> str | None:
     return None
 
 
+def _given_by(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The answers that options give."""
+    from accgate.cli.starter.files import Answers
+
+    return {name: value for name in vars(Answers()) if (value := getattr(arguments, name)) is not None}
+
+
 def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
     """The answers that the options give, with the defaults for the others, and what the server said."""
     from accgate.cli.starter.files import MODELS, REASONING, Answers, name_fault
@@ -235,7 +238,7 @@ def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
         raise BadInput(f"--{alone[0].replace('_', '-')} is for --data FILE; give that too, or leave it out")
     if arguments.data is not None and arguments.tasks is not None:
         raise BadInput("--data and --tasks are two sources of questions; write one, and add the other to the file")
-    values = {flag: value for flag in FLAGS if (value := getattr(arguments, flag)) is not None}
+    values = _given_by(arguments)
     about = ""
     if engine == "openai":
         base_url, models, about = _server(

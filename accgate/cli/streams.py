@@ -19,28 +19,37 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITABLE = (*DISK_FULL, errno.EIO)  # EIO: of a terminal that is gone
 
 
-class Messages:
-    """Standard error, which from the first failure on takes everything and shows nothing."""
+class Watched:
+    """A standard stream, with a handling of its own of what cannot be written."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    def write(self, text: str) -> int:
-        """Write, or lose the text."""
-        with self._losing():
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Handle the fault of what is written in here."""
+        yield
+
+    def write(self, text: Any) -> int:
+        """Write a text, or bytes to the stream beneath."""
+        with self._writing():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush, or lose what is not written yet."""
-        with self._losing():
+        """Write what is not written yet."""
+        with self._writing():
             self._stream.flush()
 
+
+class Messages(Watched):
+    """Standard error, which from the first failure on takes everything and shows nothing."""
+
     @contextlib.contextmanager
-    def _losing(self) -> Iterator[None]:
+    def _writing(self) -> Iterator[None]:
         try:
             yield
         except OSError:
@@ -51,39 +60,22 @@ class OutputLost(OSError):
     """Standard output took no more: no other file is meant."""
 
 
-class Output:
+class Output(Watched):
     """Standard output, or its buffer, whose faults are told from those of other files."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
     @property
     def buffer(self) -> Output:
         """The stream of bytes beneath."""
         return Output(self._stream.buffer)
 
-    def write(self, text: Any) -> int:
-        """Write, or say that it is this stream that failed."""
-        with _as_output():
-            return int(self._stream.write(text))
-
-    def flush(self) -> None:
-        """Flush, or say that it is this stream that failed."""
-        with _as_output():
-            self._stream.flush()
-
-
-@contextlib.contextmanager
-def _as_output() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in UNWRITABLE:  # a broken pipe stays one
-            raise
-        raise OutputLost(error.errno, error.strerror) from error
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in UNWRITABLE:  # a broken pipe stays one
+                raise
+            raise OutputLost(error.errno, error.strerror) from error
 
 
 def discard(stream: TextIO) -> None:

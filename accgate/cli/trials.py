@@ -150,7 +150,7 @@ def rerun(arguments: argparse.Namespace) -> int:
     from accgate.report.repetition import print_asked_again, print_sample
     from accgate.report.result_file import read_result
     from accgate.result import NAME
-    from accgate.trials.repetition import rerun
+    from accgate.trials.loss import rerun
 
     if arguments.times < 1:
         raise BadInput(f"--times is {arguments.times}; give 1 or more")
@@ -167,12 +167,7 @@ def rerun(arguments: argparse.Namespace) -> int:
         resume=arguments.resume,
         observer=observer_of(arguments),
     )
-    name, counts = f"{done.model} / {done.task}", (done.back, done.scored, done.unread)
-    print_outcome(
-        arguments,
-        done,
-        lambda screen: print_asked_again(screen, name, done.times, *counts, done.failure, arguments.folder),
-    )
+    print_outcome(arguments, done, lambda screen: print_asked_again(screen, done, arguments.folder))
     return PASSED
 
 

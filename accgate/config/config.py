@@ -13,6 +13,7 @@ from accgate.config.tables import AccuracyFile, Gate, Judge, Model, Report, Task
 from accgate.errors import BadInput, refuse_faults
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
+from accgate.tasks import library_file
 from accgate.text import nearest
 
 
@@ -60,6 +61,11 @@ class Config:
     def path(self, name: str) -> Path:
         """A path of the file, made relative to the file's folder."""
         return self.source.path_of(name)
+
+    def definition_path(self, name: str) -> Path:
+        """The file with the definition of a task that is not lm-eval's."""
+        task = self.tasks[name]
+        return self.path(task.file) if task.file else library_file(task.library or name)
 
     def without_baselines(self) -> Config:
         """The config with only the models that name no baseline: references are recorded of these.
@@ -159,6 +165,11 @@ def select(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] 
         For a name that the config does not have.
     """
     refuse_unknown(config.source.path, (config,), models, tasks)
+    return restrict(config, models, tasks)
+
+
+def restrict(config: Config, models: tuple[str, ...], tasks: tuple[str, ...]) -> Config:
+    """Return the config with those of these models and tasks that it has; all where empty."""
     selected_models = {k: v for k, v in config.models.items() if not models or k in models}
     selected_tasks = {k: v for k, v in config.tasks.items() if not tasks or k in tasks or set(v.tags) & set(tasks)}
     partial = config.partial or len(selected_tasks) < len(config.tasks)

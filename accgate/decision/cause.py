@@ -1,4 +1,4 @@
-"""Which changed setting explains a regression: what each trial shows, at one error rate over all of them."""
+"""What trials of lost answers show: which changed setting explains them, and which are lost for good."""
 
 from __future__ import annotations
 
@@ -252,3 +252,31 @@ def explained_bounds(trial: Trial, lost: int, alpha: float) -> tuple[int, int]:
         least_gone, most_gone = clopper_pearson(trial.gone, trial.lost, confidence=1.0 - alpha)
     least, most = lost * (low - most_gone), lost * (high - least_gone)
     return max(0, math.floor(least + 1e-9)), max(0, min(lost, math.ceil(most - 1e-9)))
+
+
+@dataclass(frozen=True)
+class AskedAgain:
+    """The lost answers of a check, asked again `times` times.
+
+    `back` has of each how often it was at least as good as in the reference; `scored` how often it had a score at all;
+    `unread` how often the reply held no answer, which is scored as wrong. `failure` says why the first request without
+    a score failed.
+    """
+
+    model: str
+    task: str
+    times: int
+    back: dict[str, int]
+    scored: dict[str, int]
+    unread: dict[str, int]
+    failure: str | None = None
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Those that never came back: lost for good."""
+        return tuple(id_ for id_, count in self.back.items() if not count and self.scored[id_])
+
+    @property
+    def flickering(self) -> tuple[str, ...]:
+        """Those that came back at least once."""
+        return tuple(id_ for id_, count in self.back.items() if count)

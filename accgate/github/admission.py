@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from accgate.errors import BadInput
@@ -12,17 +11,15 @@ from accgate.github.api.answers import CannotPublish
 from accgate.github.api.client import Client
 from accgate.github.approvals import fork_is_allowed
 from accgate.github.check_runs import finish_check_run, open_check_run
-from accgate.github.event import Event, check_run_name
-from accgate.github.runner import append_summary, collect_troubles, command, trouble, write_outputs
+from accgate.github.event import Event, check_run_name, read_event
+from accgate.github.runner import Job, append_summary, collect_troubles, command, trouble, write_outputs
 
-PULL_REQUEST_TARGET = (
-    "pull_request_target runs with the repository's token and secrets, and the gate runs the pull request's models, "
-    "options and code. Use pull_request"
-)
-WORKFLOW_RUN = (
-    "workflow_run runs with the repository's token and secrets, whatever commit it was started for. Evaluate on "
-    "pull_request, and publish from workflow_run with the action's report/ part"
-)
+PRIVILEGED = {  # events by whose name nothing is evaluated
+    "pull_request_target": "pull_request_target runs with the repository's token and secrets, and the gate runs the "
+    "pull request's models, options and code. Use pull_request",
+    "workflow_run": "workflow_run runs with the repository's token and secrets, whatever commit it was started for. "
+    "Evaluate on pull_request, and publish from workflow_run with the action's report/ part",
+}
 FORK = (
     "this pull request comes from a fork, whose models and code would run on your machine. Somebody with write "
     "permission can look at this very commit and either push it to a branch of this repository and open a pull request "
@@ -41,26 +38,10 @@ def state_of(path: Path | None) -> int | None:
     return number if isinstance(number, int) else None
 
 
-def write_state(path: Path | None, check_run_id: int | None) -> None:
-    """Keep the id of the check run for `publish`."""
-    if path is not None:
-        path.write_text(json.dumps({"check_run_id": check_run_id}) + os.linesep, encoding="utf-8")
+def start(job: Job, state: Path | None, *, check_name: str, branches: tuple[str, ...], fork_environment: str) -> None:
+    """Open the check run on the head commit, and keep its id in the file `state` for `publish`.
 
-
-def start(
-    event: Event,
-    client: Client | None,
-    environ: Mapping[str, str],
-    *,
-    check_name: str,
-    branches: tuple[str, ...] = (),
-    fork_environment: str = "",
-    opens: bool = True,
-    say: Callable[[str], None],
-) -> int | None:
-    """Open the check run on the head commit; its id, or None where it is not opened.
-
-    Without `opens` only the event is looked at: another job publishes.
+    Without that file only the event is looked at: another job publishes.
 
     Raises
     ------
@@ -68,43 +49,42 @@ def start(
         For an event that must not be evaluated: why, and what to do instead. The check run, the job summary and the
         outputs say so too.
     """
+    event, client, number = read_event(job.environ), None, None
+    try:
+        client = job.connect(event)
+    except CannotPublish as error:
+        job.say(trouble(str(error)))
     name = check_run_name(event, check_name, branches=branches)
     try:
         refuse(event, client, fork_environment)
     except BadInput as error:
-        _tell_refusal(event, client, environ, name, str(error), say)
+        _tell_refusal(job, event, client, name, str(error))
         raise
-    if client is None or not opens:
-        return None
+    if state is None:
+        return
     summary = "The models are being evaluated; this check ends with the verdict."
     try:
-        return open_check_run(client, event, name=name, title="Evaluating", summary=summary)
+        if client is not None:
+            number = open_check_run(client, event, name=name, title="Evaluating", summary=summary)
     except CannotPublish as error:
-        say(trouble(f"the check run was not opened: {error}"))
-        return None
+        job.say(trouble(f"the check run was not opened: {error}"))
+    state.write_text(json.dumps({"check_run_id": number}) + os.linesep, encoding="utf-8")
 
 
-def _tell_refusal(
-    event: Event,
-    client: Client | None,
-    environ: Mapping[str, str],
-    name: str,
-    reason: str,
-    say: Callable[[str], None],
-) -> None:
+def _tell_refusal(job: Job, event: Event, client: Client | None, name: str, reason: str) -> None:
     """Say that nothing was evaluated, and why, wherever people look; the check run never satisfies a required one."""
     title, troubles = "Refused: nothing was evaluated", list[str]()
-    say(command("error", reason, title=name))
+    job.say(command("error", reason, title=name))
     body = f"## {title}\n\n{reason[:1].upper()}{reason[1:]}.\n"
     with collect_troubles("the job summary and outputs could not be written", troubles):
-        append_summary(environ.get("GITHUB_STEP_SUMMARY"), body)
+        append_summary(job.environ.get("GITHUB_STEP_SUMMARY"), body)
         outputs = {"verdict": "error", "passed": "false", "summary-markdown": body}
-        write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
+        write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
     if client is not None and event.name != "workflow_run":
         with collect_troubles("the check run was not written (the token of a fork's job can only read)", troubles):
             finish_check_run(client, event, name=name, conclusion="action_required", title=title, summary=body)
     for text in troubles:
-        say(trouble(text))
+        job.say(trouble(text))
 
 
 def refuse(event: Event, client: Client | None, fork_environment: str = "") -> None:
@@ -115,10 +95,8 @@ def refuse(event: Event, client: Client | None, fork_environment: str = "") -> N
     BadInput
         Why, and what to do instead.
     """
-    if event.name == "pull_request_target":
-        raise BadInput(PULL_REQUEST_TARGET)
-    if event.name == "workflow_run":
-        raise BadInput(WORKFLOW_RUN)
+    if (why := PRIVILEGED.get(event.name)) is not None:
+        raise BadInput(why)
     if not event.is_fork:
         return
     try:

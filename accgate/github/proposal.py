@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ from accgate.github.approvals import is_writer
 from accgate.github.artifact import check_references, git_sha, stored_files
 from accgate.github.branch import NewFiles, commit_to
 from accgate.github.event import Event, open_pull_requests, read_event, read_pull_request
-from accgate.github.runner import write_outputs
+from accgate.github.runner import Job, write_outputs
 from accgate.github.slash import IssueComment, link, plain, read_issue_comment, reply, try_reply
 from accgate.report.markdown import LINKED, code
 
@@ -64,13 +64,7 @@ class Proposal:
     url: str | None
 
 
-def propose(
-    options: Options,
-    environ: Mapping[str, str],
-    *,
-    connect: Callable[[Event], Client],
-    say: Callable[[str], None],
-) -> int:
+def propose(options: Options, job: Job) -> int:
     """Commit the references that differ from the head's, and answer the comment that requested them; the exit code.
 
     The output `url` leads to the pull request or the commit. A second call gives the same address.
@@ -82,12 +76,12 @@ def propose(
     CannotPublish
         When GitHub could not be reached, or refused, or the head has moved.
     """
-    event, request = read_event(environ), read_issue_comment(environ)
+    event, request = read_event(job.environ), read_issue_comment(job.environ)
     if request.command is None or request.command.name != "accept" or request.command.fault:
         raise BadInput(
             "the comment of this event is not /accgate accept REASON; run propose after respond in its workflow"
         )
-    client = connect(event)
+    client = job.connect(event)
     try:
         with as_promised(f"{event.repository}#{event.number}"):
             done = _proposal(client, event, options, request)
@@ -97,8 +91,8 @@ def propose(
     except (BadInput, CannotPublish) as error:
         try_reply(client, event, request.comment.id, plain(f"The new references were not proposed: {error}"))
         raise
-    say(f"{done.text}{': ' if done.url else ''}{done.url or ''}")
-    write_outputs(environ.get("GITHUB_OUTPUT"), {"url": done.url or ""})
+    job.say(f"{done.text}{': ' if done.url else ''}{done.url or ''}")
+    write_outputs(job.environ.get("GITHUB_OUTPUT"), {"url": done.url or ""})
     return PASSED
 
 

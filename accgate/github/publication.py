@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 
 from accgate.errors import PASSED, AccgateError, BadInput
 from accgate.github.announcement import Announcement, Options
@@ -22,6 +21,7 @@ from accgate.github.outcome import (
 )
 from accgate.github.rules import by_rules_in_force, guard_of, has_commands, verify_result
 from accgate.github.runner import (
+    Job,
     append_summary,
     collect_troubles,
     command,
@@ -40,30 +40,17 @@ CONTRADICTED = Guard(
 )
 
 
-def publish(
-    options: Options, environ: Mapping[str, str], *, connect: Callable[[Event], Client], say: Callable[[str], None]
-) -> int:
+def publish(options: Options, job: Job) -> int:
     """Write the comment, check run, annotations, job summary and outputs of a run; the job's exit code.
 
     A failure to publish becomes a warning, and never changes the verdict. A guard that cannot be read does not hold.
-
-    Parameters
-    ----------
-    options : Options
-        The evaluation's files, and how to publish.
-    environ : mapping
-        The variables of GitHub Actions.
-    connect : callable
-        Makes the API client of an event; raises CannotPublish where there is no token.
-    say : callable
-        Prints a line to the job's log.
 
     Raises
     ------
     BadInput
         When this is no job of GitHub Actions.
     """
-    event, client, troubles = _connect(options, environ, connect)
+    event, client, troubles = _connect(options, job)
     outcome = read_outcome(
         options.result,
         exit_code=options.exit_code,
@@ -82,30 +69,30 @@ def publish(
         title = title_of(outcome, guard, advisory=options.untrusted)
         body = announcement.body()
     if options.dry_run:
-        say(body if event.name == LOCAL else inert(body))
+        job.say(body if event.name == LOCAL else inert(body))
     else:
         announcement.write(title, body)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
     with collect_troubles("the job summary and outputs could not be written", troubles):
-        append_summary(environ.get("GITHUB_STEP_SUMMARY"), body)
+        append_summary(job.environ.get("GITHUB_STEP_SUMMARY"), body)
         outputs = {
             "verdict": outcome.verdict,
             "passed": "true" if passed and not options.untrusted else "false",
             "summary-markdown": body,
             "json": json.dumps(json_of(outcome, guard)),
         }
-        write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
+        write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
     for text in troubles:
-        say(text if event.name == LOCAL else trouble(text))
+        job.say(text if event.name == LOCAL else trouble(text))
     code, ended = final_exit_code(outcome, guard, options.fail_on), announcement.ended
     if event.name == LOCAL:
         return code
     message = "\n".join([title, *_reasons(outcome, guard)])
-    say(command("notice" if ended in ("success", "neutral") else "error", message, title=options.check_name))
+    job.say(command("notice" if ended in ("success", "neutral") else "error", message, title=options.check_name))
     if guard is not None and guard.state == "loosened":
         lines = guard_ending(outcome.result, guard, event.head_sha, code, commands=has_commands(options.trees))
         if lines:
-            say(inert("\n".join(lines)))
+            job.say(inert("\n".join(lines)))
     return code
 
 
@@ -115,11 +102,9 @@ def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
     return refusal + ([guard.reason] if guard is not None and guard.reason and not guard.holds else [])
 
 
-def _connect(
-    options: Options, environ: Mapping[str, str], connect: Callable[[Event], Client]
-) -> tuple[Event, Client | None, list[str]]:
+def _connect(options: Options, job: Job) -> tuple[Event, Client | None, list[str]]:
     """The event, with the pull request of a `workflow_run`; the client, if any; and what went wrong."""
-    if options.dry_run and "GITHUB_EVENT_NAME" not in environ:
+    if options.dry_run and "GITHUB_EVENT_NAME" not in job.environ:
         for path, fix in (
             (options.result, "run `accgate run` first, or name a run's accgate.json"),
             (options.trees.head_config, "name the repository's folder with --head, and --config in it"),
@@ -127,9 +112,9 @@ def _connect(
             if not path.is_file():
                 raise BadInput(f"{path}: there is no such file; {fix}")
         return Event(LOCAL, commit_of(options.trees.head)), None, []
-    event = read_event(environ)
+    event = read_event(job.environ)
     try:
-        client = connect(event)
+        client = job.connect(event)
     except CannotPublish as error:
         return event, None, [str(error)]
     if event.name != "workflow_run" or options.cancelled:

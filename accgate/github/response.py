@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from accgate.errors import PASSED
@@ -11,7 +10,7 @@ from accgate.github.api.client import Client
 from accgate.github.api.objects import PullRequest, WorkflowRun, object_of
 from accgate.github.approvals import find_approval, is_writer, looks_of, moved_since
 from accgate.github.event import Event, read_event, read_pull_request
-from accgate.github.runner import inert, write_outputs
+from accgate.github.runner import Job, inert, write_outputs
 from accgate.github.slash import IssueComment, plain, react, read_issue_comment, reply, try_reply
 
 OUTPUTS = ("command", "number", "head-sha", "head-ref", "head-repository", "reason", "requested-by")
@@ -21,13 +20,7 @@ class Declined(Exception):
     """The command is not carried out; the message says why, and the fix."""
 
 
-def respond(
-    environ: Mapping[str, str],
-    *,
-    check_name: str,
-    connect: Callable[[Event], Client],
-    say: Callable[[str], None],
-) -> int:
+def respond(job: Job, check_name: str) -> int:
     """Carry out a comment's command as far as this job can, and write outputs for the next jobs; the exit code.
 
     The output `command` is `accept` or `rerun` where somebody with write permission wrote it and it can be carried out,
@@ -41,30 +34,32 @@ def respond(
     CannotPublish
         When GitHub could not be reached, or refused; there are no outputs then.
     """
-    event = read_event(environ)
+    event = read_event(job.environ)
     outputs = dict.fromkeys(OUTPUTS, "") | {"command": "none"}
     if event.name == "pull_request_review":
-        say(inert(_answer_review(connect(event), event, check_name)))
-        write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
+        job.say(inert(_answer_review(job.connect(event), event, check_name)))
+        write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
         return PASSED
-    request = read_issue_comment(environ)
+    request = read_issue_comment(job.environ)
     if request.command is None or not request.comment.user.is_person:
-        say("the comment has no command for accgate, or is not on an open pull request, or was not written by a person")
+        job.say(
+            "the comment has no command for accgate, or is not on an open pull request, or was not written by a person"
+        )
     else:
         event = replace(event, number=request.issue.number)
-        client = connect(event)
+        client = job.connect(event)
         try:
             with as_promised(f"{event.repository}#{event.number}"):
                 outputs |= _outputs(client, event, request, check_name)
         except Declined as error:
-            say(inert(str(error)))
+            job.say(inert(str(error)))
             reply(client, event, request.comment.id, plain(f"Not done: {error}."))
         except CannotPublish as error:
             try_reply(
                 client, event, request.comment.id, plain(f"Not done, because a request to GitHub failed: {error}")
             )
             raise
-    write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
+    write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
     return PASSED
 
 

@@ -82,8 +82,7 @@ def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
     base = trees.base_config
     rules = None if base is None else rule_sets_of(head, base, selection)
     if rules is None:
-        config = replace(head, only=frozenset(selection.pairs(head)), partial=head.partial or selection.partial)
-        return gate.verify(config, out, bootstrap=trees.base is not None)
+        return gate.verify(selection.of(head), out, bootstrap=trees.base is not None)
     return gate.verify(rules.own, out, rules=rules)
 
 

@@ -1,21 +1,38 @@
-"""A step's messages to its runner: workflow commands, outputs, the job summary, and what went wrong meanwhile."""
+"""A job, and its messages to its runner: commands, outputs, the summary, and what went wrong meanwhile."""
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from accgate.errors import AccgateError
 from accgate.github.api.answers import CannotPublish
+
+if TYPE_CHECKING:
+    from accgate.github.api.client import Client
+    from accgate.github.event import Event
 
 SUMMARY_LIMIT = 2**20  # bytes a step
 _CUT_NOTE = "\n\n*The summary is cut here: GitHub shows at most 1 MiB.*\n"
 
 Name = Literal["notice", "warning", "error", "add-mask", "stop-commands"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of GitHub Actions: its variables, its way to the API, and its log.
+
+    `connect` makes the API client of an event, and raises CannotPublish where there is no token. `say` prints a line.
+    """
+
+    environ: Mapping[str, str]
+    connect: Callable[[Event], Client]
+    say: Callable[[str], None]
 
 
 def command(name: Name, message: str = "", *, title: str | None = None) -> str:

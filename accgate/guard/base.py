@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
-from accgate.config.config import Config, load_config, refuse_unknown
+from accgate.config.config import Config, load_config, refuse_unknown, restrict
 from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput
 from accgate.guard.rule_files import within
@@ -27,20 +27,13 @@ class Selection:
     models: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
 
-    @property
-    def partial(self) -> bool:
-        """Whether tasks are left out."""
-        return bool(self.tasks)
-
     def pairs(self, config: Config) -> list[Pair]:
         """The (model, task) pairs of a config that are chosen."""
-        wanted = set(self.tasks)
-        return [
-            (model, task)
-            for model, task in config.pairs()
-            if (not self.models or model in self.models)
-            and (not wanted or task in wanted or wanted & set(config.tasks[task].tags))
-        ]
+        return restrict(config, self.models, self.tasks).pairs()
+
+    def of(self, config: Config) -> Config:
+        """The config with the chosen pairs alone."""
+        return replace(config, only=frozenset(self.pairs(config)), partial=config.partial or bool(self.tasks))
 
 
 @dataclass(frozen=True)
@@ -96,7 +89,7 @@ def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | N
     added = [pair for pair in selection.pairs(head) if pair not in old]
     if not enforced and not added:
         raise BadInput(f"{head.source.path}: no model has a task; correct tasks.NAME.models, --models or --tasks")
-    own = replace(head, only=frozenset(selection.pairs(head)), partial=head.partial or selection.partial)
+    own = selection.of(head)
     return RuleSets(_base_rules(head, rules, enforced, selection), _part(own, added), own)
 
 
@@ -135,7 +128,7 @@ def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: S
         models=head.models,
         models_in_file=head.models_in_file,
         models_source=head.source,
-        partial=rules.partial or selection.partial,
+        partial=rules.partial or bool(selection.tasks),
         tasks={name: _without_missing_models(task, head) for name, task in rules.tasks.items()},
     )
     return _part(merged, pairs)

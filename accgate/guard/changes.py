@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
-from typing import Any, get_args
+from typing import get_args
 
 from accgate.config.config import Config
 from accgate.config.tables import Gate, Model
@@ -91,25 +91,12 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
     ]
     order = get_args(Effect)
     differences.sort(key=lambda change: (order.index(change.effect), _place(head.source, change.key)))
-    return tuple(RuleChange(c.rule, c.base, c.head, c.effect, c.why, _line(head.source, c.key)) for c in differences)
-
-
-def _stands(file: TomlFile, key: Key) -> bool:
-    table: Any = file.data
-    for part in key:
-        if not isinstance(table, Mapping) or part not in table:
-            return False
-        table = table[part]
-    return True
-
-
-def _line(file: TomlFile, key: Key) -> int | None:
-    return file.line(key) if _stands(file, key) else None
+    return tuple(RuleChange(c.rule, c.base, c.head, c.effect, c.why, head.source.own_line(c.key)) for c in differences)
 
 
 def _place(file: TomlFile, key: Key) -> float:
     """The line of a rule, or of its table where it was removed; rules of other files come last."""
-    return file.line(key) if _stands(file, key[:1]) else math.inf
+    return math.inf if file.own_line(key[:1]) is None else file.line(key)
 
 
 def _gate_differences(base: Config, head: Config) -> Iterator[Difference]:

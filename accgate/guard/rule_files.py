@@ -18,7 +18,7 @@ from accgate.guard.tree import Tree
 from accgate.inputs.paths import all_below, file_digest, path_in, read_plain
 from accgate.metrics.code import code_files
 from accgate.metrics.own import own_file
-from accgate.tasks import Definition, library_file, read_definition, read_rows
+from accgate.tasks import Definition, read_definition, read_rows
 from accgate.tasks.sample import picture_file
 
 FIX = "put it into the repository, and write its path relative to this file"
@@ -79,7 +79,7 @@ def _definition_faults(config: Config, name: str, tree: Tree) -> list[str]:
     if task.lm_eval is not None:
         return []
     try:
-        definition = read_definition(definition_path(config, name))
+        definition = read_definition(config.definition_path(name))
         if task.file is not None and (faults := list(_named_faults(definition, tree))):
             return faults
         hub = _hub_faults(definition) if task.dataset is None else ()
@@ -112,12 +112,6 @@ def _picture_faults(config: Config, name: str, definition: Definition, tree: Tre
     for number, text, folder in _pictures(config, name, definition):
         if fault := tree.fault(folder, text):
             yield f"{_rows_file(config, name, definition)}: row {number}: the picture {text!r} {fault}; {FIX}"
-
-
-def definition_path(config: Config, name: str) -> Path:
-    """The file with the definition of a task that is not lm-eval's."""
-    task = config.tasks[name]
-    return config.path(task.file) if task.file else library_file(task.library or name)
 
 
 def included_folder(config: Config, task: TaskSettings) -> Path | None:

@@ -24,7 +24,7 @@ from accgate.guard.difference import (
     unreadable,
     up,
 )
-from accgate.guard.rule_files import definition_path, included_digests, picture_digests
+from accgate.guard.rule_files import included_digests, picture_digests
 from accgate.inputs.paths import file_digest
 from accgate.metrics import code_digest, helpers_digest
 from accgate.tasks import MAX_UNREAD, Definition, DefinitionFile, read_definition, unloaded_definition
@@ -140,7 +140,7 @@ def definition_of(config: Config, name: str) -> Definition:
     settings = config.tasks[name]
     if settings.lm_eval is not None:
         return unloaded_definition(settings.lm_eval, settings.options)
-    return read_definition(definition_path(config, name))
+    return read_definition(config.definition_path(name))
 
 
 def is_higher_better(name: str, base: Config, head: Config) -> bool:

@@ -40,12 +40,13 @@ class TomlFile:
         """Whether `path_of(name)` is a file."""
         return has_file(self.path.parent, name)
 
+    def own_line(self, key: Key) -> int | None:
+        """The line of the key itself; None where the file does not have it."""
+        return self._lines.get(tuple(map(str, key)))
+
     def line(self, key: Key) -> int:
         """The line of the key, or of the nearest table around it."""
-        for length in range(len(key), 0, -1):
-            if line := self._lines.get(tuple(map(str, key[:length]))):
-                return line
-        return 1
+        return next((line for end in range(len(key), 0, -1) if (line := self.own_line(key[:end]))), 1)
 
     def error(self, key: Key, message: str) -> str:
         """`file:line: key: message`, as every message about a key reads."""

@@ -10,15 +10,16 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from accgate._version import __version__
-from accgate.errors import BadInput, writing
+from accgate.errors import BadInput
 from accgate.interop.hub import NAME
-from accgate.interop.run_folder import CheckRun, RunFolder
-from accgate.records import Record, json_line, write_atomically
+from accgate.interop.run_folder import CheckRun, RunFolder, write_files
+from accgate.records import Record, json_line
 from accgate.tasks import FRACTIONS
 from accgate.text import number
 
@@ -27,69 +28,53 @@ COLLECTION = "accgate"
 SHARES = FRACTIONS | {"accuracy", "exact-match", "pass-at-1"}  # metrics that are counted from 0 to 1 there
 
 
-def export_every_eval_ever(
-    run: RunFolder,
-    out: Path,
-    *,
-    organisation: str,
-    relationship: str,
-    metric: str,
-    model_ids: Mapping[str, str],
-    datasets: Mapping[str, str],
-) -> list[Path]:
+@dataclass(frozen=True)
+class Source:
+    """Who evaluated, and what the score, the models and the datasets are called there.
+
+    `relationship` is theirs to the model's developer: first_party, third_party, collaborative or other. A `metric` that
+    is counted from 0 to 1 gets points / 100. `model_ids` has ORG/NAME of models that are not themselves called by their
+    name on the Hugging Face Hub, and `datasets` that of tasks whose dataset is there.
+    """
+
+    organisation: str
+    relationship: str
+    metric: str
+    model_ids: Mapping[str, str]
+    datasets: Mapping[str, str]
+
+    @property
+    def scale(self) -> float:
+        """The factor from points to the metric."""
+        return 0.01 if self.metric in SHARES else 1.0
+
+
+def export_every_eval_ever(run: RunFolder, out: Path, source: Source) -> list[Path]:
     """Write a log and its samples for each model of a run; the logs. The same run gives the same files.
 
-    Parameters
-    ----------
-    run : RunFolder
-    out : path
-        The folder in which `data/` stands.
-    organisation, relationship : str
-        Who evaluated, and what they are to the model's developer: first_party, third_party, collaborative or other.
-    metric : str
-        What the score is called there; a metric that is counted from 0 to 1 gets points / 100.
-    model_ids : mapping of model to org/name
-        For models that are not themselves called by their name on the Hugging Face Hub.
-    datasets : mapping of task to org/name
-        Datasets on the Hub, where they are there.
+    `out` is the folder in which `data/` stands.
 
     Raises
     ------
     BadInput
         When a sample has no score or no prompt, scores do not fit the metric, or a model has no name of this form.
     """
-    logs = [
-        _log(run, model, checks, organisation, relationship, metric, model_ids, datasets)
-        for model, checks in run.models.items()
-    ]
-    written = []
-    with writing(out, "name another --out", kind=BadInput):
-        for path, log, rows in logs:
-            samples = out / log["detailed_evaluation_results"]["file_path"]
-            write_atomically(samples, rows)
-            write_atomically(out / path, (json.dumps(log, indent=2) + "\n").encode())
-            written.append(out / path)
-    return written
+    logs = [_log(run, model, checks, source) for model, checks in run.models.items()]
+    write_files(out, {out / log["detailed_evaluation_results"]["file_path"]: rows for _, log, rows in logs})
+    return write_files(out, {out / path: (json.dumps(log, indent=2) + "\n").encode() for path, log, _ in logs})
 
 
 def _log(
-    run: RunFolder,
-    model: str,
-    checks: tuple[CheckRun, ...],
-    organisation: str,
-    relationship: str,
-    metric: str,
-    model_ids: Mapping[str, str],
-    datasets: Mapping[str, str],
+    run: RunFolder, model: str, checks: tuple[CheckRun, ...], source: Source
 ) -> tuple[Path, dict[str, Any], bytes]:
     """Where a model's log belongs, the log, and its samples."""
-    id_ = _model_id(model, checks, model_ids)
+    id_ = _model_id(model, checks, source.model_ids)
     digest = hashlib.sha256(f"{run.sha256} {model}".encode()).digest()
     name = str(uuid.UUID(bytes=digest[:16], version=4))
     folder = Path("data") / COLLECTION / id_
     began = str(int(datetime.fromisoformat(run.result.started).timestamp())) if run.result.started else "0"
     about = {"schema_version": SCHEMA, "evaluation_id": f"{COLLECTION}/{id_}/{began}-{name[:8]}"}
-    rows = b"".join(json_line(row) for check in checks for row in _instances(check, about, id_, metric))
+    rows = b"".join(json_line(row) for check in checks for row in _instances(check, about, id_, source))
     engine = run.engine(model)
     log = about | {
         "evaluation_timestamp": began,
@@ -97,8 +82,8 @@ def _log(
         "source_metadata": {
             "source_name": "accgate",
             "source_type": "evaluation_run",
-            "source_organization_name": organisation,
-            "evaluator_relationship": relationship,
+            "source_organization_name": source.organisation,
+            "evaluator_relationship": source.relationship,
         },
         "eval_library": {"name": "accgate", "version": run.result.accgate or __version__},
         "model_info": {
@@ -107,13 +92,13 @@ def _log(
             "developer": id_.partition("/")[0],
             "inference_engine": None if engine is None else {"name": engine.name, "version": engine.version},
             "additional_details": {
-                **{f"variant {key}": str(value) for key, value in checks[0].variant.items()},
+                **{f"variant {key}": str(value) for key, value in checks[0].table("variant").items()},
                 **({} if engine is None else {"hardware": engine.hardware}),
                 "deployment_type": "unknown",
                 "model_availability": "unknown",
             },
         },
-        "evaluation_results": [_result(check, metric, began, datasets) for check in checks],
+        "evaluation_results": [_result(check, source, began) for check in checks],
         "detailed_evaluation_results": {
             "format": "jsonl",
             "file_path": (folder / f"{name}_samples.jsonl").as_posix(),
@@ -137,8 +122,8 @@ def _model_id(model: str, checks: tuple[CheckRun, ...], model_ids: Mapping[str, 
     )
 
 
-def _result(check: CheckRun, metric: str, began: str, datasets: Mapping[str, str]) -> dict[str, Any]:
-    task, figures, scale = str(check.verdict.task), check.figures, _scale(metric)
+def _result(check: CheckRun, source: Source, began: str) -> dict[str, Any]:
+    task, figures, scale = str(check.verdict.task), check.figures, source.scale
     if "mean" not in figures:
         raise BadInput(f"{check.name}: has no mean; a log of scores cannot hold it")
     spread = None
@@ -157,10 +142,10 @@ def _result(check: CheckRun, metric: str, began: str, datasets: Mapping[str, str
         "evaluation_result_id": task,
         "evaluation_name": task,
         "evaluation_timestamp": began,
-        "source_data": _dataset(check, datasets.get(task)),
+        "source_data": _dataset(check, source.datasets.get(task)),
         "metric_config": {
-            "metric_id": metric,
-            "metric_name": metric,
+            "metric_id": source.metric,
+            "metric_name": source.metric,
             "metric_unit": "proportion" if scale != 1.0 else "points",
             "lower_is_better": not check.verdict.higher_is_better,
             "score_type": "continuous",
@@ -172,7 +157,7 @@ def _result(check: CheckRun, metric: str, began: str, datasets: Mapping[str, str
             "uncertainty": spread,
             "details": {"verdict": check.verdict.verdict, "test": str(check.verdict.test), "unit": "points", **details},
         },
-        "generation_config": _generation(check.settings),
+        "generation_config": _generation(check),
     }
 
 
@@ -185,37 +170,33 @@ def _dataset(check: CheckRun, hub: str | None) -> dict[str, Any]:
     return about | ({"source_type": "other"} if hub is None else {"source_type": "hf_dataset", "hf_repo": hub})
 
 
-def _generation(settings: Mapping[str, Any]) -> dict[str, Any]:
-    sampling = settings.get("sampling")
-    values = dict(sampling) if isinstance(sampling, dict) else {}
+def _generation(check: CheckRun) -> dict[str, Any]:
+    values = check.table("sampling")
     typed = {
         name: values.pop(name)
         for name in ("temperature", "top_p", "top_k", "max_tokens")
         if values.get(name) is not None
     }
     rest = {name: json.dumps(value) for name, value in values.items() if value not in (None, [], {})}
-    options = settings.get("options")
-    return {
-        "generation_args": typed,
-        "additional_details": rest | {"engine_options": json.dumps(options if isinstance(options, dict) else {})},
-    }
+    details = rest | {"engine_options": json.dumps(check.table("options"))}
+    return {"generation_args": typed, "additional_details": details}
 
 
-def _instances(check: CheckRun, about: Mapping[str, str], model: str, metric: str) -> Iterator[dict[str, Any]]:
+def _instances(check: CheckRun, about: Mapping[str, str], model: str, source: Source) -> Iterator[dict[str, Any]]:
     samples = check.whole_samples()
     if lacking := [id_ for id_ in samples.ids if id_ not in check.prompts]:
         raise BadInput(f"{check.name}: {len(lacking)} of {len(samples.ids)} samples have no prompt beside the records")
     for record in samples.records:
-        yield _instance(record, check, about, model, metric)
+        yield _instance(record, check, about, model, source)
 
 
-def _instance(record: Record, check: CheckRun, about: Mapping[str, str], model: str, metric: str) -> dict[str, Any]:
+def _instance(record: Record, check: CheckRun, about: Mapping[str, str], model: str, source: Source) -> dict[str, Any]:
     assert record.score is not None  # whole_samples
-    scale = _scale(metric)
+    scale = source.scale
     if scale != 1.0 and not 0.0 <= record.score <= 100.0:
         raise BadInput(
-            f"{check.name}: sample {record.id} has {number(record.score)} points, but {metric} goes from 0 to 1 there; "
-            "name another --metric"
+            f"{check.name}: sample {record.id} has {number(record.score)} points, but {source.metric} goes from 0 to 1 "
+            "there; name another --metric"
         )
     question = {"raw": check.prompts[record.id], "reference": [record.target]}
     row: dict[str, Any] = dict(about) | {
@@ -249,7 +230,3 @@ def _instance(record: Record, check: CheckRun, about: Mapping[str, str], model: 
             "total_tokens": record.prompt_tokens + record.completion_tokens,
         }
     return row
-
-
-def _scale(metric: str) -> float:
-    return 0.01 if metric in SHARES else 1.0

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accgate._version import __version__
-from accgate.errors import BadInput, writing
-from accgate.interop.run_folder import CheckRun, RunFolder
-from accgate.records import file_name, write_atomically
+from accgate.errors import BadInput
+from accgate.interop.run_folder import CheckRun, RunFolder, write_files
+from accgate.records import file_name
 from accgate.text import number
 
 FOLDER = ".eval_results"
@@ -65,18 +65,15 @@ def export_hub(
         raise BadInput("the Hub shows scores of benchmarks only; name each with --dataset TASK=ORG/NAME:TASK_ID")
     if unknown := sorted(set(benchmarks) - tasks):
         raise BadInput(f"{run.path}: has no task {unknown[0]!r}; its tasks: {', '.join(sorted(tasks))}")
-    texts = {
+    files = {
         out / file_name(model) / FOLDER / f"{file_name(str(check.verdict.task))}.yaml": _entry(
             run, check, read_benchmark(benchmarks[str(check.verdict.task)]), fractions, source
-        )
+        ).encode()
         for model, checks in run.models.items()
         for check in checks
         if check.verdict.task in benchmarks
     }
-    with writing(out, "name another --out", kind=BadInput):
-        for path, text in texts.items():
-            write_atomically(path, text.encode())
-    return list(texts)
+    return write_files(out, files)
 
 
 def _entry(run: RunFolder, check: CheckRun, benchmark: Benchmark, fractions: bool, source: str | None) -> str:
@@ -92,7 +89,7 @@ def _entry(run: RunFolder, check: CheckRun, benchmark: Benchmark, fractions: boo
     notes = [f"{verdict.n:,} samples"]
     if (error := check.mean_error) is not None:
         notes.append(f"standard error {number(error)} points")
-    notes += [f"{key}: {value}" for key, value in sorted(check.variant.items())]
+    notes += [f"{key}: {value}" for key, value in sorted(check.table("variant").items())]
     notes.append(f"accgate {run.result.accgate or __version__}")
     lines = ["- dataset:", f"    id: {_text(benchmark.dataset)}", f"    task_id: {_text(benchmark.task)}"]
     lines += [f"    revision: {_text(benchmark.revision)}"] if benchmark.revision else []

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from accgate._version import __version__
-from accgate.errors import BadInput, writing
+from accgate.errors import BadInput
+from accgate.interop.run_folder import write_files
 from accgate.interop.task_log import sample_mean
-from accgate.records import ENDINGS, Record, collect, json_line, read_gzip_lines, read_records, write_atomically
+from accgate.records import ENDINGS, Record, collect, json_line, read_gzip_lines, read_records
 from accgate.tasks import FRACTIONS, sample_id
 
 FILTER = "none"
@@ -51,9 +52,8 @@ def export_lm_eval(
         "task_hashes": {task: _sha(hashes)},
         "model_name": model,
     }
-    with writing(out, "name another --out", kind=BadInput):
-        write_atomically(samples, b"".join(map(json_line, rows)))
-        write_atomically(results, json.dumps(content, indent=2, ensure_ascii=False).encode("utf-8", "replace"))
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    write_files(out, {samples: b"".join(map(json_line, rows)), results: text.encode("utf-8", "replace")})
     return samples, results
 
 

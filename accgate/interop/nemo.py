@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +30,18 @@ NOT_MEASURED = {"infra_error", "system"}  # graded 0 by NeMo Evaluator, though n
 
 @dataclass(frozen=True)
 class Row:
-    """One line: its problem and repeat, what went in and came out, its scores; `error` where it has none."""
+    """One line: its problem, its prompt, its scores, and the record of it, which gets its id and score later."""
 
     number: int
-    key: tuple[Any, int]
+    problem: Any
     prompt: str
-    target: str
-    answer: str | None
-    reply: str | None
     scores: Mapping[str, float]
-    error: str | None = None
-    tokens: int | None = None
-    seconds: float = 0.0
+    record: Record
+
+    @property
+    def key(self) -> tuple[Any, int]:
+        """The problem and the repeat."""
+        return self.problem, self.record.repeat
 
 
 def nemo_files(paths: Iterable[Path]) -> list[Path]:
@@ -107,7 +107,7 @@ def _bundle_log(path: Path, choice: Choice) -> TaskLog:
     reported = benchmark["scores"]["summary"]["mean"]
     mean = math.fsum(row.scores["reward"] for row in rows) / len(rows)
     factor = scale_of("reward", (), choice.scale, str(path))
-    failed = sum(row.error is not None for row in rows)
+    failed = sum(row.record.error is not None for row in rows)
     reported = check_mean(mean, reported, "reward", path, bundles[0]) * factor
     return _task_log(
         path,
@@ -132,17 +132,11 @@ def _bundle_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
     if not isinstance(problem, int):
         raise BadInput(f"{path}:{number}: problem_idx is {problem!r}, which is not a whole number")
     error = f"{category}: {details.get('error', '')}" if category in NOT_MEASURED else None
-    return Row(
-        number,
-        (problem, row.get("repeat", 0)),
-        f"problem {problem}",  # there is no prompt; another target still makes another sample
-        target,
-        _text(row.get("extracted_answer")),
-        _text(row.get("model_response")),
-        {"reward": reward},
-        error,
-        seconds=float(row.get("latency_ms") or 0.0) / 1000.0,
-    )
+    answer, reply = _text(row.get("extracted_answer")), _text(row.get("model_response"))
+    seconds = float(row.get("latency_ms") or 0.0) / 1000.0
+    record = Record("", row.get("repeat", 0), None, target, answer, reply, None, None, None, seconds, error)
+    # There is no prompt; another target still makes another sample.
+    return Row(number, problem, f"problem {problem}", {"reward": reward}, record)
 
 
 def _byob_log(path: Path, choice: Choice) -> TaskLog:
@@ -164,7 +158,7 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
     chosen = names[0] if choice.metric is None else choice.metric
     if chosen not in scores:
         raise BadInput(f"{path}: has no metric {chosen!r}; there are {', '.join(names)}")
-    values = [row.scores[chosen] for row in rows if row.error is None and chosen in row.scores]
+    values = [row.scores[chosen] for row in rows if row.record.error is None and chosen in row.scores]
     stats = scores[chosen]["stats"]
     if len(values) != stats["count"]:
         raise BadInput(
@@ -203,16 +197,10 @@ def _byob_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
         for name, value in scores.items()
         if isinstance(value, (bool, int, float))
     }
-    return Row(
-        number,
-        (row["sample_id"], int(about.get("_repeat", 0))),
-        str(row["prompt"]),
-        str(row["target"]),
-        None,
-        _text(row["response"]),
-        numbers,
-        None if row["status"] == "scored" else str(row.get("error") or row["status"]),
-    )
+    error = None if row["status"] == "scored" else str(row.get("error") or row["status"])
+    repeat, target, reply = int(about.get("_repeat", 0)), str(row["target"]), _text(row["response"])
+    record = Record("", repeat, None, target, None, reply, None, None, None, 0.0, error)
+    return Row(number, row["sample_id"], str(row["prompt"]), numbers, record)
 
 
 def _model_of(path: Path) -> str | None:
@@ -246,18 +234,13 @@ def _task_log(
 ) -> TaskLog:
     if not model:
         raise BadInput(f"{path}: nothing beside it names the model; name it with --model")
-    ids, prompts = _ids(task, rows), {}
+    ids = _ids(task, rows)
     records = []
     for row, id_ in zip(rows, ids, strict=True):
-        score = None if row.error is not None else row.scores.get(metric)
-        error = row.error or (f"it has no score {metric}" if score is None else None)
+        score = row.scores.get(metric)
+        error = row.record.error or (f"it has no score {metric}" if score is None else None)
         points = None if score is None or error is not None else score * scale
-        records.append(
-            Record(
-                id_, row.key[1], points, row.target, row.answer, row.reply, None, None, row.tokens, row.seconds, error
-            )
-        )
-        prompts[id_] = row.prompt
+        records.append(replace(row.record, id=id_, score=points, error=error))
     generation = {key: settings[key] for key in ("temperature", "max_tokens", "top_p", "seed") if key in settings}
     return TaskLog(
         model=str(model),
@@ -266,7 +249,7 @@ def _task_log(
         tool=tool,
         source=path,
         records=tuple(records),
-        prompts=prompts,
+        prompts={id_: row.prompt for id_, row in zip(ids, rows, strict=True)},
         scale=scale,
         reported=reported,
         note=note,
@@ -280,8 +263,8 @@ def _ids(task: str, rows: Sequence[Row]) -> list[str]:
     seen: Counter[tuple[str, str, int]] = Counter()
     ids = []
     for row in sorted(rows, key=lambda row: (row.key[1], row.key[0])):
-        place = (row.prompt, row.target, row.key[1])
-        ids.append((row.number, sample_id(task, row.prompt, row.target, seen[place])))
+        place = (row.prompt, row.record.target, row.record.repeat)
+        ids.append((row.number, sample_id(task, row.prompt, row.record.target, seen[place])))
         seen[place] += 1
     by_line = dict(ids)
     return [by_line[row.number] for row in rows]

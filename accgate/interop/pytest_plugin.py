@@ -95,7 +95,7 @@ class AccuracyGate:
 
 def _no_result(done: subprocess.CompletedProcess[str]) -> str:
     """Why a run left no result, in its own words."""
-    lines = (done.stderr.strip() or done.stdout.strip() or "it lines nothing").splitlines()
+    lines = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
     return "\n".join([f"accgate run ended with exit code {done.returncode} and no verdict:", *lines[-LAST_LINES:]])
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from accgate.errors import BadInput
-from accgate.records import codes_of, paths_of, read_gzip_lines, settings_of_run
+from accgate.errors import BadInput, writing
+from accgate.records import codes_of, paths_of, read_gzip_lines, settings_of_run, write_atomically
 from accgate.report.html.run import Sides, sides_of
 from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result
@@ -82,11 +82,10 @@ class CheckRun:
         """What tells this task from another of the same name: digests of its dataset, prompt, metric and so on."""
         return {key.removeprefix("task "): str(v) for key, v in self.settings.items() if key.startswith("task ")}
 
-    @property
-    def variant(self) -> dict[str, Any]:
-        """What the configuration says that was run: dtype, quantisation and the like."""
-        variant = self.settings.get("variant")
-        return dict(variant) if isinstance(variant, dict) else {}
+    def table(self, name: str) -> dict[str, Any]:
+        """A table of the model's settings; empty where there is none."""
+        table = self.settings.get(name)
+        return dict(table) if isinstance(table, dict) else {}
 
     def whole_samples(self) -> Sides:
         """The samples, each of which has a score.
@@ -102,6 +101,20 @@ class CheckRun:
         if failed:
             raise BadInput(f"{self.name}: {failed} of {self.verdict.n} samples have no score; evaluate them again")
         return self.samples
+
+
+def write_files(out: Path, files: Mapping[Path, bytes]) -> list[Path]:
+    """Write what a run is exported as into the folder `out`; the files.
+
+    Raises
+    ------
+    BadInput
+        When one cannot be written.
+    """
+    with writing(out, "name another --out", kind=BadInput):
+        for path, content in files.items():
+            write_atomically(path, content)
+    return list(files)
 
 
 @dataclass(frozen=True)
@@ -136,14 +149,11 @@ def read_run(path: Path, *, tasks: Sequence[str] = ()) -> RunFolder:
     result = read_result(path)
     if not result.checks or any(check.model is None or check.task is None for check in result.checks):
         raise BadInput(f"{path}: is a comparison of two files, not a run; name an accgate.json that `run` wrote")
+    names = ", ".join(dict.fromkeys(str(check.task) for check in result.checks))
     if unknown := sorted(set(tasks) - {str(check.task) for check in result.checks}):
-        raise BadInput(f"{path}: has no task {unknown[0]!r}; its tasks: {_names(result)}")
+        raise BadInput(f"{path}: has no task {unknown[0]!r}; its tasks: {names}")
     checks = [_check_run(check, path, result.seed) for check in result.checks if not tasks or check.task in tasks]
     return RunFolder(path, hashlib.sha256(path.read_bytes()).hexdigest(), result, tuple(checks))
-
-
-def _names(result: Result) -> str:
-    return ", ".join(dict.fromkeys(str(check.task) for check in result.checks))
 
 
 def _check_run(verdict: Verdict, path: Path, seed: int) -> CheckRun:

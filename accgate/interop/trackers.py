@@ -165,8 +165,7 @@ def _settings(check: CheckRun) -> dict[str, str]:
     """Model, variant, sampling and options of an engine, by name."""
     values: dict[str, str] = {"model": str(check.settings.get("model", check.verdict.model))}
     for group in ("variant", "sampling", "options"):
-        table = check.settings.get(group)
-        for key, value in (table if isinstance(table, dict) else {}).items():
+        for key, value in check.table(group).items():
             if value not in (None, [], {}):
                 values[f"{group}.{key}"] = value if isinstance(value, str) else json.dumps(value)
     return values

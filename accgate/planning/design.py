@@ -19,7 +19,6 @@ from accgate.tasks import (
     Sample,
     Samples,
     Task,
-    library_file,
     read_definition,
     recorded_samples,
     unloaded_definition,
@@ -138,9 +137,8 @@ def task_source(config: Config, name: str, *, loaded: bool = True) -> TaskSource
             return TaskSource(name, settings, unloaded_definition(settings.lm_eval, settings.options))
         harness = load_from_harness(settings.lm_eval, settings.options, config.folder, config.trees)
         return TaskSource(name, settings, harness_definition(harness), harness)
-    file = config.path(settings.file) if settings.file else library_file(settings.library or name)
-    definition = read_definition(file).with_choice(settings.choose).with_reasoning(settings.reasoning)
-    definition = replace(definition, trees=config.trees)
+    definition = read_definition(config.definition_path(name)).with_choice(settings.choose)
+    definition = replace(definition.with_reasoning(settings.reasoning), trees=config.trees)
     _refuse_lacking(settings, definition, definition.metric(loaded=loaded).kind)
     return TaskSource(name, settings, definition)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from accgate.decision.bisection import Bisection, Commit, Culprit
+from accgate.decision.cause import AskedAgain
 from accgate.errors import BadInput
 from accgate.records import numbered_records, paths_of
 from accgate.report.flips import flips_of
@@ -20,30 +21,17 @@ from accgate.text import number
 from accgate.verdict import Verdict
 
 
-def print_asked_again(
-    console: Console,
-    name: str,
-    times: int,
-    back: Mapping[str, int],
-    scored: Mapping[str, int],
-    unread: Mapping[str, int],
-    failure: str | None,
-    run: Path,
-) -> None:
-    """Print how many lost answers are lost for good, and how often each came back.
-
-    `back`, `scored` and `unread` count, of each sample, how often it came back, had a score, and held no answer;
-    `failure` says why the first request without a score failed.
-    """
-    flickering = sum(map(bool, back.values()))
-    gone = sum(1 for id_, count in back.items() if not count and scored[id_])
-    each = "once" if times == 1 else f"{times} times"
+def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
+    """Print how many lost answers are lost for good, and how often each came back."""
+    back, scored, unread, asked = done.back, done.scored, done.unread, done.times * len(done.back)
+    each = "once" if done.times == 1 else f"{done.times} times"
+    gone, flickering = len(done.lost), len(done.flickering)
     silent = len(back) - gone - flickering
-    text = f"{name}: of {len(back)} lost answers, asked again {each}, {gone} are lost for good and {flickering} flicker"
-    text += f"; {silent} never got a score." if silent else "."
+    text = f"{done.model} / {done.task}: of {len(back)} lost answers, asked again {each}, {gone} are lost for good"
+    text += f" and {flickering} flicker" + (f"; {silent} never got a score." if silent else ".")
     print_paragraph(console, Text(terminal_text(text), style="bold"))
-    if failed := times * len(back) - sum(scored.values()):
-        text = f"{failed} of {times * len(back)} answers failed and are not counted; the first: {failure}"
+    if failed := asked - sum(scored.values()):
+        text = f"{failed} of {asked} answers failed and are not counted; the first: {done.failure}"
         print_paragraph(console, Text(terminal_text(text)))
     if without := sum(unread.values()):
         text = f"{without} of {sum(scored.values())} replies held no answer: they count as lost."

@@ -1,25 +1,31 @@
-"""The answers that a check of a run lost, and the check as its config plans it now."""
+"""The answers that a check of a run lost, its check as the config plans it now, and the answers asked again."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import comb
 from pathlib import Path
 
 from accgate.config.config import Config, load_config
+from accgate.decision.cause import AskedAgain
 from accgate.design import oriented
 from accgate.engines import split_options
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.assignment import Observer
 from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
-from accgate.records import Record, Scores, paths_of, settings_of_run, split_readings
+from accgate.records import Record, Scores, failed_of, paths_of, settings_of_run, split_readings
 from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result
 from accgate.run_plan import plan_run
+from accgate.trials.arm import ask
+from accgate.trials.folder import TrialFolder
 from accgate.verdict import Verdict
 
+RERUN = TrialFolder("rerun", models="*")
 CHANCE = 100  # one in so many, that samples without an answer in the run are the only ones asked again
 
 
@@ -123,3 +129,45 @@ def _refuse_other_settings(check: Check, run: Path) -> None:
             f"{check.planned_model.source.path}: [models.{check.model}] is not what the run in {run} was made with; "
             "run the gate again"
         )
+
+
+def rerun(
+    config: Config | str | Path,
+    run: Path,
+    *,
+    model: str | None = None,
+    task: str | None = None,
+    times: int = 3,
+    resume: bool = False,
+    observer: Observer,
+) -> AskedAgain:
+    """Ask the lost answers of a run again, nothing else changed; the verdict stays what it is.
+
+    Raises
+    ------
+    BadInput
+        When the run lost nothing, or the config is not that of the run.
+    CannotEvaluate
+        When the engine fails for good; records are kept, and `resume` goes on. When no reply holds an answer, and
+        those in the run did.
+    """
+    loss = loss_of(config, run, model, task)
+    out = run / RERUN.command
+    RERUN.begin(out, resume=resume)
+    before = reference_scores(loss.check)
+    back: Counter[str] = Counter()
+    scored: Counter[str] = Counter()
+    unread: Counter[str] = Counter()
+    records: list[Record] = []
+    for number in range(1, times + 1):
+        name = f"{loss.check.model}, time {number} of {times}"
+        answers = ask(loss.check, name, loss.check.planned_model, loss.ids, out, observer=observer)
+        scores = answers.scores
+        scored.update(id_ for id_, score in scores.items() if score is not None)
+        back.update(id_ for id_, score in scores.items() if score is not None and score >= before[id_])
+        unread.update({record.id for record in answers.records if record.is_unread})
+        records.extend(answers.records)
+    refuse_unread(loss, records)
+    failure = next((record.error for record in failed_of(records)), None)
+    counts = [{id_: counter[id_] for id_ in loss.ids} for counter in (back, scored, unread)]
+    return AskedAgain(loss.check.model, loss.check.task.name, times, counts[0], counts[1], counts[2], failure)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from accgate.config.tables import Model, Sampling
@@ -41,9 +41,12 @@ class Settings:
     def put_back(self, names: Iterable[str]) -> Model:
         """The candidate with the reference's values of these settings."""
         model = self.candidate
+        engine, table = model.engine, _own(asdict(model))
         for name in names:
-            model = _with(model, self.paths[name], self.values[name][0])
-        return model
+            value, _ = self.values[name]
+            engine, table = value if name == ENGINE else (engine, _change(table, self.paths[name], value))
+        sampling = Sampling(**{**table["sampling"], "stop": tuple(table["sampling"].get("stop", ()))})
+        return replace(model, engine=engine, model=table["model"], options=table["options"], sampling=sampling)
 
     def set_alone(self, name: str) -> Model:
         """The reference's model with the candidate's value of one setting."""
@@ -88,7 +91,7 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
     recorded = {"options": {}, "sampling": {}, **_own(about.settings)}
     if about.engine and about.engine != model.engine:
         values: dict[str, tuple[Any, Any]] = {ENGINE: ((about.engine, recorded), model.engine)}
-        return Settings(model, values, tuple(fixed), {ENGINE: (ENGINE,)})
+        return Settings(model, values, tuple(fixed), {})
     now = _own(answer_settings(model))
     changed = [(path, (old, new)) for path, (old, new) in differences([_fill(recorded, now), _fill(now, recorded)])]
     if not changed:
@@ -115,28 +118,8 @@ def _fill(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     return filled
 
 
-def _with(model: Model, path: Sequence[str], value: Any) -> Model:
-    """The model with one setting changed; NOT_SET removes it."""
-    table, *keys = path
-    if table == ENGINE:
-        engine, own = value
-        sampling = Sampling(**{**own["sampling"], "stop": tuple(own["sampling"].get("stop", ()))})
-        return replace(model, engine=engine, model=own["model"], options=dict(own["options"]), sampling=sampling)
-    if table == "model":
-        return replace(model, model=value)
-    if table == "options":
-        return replace(model, options=_change(model.options, keys, value))
-    first, *rest = keys
-    if rest:  # a field of the request
-        return replace(model, sampling=replace(model.sampling, extra=_change(model.sampling.extra, rest, value)))
-    if value is NOT_SET:
-        value = getattr(Sampling(), first)
-    changed: dict[str, Any] = {first: tuple(value) if first == "stop" else value}
-    return replace(model, sampling=replace(model.sampling, **changed))
-
-
 def _change(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """The table with the value at a path; a table that a path runs through is made where there is none."""
+    """The table with the value at a path, which NOT_SET removes; a table on the way is made where there is none."""
     first, *rest = path
     if rest:
         inner = table.get(first)

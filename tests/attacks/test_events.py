@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
+from accgate.github import runner
 from accgate.github.api.answers import MissingPermission, Refused
 from accgate.github.check_runs import settle_rivals
 from accgate.github.comments import State, put_comment
@@ -201,7 +202,7 @@ def test_a_commit_that_was_looked_at_in_another_pull_request_only_is_not_accepte
     hub.store.add_pull(NUMBER)
     hub.store.add_check_run({"name": "accgate", "head_sha": HEAD, "external_id": f"11.1.{OTHER}"})
     environ = job(tmp_path, hub, "/accgate accept it is fine")
-    assert respond(environ, check_name="accgate", connect=lambda _: hub.client(), say=print) == 0
+    assert respond(runner.Job(environ, lambda _: hub.client(), print), "accgate") == 0
     assert outputs(environ)["command"] == "none"
     assert "of this pull request" in replies(hub)[0]
 
@@ -285,7 +286,7 @@ def test_a_fork_is_merged_by_way_of_a_branch_of_the_repository_with_the_same_com
 
 def ask(hub: GitHub, folder: Path, body: str, **how: Any) -> str:
     environ = job(folder, hub, body, **how)
-    assert respond(environ, check_name="accgate", connect=lambda _: hub.client(), say=print) == 0
+    assert respond(runner.Job(environ, lambda _: hub.client(), print), "accgate") == 0
     assert outputs(environ)["command"] == "none"
     return html.unescape(replies(hub)[-1])
 

@@ -14,6 +14,7 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.github.api.answers import CannotPublish, CannotReach, Refused
 from accgate.github.proposal import Options, commit_message, propose
+from accgate.github.runner import Job
 from accgate.references.store import digest, find_reference
 from tests.github.asking import job, outputs, replies
 from tests.github.recorded import NAMES, REASON, recorded_stores
@@ -67,7 +68,7 @@ class World:
         options = Options(**vars(self.options) | changes)
         Path(self.environ["GITHUB_OUTPUT"]).write_text("")
         self.said: list[str] = []
-        assert propose(options, self.environ, connect=lambda _: self.hub.client(), say=self.said.append) == 0
+        assert propose(options, Job(self.environ, lambda _: self.hub.client(), self.said.append)) == 0
         return outputs(self.environ)
 
     def files(self, ref: str) -> dict[str, bytes]:

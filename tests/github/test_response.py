@@ -11,6 +11,7 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission
 from accgate.github.response import respond
+from accgate.github.runner import Job
 from accgate.github.slash import Command, command_of
 from tests.github.asking import job, outputs, replies
 from tests.github.server import GitHub
@@ -38,7 +39,7 @@ def checked(hub):
 
 def ask(hub, folder, body=ACCEPT, *, check_name="accgate", **how) -> dict[str, str]:
     environ, log = job(folder, hub, body, **how), []
-    assert respond(environ, check_name=check_name, connect=lambda _: hub.client(), say=log.append) == 0
+    assert respond(Job(environ, lambda _: hub.client(), log.append), check_name) == 0
     return outputs(environ)
 
 
@@ -193,7 +194,7 @@ class TestAccept:
         assert "has moved since" in reply(checked)
 
     def answered(self, hub, environ) -> str:
-        respond(environ, check_name="accgate", connect=lambda _: hub.client(), say=print)
+        respond(Job(environ, lambda _: hub.client(), print), "accgate")
         return outputs(environ)["command"]
 
     def test_a_forced_push_in_the_very_second_of_the_comment_is_one_since(self, checked, tmp_path):
@@ -220,7 +221,7 @@ class TestAccept:
     def test_a_job_that_runs_again_answers_once(self, checked, tmp_path):
         environ = job(tmp_path, checked, ACCEPT, by="rita")
         for _ in range(2):
-            respond(environ, check_name="accgate", connect=lambda _: checked.client(), say=print)
+            respond(Job(environ, lambda _: checked.client(), print), "accgate")
         assert len(replies(checked)) == 1
 
     def test_a_refusal_mentions_nobody(self, checked, tmp_path):
@@ -235,7 +236,7 @@ class TestUnreadable:
         checked.forbid("", path)
         environ = job(tmp_path, checked, ACCEPT)
         with pytest.raises(MissingPermission):
-            respond(environ, check_name="accgate", connect=lambda _: checked.client(), say=print)
+            respond(Job(environ, lambda _: checked.client(), print), "accgate")
         assert outputs(environ) == {}
         assert "a request to GitHub failed" in reply(checked)
 
@@ -244,7 +245,7 @@ class TestUnreadable:
         checked.fail(Fault(200, json.loads(body)), path="permission")
         environ = job(tmp_path, checked, ACCEPT)
         try:
-            respond(environ, check_name="accgate", connect=lambda _: checked.client(), say=print)
+            respond(Job(environ, lambda _: checked.client(), print), "accgate")
         except CannotPublish:
             assert outputs(environ) == {}
         else:
@@ -255,24 +256,24 @@ class TestUnreadable:
         checked.store.pulls[7]["head"] = head
         environ = job(tmp_path, checked, ACCEPT)
         with pytest.raises(CannotPublish, match="what GitHub's API promises"):
-            respond(environ, check_name="accgate", connect=lambda _: checked.client(), say=print)
+            respond(Job(environ, lambda _: checked.client(), print), "accgate")
 
     def test_where_even_the_reply_fails_the_first_fault_is_said(self, checked, tmp_path):
         checked.fail(Fault(502), times=99)
         with pytest.raises(CannotReach, match="permission"):
-            respond(job(tmp_path, checked, ACCEPT), check_name="accgate", connect=lambda _: checked.client(), say=print)
+            respond(Job(job(tmp_path, checked, ACCEPT), lambda _: checked.client(), print), "accgate")
 
     @pytest.mark.parametrize("payload", [b"{}", b"[]", b"no", b'{"action": "created", "comment": {}, "issue": {}}'])
     def test_an_event_that_is_none_is_bad_input(self, hub, tmp_path, payload):
         environ = job(tmp_path, hub, ACCEPT)
         (tmp_path / "event.json").write_bytes(payload)
         with pytest.raises(BadInput, match="GITHUB_EVENT_PATH"):
-            respond(environ, check_name="accgate", connect=lambda _: hub.client(), say=print)
+            respond(Job(environ, lambda _: hub.client(), print), "accgate")
 
     def test_another_event_is_bad_input(self, hub, tmp_path):
         environ = job(tmp_path, hub, ACCEPT) | {"GITHUB_EVENT_NAME": "issues"}
         with pytest.raises(BadInput, match="on: issue_comment"):
-            respond(environ, check_name="accgate", connect=lambda _: hub.client(), say=print)
+            respond(Job(environ, lambda _: hub.client(), print), "accgate")
 
 
 class TestRerun:

@@ -13,7 +13,7 @@ import yaml
 
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.interop.every_eval_ever import export_every_eval_ever
+from accgate.interop.every_eval_ever import Source, export_every_eval_ever
 from accgate.interop.hub import export_hub, read_benchmark
 from accgate.interop.run_folder import RunFolder, read_run
 from tests.gates import N, Project, right_but
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def everything(run: RunFolder, out: Path, **changes: Any) -> list[Path]:
     options: dict[str, Any] = {"organisation": "us", "relationship": "other", "metric": "accuracy", "datasets": {}}
-    return export_every_eval_ever(run, out, **options | {"model_ids": {"m": "org/m"}} | changes)
+    return export_every_eval_ever(run, out, Source(**options | {"model_ids": {"m": "org/m"}} | changes))
 
 
 def hub(run: RunFolder, out: Path, **changes: Any) -> list[Path]:
@@ -61,7 +61,7 @@ def test_the_figures_of_a_check_are_those_of_its_result_with_the_standard_error_
     assert [figures["interval_low"], figures["interval_high"]] == written["interval"]["two_sided"]
     assert figures["standard_error"] == pytest.approx(100 * math.sqrt(0.86 * 0.14 / (N - 1)))
     assert set(check.digests) == {"dataset", "prompt", "extract", "metric", "reply"}
-    assert check.variant == {"quant": "fp8"}
+    assert check.table("variant") == {"quant": "fp8"}
 
 
 def test_records_of_another_run_or_none_at_all_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from accgate.github.comments import State, comment_key, own_login, put_comment
 from accgate.github.event import find_pull_request
 from accgate.github.proposal import Options, propose
 from accgate.github.response import respond
+from accgate.github.runner import Job
 from accgate.history.store import BRANCH, NAME, add_to
 from tests.github.asking import job, outputs
 from tests.github.recorded import recorded_stores
@@ -244,7 +245,7 @@ def test_commands_by_comment_are_answered(client: Client, hub: GitHub, tmp_path:
     hub.store.add_run(11)["status"] = "completed"
     for body, by in (("/accgate accept a reason", "will"), ("/accgate rerun", "will"), ("/accgate rerun", "rita")):
         environ = job(tmp_path, hub, body, by=by)
-        assert respond(environ, check_name="accgate", connect=lambda _: client, say=print) == 0
+        assert respond(Job(environ, lambda _: client, print), "accgate") == 0
     assert hub.store.reruns == [11]
     assert [content for _, content in hub.store.reactions] == ["eyes", "eyes", "rocket"]
 
@@ -253,7 +254,7 @@ def test_commands_by_comment_are_answered(client: Client, hub: GitHub, tmp_path:
 def test_references_are_proposed(client: Client, hub: GitHub, tmp_path: Path, how: Any) -> None:
     world = World(hub, tmp_path, *recorded_stores(tmp_path))
     environ = job(tmp_path, hub, "/accgate accept the new tokenizer")
-    assert propose(Options(world.out, world.head, how=how), environ, connect=lambda _: client, say=print) == 0
+    assert propose(Options(world.out, world.head, how=how), Job(environ, lambda _: client, print)) == 0
     assert outputs(environ)["url"]
 
 

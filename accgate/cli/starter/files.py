@@ -8,12 +8,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tomli_w
 
 from accgate.errors import BadInput
 from accgate.text import fill_template
+
+if TYPE_CHECKING:
+    from accgate.tasks import DefinitionFile
 
 CONFIG_FILE = "accuracy.toml"
 SCHEMA_FILE = "accuracy.schema.json"
@@ -174,27 +177,26 @@ def repository_of(folder: Path) -> Path:
 
 def theta_of(task: str) -> float:
     """The drop in points that a task of the library sets itself, or the default."""
-    from accgate.tasks import library_file, read_definition
-
-    own = read_definition(library_file(task)).content.theta
+    own = _definition_of(task).theta
     return THETA if own is None else own
 
 
 def repeats_of(task: str) -> int:
     """How often each sample of a task of the library is asked at a temperature above 0."""
-    from accgate.tasks import library_file, read_definition
-
-    return 8 if (read_definition(library_file(task)).content.num_samples or FEW) < FEW else 4
+    return 8 if (_definition_of(task).num_samples or FEW) < FEW else 4
 
 
 def reasoning_fault(task: str) -> str | None:
     """Why a task of the library is none for a model that reasons; None if it is one."""
-    from accgate.tasks import library_file, read_definition
-
-    content = read_definition(library_file(task)).content
-    if content.mode == "completion":
+    if _definition_of(task).mode == "completion":
         return f"{task} is a raw completion, in which a model does not reason; name tasks that are asked in a chat"
     return None
+
+
+def _definition_of(task: str) -> DefinitionFile:
+    from accgate.tasks import library_file, read_definition
+
+    return read_definition(library_file(task)).content
 
 
 def _toml_string(text: str) -> str:
