@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accgate.engines.base import Engine, ModelTable, ServerEngine
+from accgate.engines.base import Engine, ModelTable
+
+if TYPE_CHECKING:
+    from accgate.engines.openai.engine import OpenAIEngine
 
 
 class Kind(NamedTuple):
@@ -25,7 +28,7 @@ class Kind(NamedTuple):
     operational: frozenset[str]
     file: Callable[[str, Path], Path] | None = None
     determinism: Callable[[Mapping[str, Any]], bool | str] | None = None
-    of_server: Callable[[ModelTable], ServerEngine] | None = None
+    of_server: Callable[[ModelTable], OpenAIEngine] | None = None
 
 
 def _llamacpp() -> Kind:
@@ -100,7 +103,7 @@ def check_options(engine: str, table: ModelTable) -> None:
         raise unchecked
 
 
-def server_engine(engine: str, table: ModelTable) -> ServerEngine | None:
+def server_engine(engine: str, table: ModelTable) -> OpenAIEngine | None:
     """The engine of a model's table where it asks servers, not yet started; None for engines that load the model.
 
     Raises
