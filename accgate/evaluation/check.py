@@ -9,7 +9,7 @@ from typing import Any
 
 from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.errors import writing
-from accgate.evaluation.ahead import Others, Places, Prefix
+from accgate.evaluation.ahead import Places, Prefix
 from accgate.evaluation.assignment import Assignment, Observer, StopRule
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
@@ -17,6 +17,7 @@ from accgate.evaluation.rescoring import reread
 from accgate.evaluation.resume import FaultOf, Servers, SettingsFile
 from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, Scoring
+from accgate.evaluation.shards.siblings import Siblings
 from accgate.records import (
     MEASURED,
     STOPPED,
@@ -41,7 +42,7 @@ async def evaluate(
     earlier: Sequence[Record] = (),
     observer: Observer,
     stop_rule: StopRule | None = None,
-    others: Others | None = None,
+    others: Siblings | None = None,
     scoring: Scoring | None = None,
     fault_of: FaultOf = lambda _: None,
     stop: Stop | None = None,

@@ -225,15 +225,14 @@ def children() -> set[Any]:
     return set(multiprocessing.active_children())
 
 
-def version_fault(folder: Path | None = None) -> str | None:
+def version_fault() -> str | None:
     """Why the vLLM that is installed here is too old, by its files: nothing of it is imported; None where it is not.
 
     A build of a checkout without tags calls itself 0.1.dev, whatever it is.
     """
-    if folder is None:
-        spec = importlib.util.find_spec("vllm")
-        places = [] if spec is None else list(spec.submodule_search_locations or ())
-        folder = Path(places[0]) if places else Path()
+    spec = importlib.util.find_spec("vllm")
+    places = [] if spec is None else list(spec.submodule_search_locations or ())
+    folder = Path(places[0]) if places else Path()
     try:
         text = (folder / "_version.py").read_text(encoding="utf-8")
     except OSError:
