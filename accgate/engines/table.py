@@ -133,6 +133,14 @@ def split_parts(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{escape(parts[1])}-*-of-{parts[2]}.gguf")) if parts else [path]
 
 
+def inner_of(engine: str, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return what each replica on a cluster runs and its options; of a model on one machine its own."""
+    if engine != "ray":
+        return engine, options
+    inner = options.get("options")
+    return str(options.get("engine")), inner if isinstance(inner, Mapping) else {}
+
+
 def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:
     """Whether a model's reply depends on its request alone, not on what else is in flight; None where nobody can say.
 
@@ -143,9 +151,7 @@ def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:
     >>> determinism("ray", {"engine": "vllm", "options": {"batch_invariant": True}})
     True
     """
-    if engine == "ray":
-        inner = options.get("options", {})
-        return determinism(str(options.get("engine")), inner if isinstance(inner, Mapping) else {})
+    engine, options = inner_of(engine, options)
     decide = KINDS[engine]().determinism if engine in KINDS else None
     return None if decide is None else decide(options)
 
@@ -161,8 +167,7 @@ def split_options(engine: str, options: Mapping[str, Any]) -> tuple[dict[str, An
     names = KINDS[engine]().operational if engine in KINDS else frozenset()  # of an unknown one any option may matter
     answering = {name: value for name, value in options.items() if name not in names}
     operational = {name: value for name, value in options.items() if name in names}
-    inner, kind = options.get("options"), options.get("engine")
-    if engine == "ray" and isinstance(inner, Mapping) and isinstance(kind, str):
-        answering["options"], of_inner = split_options(kind, inner)
+    if engine == "ray" and isinstance(options.get("options"), Mapping):
+        answering["options"], of_inner = split_options(*inner_of(engine, options))
         operational |= {"options": of_inner} if of_inner else {}
     return answering, operational

@@ -200,11 +200,8 @@ async def _until_decided(work: Awaitable[object], decided: asyncio.Event, stop: 
         await asyncio.wait([*watches, everyone], return_when=asyncio.FIRST_COMPLETED)
         if stop.requested and not decided.is_set():
             await asyncio.wait([watches[0], everyone], timeout=stop.grace, return_when=asyncio.FIRST_COMPLETED)
-        if not everyone.done():
-            everyone.cancel()
-            await asyncio.gather(everyone, return_exceptions=True)
-            return
-        await everyone
+        if everyone.done():
+            await everyone
     finally:
         for task in (*watches, everyone):
             task.cancel()
