@@ -159,7 +159,7 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self._others, self._children = children(), set[Any]()
+        self._others, self._children = set[Any](multiprocessing.active_children()), set[Any]()
         self._looks = True
         self._process: subprocess.Popen[bytes] | None = None
         if sys.platform == "linux":
@@ -175,7 +175,7 @@ class Watch:
     def look(self) -> None:
         """Note the engine's own processes; what starts after `started` is another engine's."""
         if self._looks:
-            self._children |= children() - self._others
+            self._children |= set(multiprocessing.active_children()) - self._others
 
     def started(self) -> None:
         """All processes are there: no need to look for more."""
@@ -218,11 +218,6 @@ class Watch:
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(OSError, ValueError):  # somebody killed it, or it was ended before
                 os.write(self._process.stdin.fileno(), f"{line}\n".encode())
-
-
-def children() -> set[Any]:
-    """The processes that multiprocessing runs for this one now."""
-    return set(multiprocessing.active_children())
 
 
 def version_fault() -> str | None:
