@@ -165,39 +165,6 @@ class Engine(Protocol):
         ...
 
 
-class ServerEngine(Engine, Protocol):
-    """An engine that asks servers. `starts_server` says that it starts its server itself."""
-
-    @property
-    def starts_server(self) -> bool:
-        """Whether the server does not run before `start`."""
-        ...
-
-    @property
-    def is_here(self) -> bool:
-        """Whether a server is on this machine."""
-        ...
-
-    def probe(self) -> tuple[str, ...]:
-        """Ask each server once for its models; what each answered, for people.
-
-        Raises
-        ------
-        KeyFaults
-            When a URL lacks `/v1`, or a server does not have the model; keys are relative to the model's table.
-        CannotEvaluate
-            When a server does not answer.
-        """
-        ...
-
-    async def reach(self) -> None:
-        """Ask each server once, long before `start`, whether it has the model; raises as `probe` does.
-
-        A server that does not answer may do so until `start`, and so may one whose URL seems to lack `/v1`.
-        """
-        ...
-
-
 def useful_in_flight(engine: Engine) -> int:
     """Requests in flight that use an engine fully, where more would only slow each other; else its `concurrency`."""
     return min(engine.concurrency, getattr(engine, "saturated_at", None) or engine.concurrency)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,11 +17,10 @@ from accgate.inputs.paths import model_file_in
 from accgate.inputs.rows import read_table
 from accgate.inputs.typed import CLOSED, Number, parse_table
 from accgate.records import Ids
-from accgate.records.file import READINGS
+from accgate.records.file import READINGS, is_number
 from accgate.result import EngineInfo
 
 SHORT = 16  # letters of a reply that others may give too
-LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -106,7 +104,7 @@ class RecordedEngine:
         repeat, score, reply, failure = row.get("repeat", 0), row.get("score"), row.get("reply"), row.get("error")
         if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 0:
             raise self._fault(line, f"repeat is {repeat!r}; write a whole number, 0 or more")
-        if score is not None and not _is_number(score):
+        if score is not None and not is_number(score):
             raise self._fault(line, f"score is {score!r}; write a finite number of points, or null")
         if reply is not None and not isinstance(reply, str):
             raise self._fault(line, f"reply is {reply!r}; write text")
@@ -118,10 +116,10 @@ class RecordedEngine:
     def _reply(self, line: int, row: Mapping[str, Any]) -> Reply:
         """Read what a row holds beside its identity, scores in points."""
         confidence, attacked = row.get("confidence"), row.get("attacked")
-        if confidence is not None and not (_is_number(confidence) and 0 <= confidence <= 1):
+        if confidence is not None and not (is_number(confidence) and 0 <= confidence <= 1):
             raise self._fault(line, f"confidence is {confidence!r}; write a number from 0 to 1")
         several = attacked if isinstance(attacked, list) else [attacked]
-        if not all(each is None or _is_number(each) for each in several):
+        if not all(each is None or is_number(each) for each in several):
             raise self._fault(line, f"attacked is {attacked!r}; write the points after the attack, or a list of them")
         reading = row.get("reading")
         if reading not in (None, *READINGS):
@@ -148,7 +146,7 @@ class RecordedEngine:
         """Read the tokens and the seconds that the answer took."""
         tokens, seconds = row.get("completion_tokens"), row.get("seconds")
         for name, value in (("completion_tokens", tokens), ("seconds", seconds)):
-            if value is not None and not (_is_number(value) and value >= 0):
+            if value is not None and not (is_number(value) and value >= 0):
                 raise self._fault(line, f"{name} is {value!r}; write a number, 0 or more")
         return None if tokens is None else int(tokens), None if seconds is None else float(seconds)
 
@@ -225,7 +223,3 @@ def recording_of(engine: object) -> RecordedEngine | None:
         return None
     recording.read()
     return recording
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST

@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accgate.engines.base import Engine, ModelTable, ServerEngine
+from accgate.engines.base import Engine, ModelTable
+
+if TYPE_CHECKING:
+    from accgate.engines.openai.engine import OpenAIEngine
 
 
 class Kind(NamedTuple):
@@ -25,7 +28,7 @@ class Kind(NamedTuple):
     operational: frozenset[str]
     file: Callable[[str, Path], Path] | None = None
     determinism: Callable[[Mapping[str, Any]], bool | str] | None = None
-    of_server: Callable[[ModelTable], ServerEngine] | None = None
+    of_server: Callable[[ModelTable], OpenAIEngine] | None = None
 
 
 def _llamacpp() -> Kind:
@@ -100,7 +103,7 @@ def check_options(engine: str, table: ModelTable) -> None:
         raise unchecked
 
 
-def server_engine(engine: str, table: ModelTable) -> ServerEngine | None:
+def server_engine(engine: str, table: ModelTable) -> OpenAIEngine | None:
     """The engine of a model's table where it asks servers, not yet started; None for engines that load the model.
 
     Raises
@@ -130,6 +133,14 @@ def split_parts(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{escape(parts[1])}-*-of-{parts[2]}.gguf")) if parts else [path]
 
 
+def inner_of(engine: str, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return what each replica on a cluster runs and its options; of a model on one machine its own."""
+    if engine != "ray":
+        return engine, options
+    inner = options.get("options")
+    return str(options.get("engine")), inner if isinstance(inner, Mapping) else {}
+
+
 def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:
     """Whether a model's reply depends on its request alone, not on what else is in flight; None where nobody can say.
 
@@ -140,9 +151,7 @@ def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:
     >>> determinism("ray", {"engine": "vllm", "options": {"batch_invariant": True}})
     True
     """
-    if engine == "ray":
-        inner = options.get("options", {})
-        return determinism(str(options.get("engine")), inner if isinstance(inner, Mapping) else {})
+    engine, options = inner_of(engine, options)
     decide = KINDS[engine]().determinism if engine in KINDS else None
     return None if decide is None else decide(options)
 
@@ -158,8 +167,7 @@ def split_options(engine: str, options: Mapping[str, Any]) -> tuple[dict[str, An
     names = KINDS[engine]().operational if engine in KINDS else frozenset()  # of an unknown one any option may matter
     answering = {name: value for name, value in options.items() if name not in names}
     operational = {name: value for name, value in options.items() if name in names}
-    inner, kind = options.get("options"), options.get("engine")
-    if engine == "ray" and isinstance(inner, Mapping) and isinstance(kind, str):
-        answering["options"], of_inner = split_options(kind, inner)
+    if engine == "ray" and isinstance(options.get("options"), Mapping):
+        answering["options"], of_inner = split_options(*inner_of(engine, options))
         operational |= {"options": of_inner} if of_inner else {}
     return answering, operational

@@ -6,10 +6,10 @@ import asyncio
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, StopRule
 from accgate.evaluation.reading import is_beyond_unread
+from accgate.evaluation.shards.siblings import Siblings
 from accgate.planning.checks import Check
 from accgate.records import Record, RecordLog
 from accgate.tasks import Task
@@ -21,18 +21,6 @@ ENOUGH = 8  # replies, from which it is learned how many saturate the engine
 MORE = 1.5  # times those few are in flight until then, from the first of their replies on
 CONTRAST = 0.2  # replies times the variance of 1 / in flight over its squared mean: less tells nothing
 NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
-
-
-class Others(Protocol):
-    """Who else evaluates parts of the same order: the whole task, and the records that they have finished."""
-
-    whole: Task
-
-    def record(self, key: tuple[str, int]) -> Record | None:
-        """The record of an (id, repeat); None while nobody has it."""
-
-    def refresh(self) -> None:
-        """Look what they have finished since."""
 
 
 class FirstSamples:
@@ -49,9 +37,7 @@ class FirstSamples:
         """That number."""
         return self._samples
 
-    def fewest(self) -> int:
-        """That number."""
-        return self._samples
+    fewest = expected
 
 
 def first_samples(check: Check, part: Task) -> FirstSamples | None:
@@ -79,7 +65,7 @@ class Prefix:
         records: RecordLog,
         assignment: Assignment,
         concurrency: int,
-        others: Others | None = None,
+        others: Siblings | None = None,
     ) -> None:
         self._stop_rule, self._records, self._repeats = stop_rule, records, assignment.repeats
         self._max_unread, self._others = assignment.max_unread, others

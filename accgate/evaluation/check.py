@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.errors import writing
-from accgate.evaluation.ahead import Others, Places, Prefix
+from accgate.evaluation.ahead import Places, Prefix
 from accgate.evaluation.assignment import Assignment, Observer, StopRule
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
@@ -17,9 +16,8 @@ from accgate.evaluation.rescoring import reread
 from accgate.evaluation.resume import FaultOf, Servers, SettingsFile
 from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, Scoring
+from accgate.evaluation.shards.siblings import Siblings
 from accgate.records import (
-    MEASURED,
-    STOPPED,
     Record,
     RecordLog,
     RecordPaths,
@@ -27,7 +25,6 @@ from accgate.records import (
     empty_log,
     places_in,
     write_gzip_lines,
-    write_settings,
 )
 from accgate.records.file import RecordWriter
 from accgate.tasks import Task
@@ -41,7 +38,7 @@ async def evaluate(
     earlier: Sequence[Record] = (),
     observer: Observer,
     stop_rule: StopRule | None = None,
-    others: Others | None = None,
+    others: Siblings | None = None,
     scoring: Scoring | None = None,
     fault_of: FaultOf = lambda _: None,
     stop: Stop | None = None,
@@ -65,7 +62,8 @@ async def evaluate(
     """
     task = assignment.task
     scoring = scoring or ByFunction()
-    settings_file = _write_start(SettingsFile(Servers.of(engine, scoring), assignment, paths, fault_of), paths, earlier)
+    settings_file = SettingsFile(Servers.of(engine, scoring), assignment, paths, fault_of)
+    settings_file.begin(anew=not earlier)
     writer = RecordWriter(paths.records, earlier)
     records = _log(assignment, paths, earlier, writer.starts)
     failed, unread = 0, int(records.figures.unread.sum())
@@ -113,15 +111,15 @@ async def evaluate(
         await asyncio.shield(prompts)
     finished = records.present
     used = _used(prefix, records, assignment) if prefix is not None and decided.is_set() else None
-    nothing_left = used is not None or assignment.is_unread(unread, attacked)
-    _write_end(settings_file.settings(), paths, finished, len(earlier), seconds, ended=nothing_left)
+    asked = len(finished) - len(earlier)
+    settings_file.end(finished, asked, seconds, ended=used is not None or assignment.is_unread(unread, attacked))
     interrupted = used is None and stop.requested and len(finished) < assignment.total
     return Evaluation(
         finished[:used],
         complete=not is_lost() and not interrupted,
         stopped=used is not None and used < assignment.total,
         beyond=() if used is None else finished[used:],
-        asked=len(finished) - len(earlier),
+        asked=asked,
         seconds=seconds,
         makers=settings_file.makers,
     )
@@ -137,38 +135,11 @@ def _used(prefix: Prefix, records: RecordLog, assignment: Assignment) -> int:
     return beginning_of(records.places(), assignment.repeats)
 
 
-def _write_start(settings_file: SettingsFile, paths: RecordPaths, earlier: Sequence[Record]) -> SettingsFile:
-    """Write the settings that the records are made with."""
-    with writing(paths.settings.parent, "name another folder with --out, or make room in this one"):
-        if not earlier:  # records of an earlier run must never stand beside the settings of this one
-            paths.records.unlink(missing_ok=True)
-        settings_file.write()
-    return settings_file
-
-
 def _write_prompts(assignment: Assignment, paths: RecordPaths) -> None:
     """Write the prompts beside the records; in a thread, since packing them takes longer than asking the first."""
     rows = ({"id": sample.id, "prompt": sample.prompt} for sample in assignment.task.samples)
     with writing(paths.prompts, "name another folder with --out, or make room in this one"):
         write_gzip_lines(paths.prompts, rows)
-
-
-def _write_end(
-    settings: dict[str, Any],
-    paths: RecordPaths,
-    finished: RecordLog,
-    earlier: int,
-    seconds: float,
-    *,
-    ended: bool,
-) -> None:
-    """Note how long the new records took, and whether there is nothing to go on with though some are missing."""
-    if not finished.figures.cached:  # a cached reply took no time
-        settings[MEASURED] = {"records": len(finished) - earlier, "seconds": round(seconds, 6)}
-    if ended:  # decided, or the extraction is to be corrected first
-        settings[STOPPED] = int((~finished.figures.failed).sum())
-    with writing(paths.settings):
-        write_settings(paths, settings)
 
 
 def _reread(task: Task, records: RecordLog, writer: RecordWriter) -> bool:
@@ -199,11 +170,8 @@ async def _until_decided(work: Awaitable[object], decided: asyncio.Event, stop: 
         await asyncio.wait([*watches, everyone], return_when=asyncio.FIRST_COMPLETED)
         if stop.requested and not decided.is_set():
             await asyncio.wait([watches[0], everyone], timeout=stop.grace, return_when=asyncio.FIRST_COMPLETED)
-        if not everyone.done():
-            everyone.cancel()
-            await asyncio.gather(everyone, return_exceptions=True)
-            return
-        await everyone
+        if everyone.done():
+            await everyone
     finally:
         for task in (*watches, everyone):
             task.cancel()

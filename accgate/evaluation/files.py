@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accgate.config.tables import Model
 from accgate.engines import model_file, split_options, split_parts
+from accgate.engines.table import inner_of
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.paths import path_in
 from accgate.planning.model import PlannedModel
@@ -107,7 +107,8 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
     CannotEvaluate
         When the weights cannot be read.
     """
-    model = _of_replicas(planned.settings)
+    engine, options = inner_of(planned.settings.engine, planned.settings.options)
+    model = replace(planned.settings, engine=engine, options=options)  # type: ignore[arg-type]  # the engine has checked it
     if model.engine == "recorded":
         return {}
     planned = replace(planned, settings=model)
@@ -147,14 +148,6 @@ def changed_content(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     """The names of the files whose content differs between two settings of records, where both tell it."""
     tables = [table if isinstance(table := settings.get(FILES), Mapping) else {} for settings in (earlier, now)]
     return sorted(name for name in tables[0].keys() & tables[1].keys() if tables[0][name] != tables[1][name])
-
-
-def _of_replicas(model: Model) -> Model:
-    """What each replica on a cluster runs; a model on one machine as it is."""
-    kind, options = model.options.get("engine"), model.options.get("options", {})
-    if model.engine != "ray" or not isinstance(options, Mapping):
-        return model
-    return replace(model, engine=kind, options=options)  # type: ignore[arg-type]  # the engine has checked it
 
 
 def _holds_model(path: Path, project: Path) -> bool:

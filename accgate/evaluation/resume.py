@@ -17,12 +17,14 @@ from accgate.evaluation.files import changed_content
 from accgate.evaluation.scoring import ByJudge, OtherJudge, Scoring
 from accgate.records import (
     JUDGE_SERVED,
+    MEASURED,
     MERGED,
     NOT_COMPARED,
     SERVED,
     STOPPED,
     Figures,
     Record,
+    RecordLog,
     RecordPaths,
     Scores,
     check_bounds,
@@ -228,8 +230,14 @@ class SettingsFile:
         """Who answers and who marks, as far as it shows now."""
         return Makers.of_settings(self.settings())
 
-    def write(self) -> None:
-        """Write them."""
+    def begin(self, *, anew: bool) -> None:
+        """Write them before the first record that they are of; `anew` where no record of an earlier run stays."""
+        with writing(self._paths.settings.parent, "name another folder with --out, or make room in this one"):
+            if anew:  # records of an earlier run must never stand beside the settings of this one
+                self._paths.records.unlink(missing_ok=True)
+            self._write()
+
+    def _write(self) -> None:
         self._served = self._servers.settings()
         write_settings(self._paths, self.settings())
 
@@ -249,8 +257,18 @@ class SettingsFile:
             if (fault := self._fault_of(self.makers)) is not None:
                 raise OtherJudge(fault)
             with writing(self._paths.settings):
-                self.write()
+                self._write()
         self._revision = self._servers.revision
+
+    def end(self, finished: RecordLog, asked: int, seconds: float, *, ended: bool) -> None:
+        """Note how long the new records took, and whether there is nothing to go on with though some are missing."""
+        settings = self.settings()
+        if not finished.figures.cached:  # a cached reply took no time
+            settings[MEASURED] = {"records": asked, "seconds": round(seconds, 6)}
+        if ended:  # decided, or the extraction is to be corrected first
+            settings[STOPPED] = int((~finished.figures.failed).sum())
+        with writing(self._paths.settings):
+            write_settings(self._paths, settings)
 
 
 def settings_of(assignment: Assignment) -> dict[str, Any]:

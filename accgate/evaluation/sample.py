@@ -13,7 +13,7 @@ from accgate.engines.reasoning import opened_by
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.reading import Thoughts, divide, kind_of, kind_without_answer, read, shorten
-from accgate.evaluation.scoring import NotScored, Scoring, in_range, is_in_range, score_of
+from accgate.evaluation.scoring import NotScored, Scoring, in_range, is_in_range, request_of, score_of
 from accgate.metrics.kinds import perplexity
 from accgate.records import Record
 from accgate.tasks import HarnessTask, Sample, Task
@@ -195,22 +195,16 @@ class Asker:
 
     def _request(self, sample: Sample, repeat: int, question: str | Messages) -> Request:
         sampling, task = self.assignment.sampling, self._task
-        return Request(
-            id=sample.id,
-            repeat=repeat,
-            prompt=question if isinstance(question, str) else "",
+        prompt, messages = (question, ()) if isinstance(question, str) else ("", question)
+        return replace(
+            request_of(sampling, sample, repeat, prompt, task.content.max_tokens),
             system=sample.system,
             mode=task.content.mode,
-            max_tokens=sampling.max_tokens or task.content.max_tokens,
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            top_k=sampling.top_k,
             seed=None if sampling.seed is None else sampling.seed + repeat,
             stop=(*task.content.stop, *sampling.stop),
-            extra=sampling.extra,
             parts=tuple({"type": "image_url", "image_url": {"url": url}} for url in sample.images),
             logprobs=task.content.confidence is not None and task.content.confidence.by == "tokens",
-            messages=() if isinstance(question, str) else question,
+            messages=messages,
             tools=sample.tools,
             tool_choice=task.content.tool_choice,
         )

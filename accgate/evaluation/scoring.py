@@ -140,18 +140,7 @@ class ByJudge:
             prompt = sample.rubric.about(answer)
         except CannotRender as error:
             raise NotScored(f"the rubric cannot show this reply: {error}") from error
-        request = Request(
-            id=sample.id,
-            repeat=repeat,
-            prompt=prompt,
-            max_tokens=self.sampling.max_tokens or judge.max_tokens,
-            temperature=self.sampling.temperature,
-            top_p=self.sampling.top_p,
-            top_k=self.sampling.top_k,
-            seed=self.sampling.seed,
-            stop=self.sampling.stop,
-            extra=self.sampling.extra,
-        )
+        request = request_of(self.sampling, sample, repeat, prompt, judge.max_tokens)
         try:
             reply = await self.engine.complete(request)
         except RequestFailed as error:
@@ -165,6 +154,25 @@ class ByJudge:
         if not low <= mark <= high:
             raise NotScored(f"the judge's reply holds no mark from {low:g} to {high:g}: {(reply.text or '')[-80:]!r}")
         return 100.0 * (mark - low) / (high - low)
+
+
+def request_of(sampling: Sampling, sample: Sample, repeat: int, prompt: str, max_tokens: int) -> Request:
+    """Return the request of a prompt, drawn as a model's table says.
+
+    `max_tokens` are the task's, for a model that sets none.
+    """
+    return Request(
+        id=sample.id,
+        repeat=repeat,
+        prompt=prompt,
+        max_tokens=sampling.max_tokens or max_tokens,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        top_k=sampling.top_k,
+        seed=sampling.seed,
+        stop=sampling.stop,
+        extra=sampling.extra,
+    )
 
 
 def _mark(judge: JudgeTable, said: str | None) -> float:

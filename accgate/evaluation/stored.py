@@ -25,7 +25,6 @@ from accgate.records import (
     beginning_of,
     count_lines,
     paths_of,
-    places_in,
     read_log,
     settings_of_run,
 )
@@ -78,15 +77,14 @@ def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: Stops 
     records = read_log(paths.records)
     if not records or records.figures.failed.any():  # failed samples are asked again
         return None
-    places = places_in(assignment.task.samples.ids, assignment.repeats, records)
+    present, places = in_fixed_order(assignment.task.samples.ids, assignment.repeats, records)
     if (places < 0).any():  # of another plan, as whoever resumes is told
         return None
 
     def decides(first: Sequence[Record]) -> bool:
         return stops is not None and not is_beyond_unread(first, assignment.max_unread) and stops(first)
 
-    order, makers = np.argsort(places), Makers.of_settings(settings)
-    return finished_evaluation(assignment, records.take(order), places[order], decides, makers)
+    return finished_evaluation(assignment, present, places, decides, Makers.of_settings(settings))
 
 
 def engine_of(settings: Mapping[str, Any], paths: RecordPaths) -> EngineInfo:

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from accgate.config.tables import Model
 from accgate.engines import Engine
-from accgate.engines.base import ModelTable, ServerEngine
+from accgate.engines.base import ModelTable
 from accgate.engines.table import check_options, create, server_engine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile
 from accgate.verdict import Reason
+
+if TYPE_CHECKING:
+    from accgate.engines.openai.engine import OpenAIEngine
 
 ModelKey = tuple[str, str, Path]  # table, name and folder
 
@@ -75,7 +78,7 @@ class PlannedModel:
             return str(error)
         return None
 
-    def server(self) -> ServerEngine | None:
+    def server(self) -> OpenAIEngine | None:
         """The engine where it asks servers, not yet started; None where it loads the model.
 
         Raises

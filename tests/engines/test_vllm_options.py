@@ -108,7 +108,7 @@ def table(source: TomlFile) -> ModelTable:
 def arguments(folder: Path, text: str) -> dict[str, Any]:
     source = file(folder, text)
     with source.locating(("models", "m")):
-        return engine_arguments(own_options(table(source)), Arguments)
+        return engine_arguments(*own_options(table(source)), Arguments)
 
 
 def refusals(folder: Path, text: str) -> list[str]:
@@ -188,7 +188,7 @@ def test_an_adapter_is_found_beside_the_file_and_its_rank_reserved(tmp_path: Pat
     (tmp_path / "adapter").mkdir()
     (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps({"r": rank}))
     source = file(tmp_path, 'lora = "adapter"')
-    assert own_options(table(source)).own.lora == str(tmp_path / "adapter")
+    assert own_options(table(source))[0].lora == str(tmp_path / "adapter")
     made = arguments(tmp_path, 'lora = "adapter"')
     assert (made["enable_lora"], made["max_lora_rank"]) == (True, reserved)
     assert arguments(tmp_path, 'lora = "adapter"\nmax_lora_rank = 64')["max_lora_rank"] == 64

@@ -22,7 +22,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.inputs.toml import read_toml
 from accgate.interop.inspect_logs import import_inspect, inspect_files
-from accgate.interop.lm_eval import import_lm_eval
+from accgate.interop.lm_eval import import_lm_eval, lm_eval_files
 from accgate.interop.lm_eval_export import export_lm_eval
 from accgate.interop.task_log import Choice
 from accgate.records.file import paths_of, read_records
@@ -171,7 +171,7 @@ def reported(log: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("chosen", ["number", "whole"])
 def test_a_log_of_lm_eval_has_the_mean_that_lm_eval_reports(lm_eval_log: Path, chosen: str) -> None:
-    found = import_lm_eval(lm_eval_log, Choice(filter=chosen))
+    found = import_lm_eval(lm_eval_files([lm_eval_log])[0], Choice(filter=chosen))
     assert found.mean == pytest.approx(100 * reported(lm_eval_log)[f"exact_match,{chosen}"], abs=1e-9)
     assert found.reported == pytest.approx(found.mean)
     (samples,) = lm_eval_log.rglob("samples_*.jsonl")
@@ -204,7 +204,7 @@ def test_a_task_run_directly_on_an_engine_gives_lm_eval_s_own_replies_and_scores
     from accgate.tasks.lm_eval.requests import responses_of
     from accgate.tasks.lm_eval.task import lm_eval_task
 
-    found = import_lm_eval(lm_eval_log, Choice(filter="number"))
+    found = import_lm_eval(lm_eval_files([lm_eval_log])[0], Choice(filter="number"))
     options = LmEvalOptions(filter="number", include_path="tasks")
     task = lm_eval_task("adding", options=options, folder=lm_eval_log.parent)
     assert dict(task.fingerprint) == dict(found.fingerprint)

@@ -66,10 +66,6 @@ class Endpoints:
 
     async def admit(self) -> Endpoint | None:
         """The server to ask now, once one takes a request more, in the order of calls; None while none is up."""
-        if not self._turn.locked():
-            endpoint, delay = self._best(())
-            if endpoint is None or delay == 0.0:
-                return endpoint
         async with self._turn:  # the first waits for a server, the others for their turn
             while True:
                 endpoint, delay = self._best(())

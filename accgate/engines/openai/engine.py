@@ -20,11 +20,11 @@ from accgate.engines.openai.endpoints import Endpoint, Endpoints
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
 from accgate.engines.openai.pace import doubled
-from accgate.engines.openai.probe import probe, reach
+from accgate.engines.openai.probe import answer_of, ask_server
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
-from accgate.errors import CannotEvaluate, KeyFaults, refuse_faults
+from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
 from accgate.result import EngineInfo
@@ -74,16 +74,29 @@ class OpenAIEngine:
         return cls(table.model, options, folder=table.folder)
 
     def probe(self) -> tuple[str, ...]:
-        """Ask each server once for its models; what each answered.
+        """Ask each server once for its models; what each answered, for people.
+
+        A command of `serve` is not started, and nothing is asked.
 
         Raises
         ------
         KeyFaults
-            When its URL lacks `/v1`, or it does not have the model.
+            When a URL lacks `/v1`, or a server does not have the model; keys are relative to the model's table.
         CannotEvaluate
-            When it does not answer.
+            When a server does not answer.
         """
-        return probe(self._model, self._options)
+        if self._options.serve:
+            return ("nothing was asked: the run starts the server itself (options.serve)",)
+        answers = [ask_server(url, self._options.api_key_env) for url in self._options.urls]
+        faults: list[tuple[Key, str]] = []
+        for answer in answers:
+            if answer.better is not None:
+                faults.append((("options", "base_url"), answer.text()))
+            elif answer.fault is not None:
+                raise CannotEvaluate(answer.text())
+        faults.extend(listing.faults_of(self._model, {answer.url: answer.listing for answer in answers}))
+        refuse_faults(faults)
+        return tuple(answer.about(self._model) for answer in answers)
 
     @property
     def starts_server(self) -> bool:
@@ -98,14 +111,21 @@ class OpenAIEngine:
     async def reach(self) -> None:
         """Ask each server once, long before `start`, whether it has the model.
 
+        A refused key is no fault: the list alone may have one.
+
         Raises
         ------
         KeyFaults
-            When it does not.
+            When one that answers does not have the model, or another than the others.
         CannotEvaluate
-            When it does not answer, which may come right until `start`.
+            When one does not answer, or only with `/v1`: what may come right until `start`.
         """
-        await reach(self._model, self._options)
+        key = self._options.api_key_env
+        answers = [await answer_of(url, key, strict=False) for url in self._options.urls]
+        listings = {answer.url: answer.listing for answer in answers if answer.fault is None}
+        refuse_faults(listing.faults_of(self._model, listings) if listings else ())
+        if silent := [answer.text() for answer in answers if answer.fault is not None]:
+            raise CannotEvaluate("; ".join(silent))
 
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""

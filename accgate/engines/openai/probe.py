@@ -6,10 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 
 from accgate.engines.openai.client import Client, Fault, key_of
-from accgate.engines.openai.listing import Listing, faults_of
-from accgate.engines.openai.options import Options
+from accgate.engines.openai.listing import Listing
 from accgate.engines.silence import timeout
-from accgate.errors import CannotEvaluate, Key, refuse_faults
 from accgate.text import nearest
 
 SECONDS = 5.0  # that a server may take for its list of models
@@ -60,6 +58,11 @@ class Answer:
 
 
 def ask_server(url: str, api_key_env: str | None = None) -> Answer:
+    """Ask a server as `answer_of` does, where no event loop runs; a refused key is a fault."""
+    return asyncio.run(answer_of(url.rstrip("/"), api_key_env))
+
+
+async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -> Answer:
     """Ask a server once for its models, and where it gives none the same URL with `/v1`.
 
     Raises
@@ -69,10 +72,6 @@ def ask_server(url: str, api_key_env: str | None = None) -> Answer:
     CannotEvaluate
         When the URL cannot be used.
     """
-    return asyncio.run(_ask(url.rstrip("/"), api_key_env))
-
-
-async def _ask(url: str, api_key_env: str | None, *, strict: bool = True) -> Answer:
     key = "" if api_key_env is None else key_of(api_key_env)
     client = Client(connections=2, timeout=SECONDS, key=key)
     try:
@@ -94,47 +93,3 @@ async def _listing(client: Client, url: str, *, strict: bool) -> Answer:
     except asyncio.TimeoutError:
         return Answer(url, fault=f"it said nothing for {SECONDS:g} s")
     return Answer(url, fault=client.without_key(listing.text)) if isinstance(listing, Fault) else Answer(url, listing)
-
-
-def probe(model: str, options: Options) -> tuple[str, ...]:
-    """Ask every server of a model once; what each of them answered.
-
-    A command of `serve` is not started, and nothing is asked.
-
-    Raises
-    ------
-    KeyFaults
-        When a URL lacks `/v1`, or a server does not have the model; keys are relative to the model's table.
-    CannotEvaluate
-        When a server does not answer.
-    """
-    if options.serve:
-        return ("nothing was asked: the run starts the server itself (options.serve)",)
-    answers = [ask_server(url, options.api_key_env) for url in options.urls]
-    faults: list[tuple[Key, str]] = []
-    for answer in answers:
-        if answer.better is not None:
-            faults.append((("options", "base_url"), answer.text()))
-        elif answer.fault is not None:
-            raise CannotEvaluate(answer.text())
-    faults.extend(faults_of(model, {answer.url: answer.listing for answer in answers}))
-    refuse_faults(faults)
-    return tuple(answer.about(model) for answer in answers)
-
-
-async def reach(model: str, options: Options) -> None:
-    """Ask every server of a model once, before a run comes to it; a refused key is none: the list alone may have one.
-
-    Raises
-    ------
-    KeyFaults
-        When one that answers does not have the model, or another than the others; keys are relative to the model's
-        table.
-    CannotEvaluate
-        When one does not answer, or only with `/v1`: what may come right until the run asks it again.
-    """
-    answers = [await _ask(url, options.api_key_env, strict=False) for url in options.urls]
-    listings = {answer.url: answer.listing for answer in answers if answer.fault is None}
-    refuse_faults(faults_of(model, listings) if listings else ())
-    if silent := [answer.text() for answer in answers if answer.fault is not None]:
-        raise CannotEvaluate("; ".join(silent))

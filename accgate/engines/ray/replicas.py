@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from accgate.engines.base import Request, RequestFailed
+from accgate.engines.base import Request, RequestFailed, all_or_first_error
 from accgate.engines.silence import Silence, Stalled, timeout
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.result import EngineInfo
@@ -109,13 +109,9 @@ class Replicas:
         AccgateError
             The first engine's own, or `CannotEvaluate` where the processes do not stay up; nothing runs on then.
         """
-        starts = [asyncio.create_task(self._fill(place)) for place in range(self._count)]
         try:
-            infos = await asyncio.gather(*starts)
+            infos = await all_or_first_error(map(self._fill, range(self._count)))
         except BaseException:
-            for task in starts:
-                task.cancel()
-            await asyncio.gather(*starts, return_exceptions=True)
             await self.close()
             raise
         self._known = frozenset(infos)

@@ -65,9 +65,9 @@ class VllmEngine:
     calls_tools = False
 
     def __init__(self, table: ModelTable) -> None:
-        self._options = own_options(table)
+        self._own, self._options = own_options(table)
         self._model = weights(table.model, table.folder, ("model",))
-        self.concurrency = self._options.own.concurrency or 256
+        self.concurrency = self._own.concurrency or 256
         self.saturated_at: int | None = None
         if importlib.util.find_spec("vllm") is None:
             fault = f"is vllm, which is not installed here, so its options were not checked; {INSTALL}"
@@ -80,7 +80,7 @@ class VllmEngine:
         self._watch: Watch | None = None
         self._failed = False
         self._count = itertools.count()
-        self._silence = Silence("vLLM", self._options.own.max_silence)
+        self._silence = Silence("vLLM", self._own.max_silence)
         self._recovery = asyncio.Lock()
         self._is_second = False  # whether its processes were started again
 
@@ -88,9 +88,9 @@ class VllmEngine:
         """vLLM's arguments; like the sampling's `extra`, they are checked against its classes: seconds to import."""
         log = Log(None)
         try:
-            with log.capturing(), own_environment(batch_invariant=self._options.own.batch_invariant):
+            with log.capturing(), own_environment(batch_invariant=self._own.batch_invariant):
                 arguments_class, sampling_class = import_classes()
-                arguments = engine_arguments(self._options, arguments_class)
+                arguments = engine_arguments(self._own, self._options, arguments_class)
                 default = getattr(arguments_class, "gpu_memory_utilization", 0.0)
                 self.memory_share = float(arguments.get("gpu_memory_utilization", default))
                 self._checked_extra = checked_sampling(extra, sampling_class)
@@ -100,12 +100,12 @@ class VllmEngine:
 
     async def start(self) -> None:
         """Load the weights."""
-        self._log = Log(self._options.own.log)
+        self._log = Log(self._own.log)
         await self._start(self._log)
 
     async def _start(self, log: Log) -> None:
         """Load them in the time there is."""
-        limit = self._options.own.start_timeout
+        limit = self._own.start_timeout
         late = (
             f"vLLM has not loaded {self._model} within {limit:g} s; raise options.start_timeout if it is only slow "
             f"(vLLM's log: {log.path})"
@@ -145,14 +145,14 @@ class VllmEngine:
             logging.getLogger(__name__).warning(
                 "%s: its generation_config sets %s, as in `vllm serve`; %s", self._model, words, fix
             )
-        if self._options.own.concurrency is None:
+        if self._own.concurrency is None:
             # A quarter more than run at once wait in the engine, so that it never waits for accgate.
             config = self._engine.vllm_config
             at_once = config.scheduler_config.max_num_seqs * config.parallel_config.data_parallel_size
             self.concurrency = max(1, at_once * 5 // 4)
 
     def _load(self, log: Log) -> None:
-        environment = own_environment(batch_invariant=self._options.own.batch_invariant)
+        environment = own_environment(batch_invariant=self._own.batch_invariant)
         with log.capturing(), unreachable_by_ctrl_c(), environment:
             try:
                 self._refuse_varying_kernels()
@@ -173,7 +173,7 @@ class VllmEngine:
         """Refuse `batch_invariant` where vLLM has no such kernels: it would be ignored, and believed."""
         from vllm.platforms import current_platform
 
-        if not self._options.own.batch_invariant:
+        if not self._own.batch_invariant:
             return
         if current_platform.is_cpu() or (current_platform.is_cuda() and not current_platform.has_device_capability(80)):
             device = cpu_name() if current_platform.is_cpu() else current_platform.get_device_name()
@@ -186,7 +186,7 @@ class VllmEngine:
         from vllm.renderers import ChatParams
         from vllm.utils.mistral import is_mistral_tokenizer
 
-        own, renderer = self._options.own, self._engine.renderer
+        own, renderer = self._own, self._engine.renderer
         template = None if own.chat_template is None else Path(own.chat_template).read_text(encoding="utf-8")
         self._tokenizes = bool(
             is_mistral_tokenizer(renderer.tokenizer) or self._engine.model_config.enable_prompt_embeds
@@ -242,7 +242,7 @@ class VllmEngine:
             await asyncio.to_thread(engine.shutdown)
             await asyncio.to_thread(self._watch.close)
             await self._start(self._log)
-            self._silence = Silence("vLLM", self._options.own.max_silence)
+            self._silence = Silence("vLLM", self._own.max_silence)
 
     async def _complete(self, request: Request) -> Reply:
         final = await self._final(request, await self._render(request), self._sampling(request))

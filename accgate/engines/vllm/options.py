@@ -9,7 +9,6 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,18 +59,10 @@ class Own:
 OPERATIONAL = operational_of(Own) | {"download_dir", "disable_log_stats"}
 
 
-@plain_dataclass(frozen=True)
-class Options:
-    """The options of one model: accgate's own with paths made absolute, and vLLM's engine arguments."""
+def own_options(table: ModelTable) -> tuple[Own, dict[str, Any]]:
+    """Split the options of a model's table into accgate's own, which are checked, and vLLM's, which are not yet.
 
-    own: Own
-    arguments: Mapping[str, Any]
-
-
-def own_options(table: ModelTable) -> Options:
-    """The options of a model's table, split into accgate's own, which are checked, and vLLM's, which are not yet.
-
-    Nothing of vLLM is imported.
+    Paths of accgate's own are made absolute. Nothing of vLLM is imported.
 
     Raises
     ------
@@ -89,7 +80,7 @@ def own_options(table: ModelTable) -> Options:
     template, log = (name and str(path_in(table.folder, name).absolute()) for name in (own.chat_template, own.log))
     lora = None if own.lora is None else weights(own.lora, table.folder, ("options", "lora"))
     own = dataclasses.replace(own, chat_template=template, log=log, lora=lora)
-    return Options(own, {name: value for name, value in table.options.items() if name not in names})
+    return own, {name: value for name, value in table.options.items() if name not in names}
 
 
 def weights(name: str, folder: Path, key: Key) -> str:
@@ -109,8 +100,8 @@ def weights(name: str, folder: Path, key: Key) -> str:
     return name
 
 
-def engine_arguments(options: Options, arguments_class: type) -> dict[str, Any]:
-    """vLLM's engine arguments as it takes them, checked against its `arguments_class` (AsyncEngineArgs).
+def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type) -> dict[str, Any]:
+    """vLLM's engine arguments as it takes them: its `options`, checked against its `arguments_class` (AsyncEngineArgs).
 
     Tables become the configuration objects that the class declares. Prefix caching stays as vLLM has it by default:
     on for every model that allows it.
@@ -124,7 +115,7 @@ def engine_arguments(options: Options, arguments_class: type) -> dict[str, Any]:
     names = [*declared, *(field.name for field in dataclasses.fields(Own))]
     faults: list[tuple[Key, str]] = []
     arguments: dict[str, Any] = {}
-    for name, value in options.arguments.items():
+    for name, value in options.items():
         if name not in declared:
             fault = f"vLLM has no such engine argument; {nearest(name, names)}"
             faults.append((("options", name), fault))
@@ -137,9 +128,9 @@ def engine_arguments(options: Options, arguments_class: type) -> dict[str, Any]:
             faults.append((("options", name), f"is {value!r}, which vLLM does not take: {one_line(error)}"))
     refuse_faults(faults)
     arguments.setdefault("disable_log_stats", True)  # as LLM has it: statistics cost time
-    if options.own.lora is not None:
+    if own.lora is not None:
         arguments["enable_lora"] = True
-        arguments.setdefault("max_lora_rank", _rank(Path(options.own.lora)))
+        arguments.setdefault("max_lora_rank", _rank(Path(own.lora)))
     return arguments
 
 

@@ -159,7 +159,7 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self._others, self._children = children(), set[Any]()
+        self._others, self._children = set[Any](multiprocessing.active_children()), set[Any]()
         self._looks = True
         self._process: subprocess.Popen[bytes] | None = None
         if sys.platform == "linux":
@@ -175,7 +175,7 @@ class Watch:
     def look(self) -> None:
         """Note the engine's own processes; what starts after `started` is another engine's."""
         if self._looks:
-            self._children |= children() - self._others
+            self._children |= set(multiprocessing.active_children()) - self._others
 
     def started(self) -> None:
         """All processes are there: no need to look for more."""
@@ -220,20 +220,14 @@ class Watch:
                 os.write(self._process.stdin.fileno(), f"{line}\n".encode())
 
 
-def children() -> set[Any]:
-    """The processes that multiprocessing runs for this one now."""
-    return set(multiprocessing.active_children())
-
-
-def version_fault(folder: Path | None = None) -> str | None:
+def version_fault() -> str | None:
     """Why the vLLM that is installed here is too old, by its files: nothing of it is imported; None where it is not.
 
     A build of a checkout without tags calls itself 0.1.dev, whatever it is.
     """
-    if folder is None:
-        spec = importlib.util.find_spec("vllm")
-        places = [] if spec is None else list(spec.submodule_search_locations or ())
-        folder = Path(places[0]) if places else Path()
+    spec = importlib.util.find_spec("vllm")
+    places = [] if spec is None else list(spec.submodule_search_locations or ())
+    folder = Path(places[0]) if places else Path()
     try:
         text = (folder / "_version.py").read_text(encoding="utf-8")
     except OSError:

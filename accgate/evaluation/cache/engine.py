@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -63,8 +63,8 @@ class CachedEngine:
 class Cache:
     """A cache folder in use by a run; `digests` are those of files, which it remembers."""
 
-    def __init__(self, folder: Path, *, say: Say, environ: Mapping[str, str] = os.environ) -> None:
-        self._folder, self._say, self._environ = folder, say, environ
+    def __init__(self, folder: Path, *, say: Say) -> None:
+        self._folder, self._say = folder, say
         self._shelves: dict[str, Shelf | None] = {}
         self.digests = FileDigests(folder / FILES)
 
@@ -83,7 +83,7 @@ class Cache:
 
     def _shelf(self, model: PlannedModel, info: EngineInfo) -> Shelf | None:
         try:
-            identity = identity_of(model, info, digest_of=self.digests, environ=self._environ)
+            identity = identity_of(model, info, digest_of=self.digests, environ=os.environ)
         except (KeyIncomplete, OSError) as error:
             self._say(f"cache: off for {model.name}: {error}")
             return None

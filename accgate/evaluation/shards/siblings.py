@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,22 +62,13 @@ class Siblings:
     as not finished: the run then goes on, and `merge` says what is wrong.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        shard: Shard,
-        whole: Task,
-        assignment: Assignment,
-        servers: Servers,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, folder: Path, shard: Shard, whole: Task, assignment: Assignment, servers: Servers) -> None:
         self.whole = whole
         self._pair, self._settings = (assignment.model, whole.name), settings_of(assignment)
         others = (Shard(i, shard.count) for i in range(1, shard.count + 1) if i != shard.index)
         self._others = [_Sibling(place_in(folder, other)) for other in others]
         self._servers, self._revision = servers, servers.revision
-        self._clock, self._due = clock, clock()
+        self._due = time.monotonic()
 
     def record(self, key: tuple[str, int]) -> Record | None:
         """The record of an (id, repeat); None while no other shard has it."""
@@ -85,7 +76,7 @@ class Siblings:
 
     def refresh(self) -> None:
         """Read what the others have written, at most once a second, and when more is known of this shard's servers."""
-        if self._clock() < self._due and self._servers.revision == self._revision:
+        if time.monotonic() < self._due and self._servers.revision == self._revision:
             return
         self._revision = self._servers.revision
         for other in self._others:
@@ -94,7 +85,7 @@ class Siblings:
             except (BadInput, OSError):
                 other.records.clear()
                 other.inode, other.stamp = 0, None
-        self._due = self._clock() + EVERY
+        self._due = time.monotonic() + EVERY
 
     def _read(self, other: _Sibling) -> None:
         paths = paths_of(other.folder, *self._pair)
