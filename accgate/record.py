@@ -19,14 +19,7 @@ from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
-from accgate.evaluation.shards.run import (
-    RECORDING,
-    ShardRun,
-    begin_shard,
-    end_shard,
-    plan_of,
-    read_shard,
-)
+from accgate.evaluation.shards.run import RECORDING, ShardRun, begin_shard, end_shard, plan_of, read_shard
 from accgate.planning.checks import Check, plan_checks
 from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable
 from accgate.records.lock import sole_writer

@@ -37,13 +37,7 @@ from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey
-from accgate.records import (
-    paths_of,
-    read_log,
-    refuse_unwritable,
-    settings_of_run,
-    sole_run,
-)
+from accgate.records import paths_of, read_log, refuse_unwritable, settings_of_run, sole_run
 from accgate.records.file import changed_fault, stamp_of
 from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo

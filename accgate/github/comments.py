@@ -13,14 +13,7 @@ from typing import Literal
 from pydantic import AliasPath, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from accgate.github.api.answers import (
-    CannotPublish,
-    CannotReach,
-    LimitedTooLong,
-    NotFound,
-    Uncertain,
-    Unreadable,
-)
+from accgate.github.api.answers import CannotPublish, CannotReach, LimitedTooLong, NotFound, Uncertain, Unreadable
 from accgate.github.api.client import Client
 from accgate.github.api.objects import User, object_of
 from accgate.github.event import Event

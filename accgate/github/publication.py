@@ -10,15 +10,7 @@ from accgate.github.api.answers import CannotPublish, CannotRead
 from accgate.github.api.client import Client
 from accgate.github.approvals import find_approval
 from accgate.github.event import LOCAL, Event, find_pull_request, read_event
-from accgate.github.outcome import (
-    UNFOLLOWED,
-    Outcome,
-    final_exit_code,
-    json_of,
-    read_outcome,
-    refuse_result,
-    title_of,
-)
+from accgate.github.outcome import UNFOLLOWED, Outcome, final_exit_code, json_of, read_outcome, refuse_result, title_of
 from accgate.github.rules import by_rules_in_force, guard_of, has_commands, verify_result
 from accgate.github.runner import (
     Job,

@@ -10,17 +10,7 @@ from typing import get_args
 from accgate.config.config import Config
 from accgate.config.tables import Gate, Model
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import (
-    NOT_PLAIN,
-    Difference,
-    Direction,
-    along,
-    difference,
-    down,
-    texts,
-    unreadable,
-    up,
-)
+from accgate.guard.difference import NOT_PLAIN, Difference, Direction, along, difference, down, texts, unreadable, up
 from accgate.guard.rule_files import judge_digests, within
 from accgate.guard.secrets import secret_differences
 from accgate.guard.state import Effect, RuleChange

@@ -13,17 +13,7 @@ from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
 from accgate.design import allowed_share
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import (
-    NOT_PLAIN,
-    Difference,
-    Direction,
-    difference,
-    down,
-    exact,
-    texts,
-    unreadable,
-    up,
-)
+from accgate.guard.difference import NOT_PLAIN, Difference, Direction, difference, down, exact, texts, unreadable, up
 from accgate.guard.rule_files import included_digests, picture_digests
 from accgate.inputs.paths import file_digest
 from accgate.metrics import code_digest, helpers_digest

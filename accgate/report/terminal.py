@@ -9,12 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from accgate.text import visible
-from accgate.verdict import (
-    Paragraph,
-    Verdict,
-    points_text,
-    sentence,
-)
+from accgate.verdict import Paragraph, Verdict, points_text, sentence
 
 ANSWERS = {
     "pass": "is not shown to be worse than {first}",

@@ -9,15 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from accgate.stats.difference import (
-    NUISANCE,
-    REACH,
-    SLACK,
-    _beyond,
-    _Outcomes,
-    _signed_root,
-    exact_difference_interval,
-)
+from accgate.stats.difference import NUISANCE, REACH, SLACK, _beyond, _Outcomes, _signed_root, exact_difference_interval
 from accgate.stats.mcnemar import at_least, changed_pairs, log_binomial
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile

@@ -17,16 +17,7 @@ from accgate.tasks.conversation import conversation_faults
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names
 from accgate.tasks.prompts import REPLY, names_in, template_fault
-from accgate.tasks.schema import (
-    ENDINGS,
-    Choices,
-    Dataset,
-    DefinitionFile,
-    Extract,
-    FewShot,
-    Join,
-    JudgeTable,
-)
+from accgate.tasks.schema import ENDINGS, Choices, Dataset, DefinitionFile, Extract, FewShot, Join, JudgeTable
 from accgate.text import nearest
 
 ANSWER = "<<answer>>"  # where the reply's code goes in a program

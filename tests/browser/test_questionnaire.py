@@ -221,7 +221,7 @@ def test_two_questionnaires_keep_apart_and_two_tabs_keep_together(browser: Brows
     other = opened(browser, page.person, made)
     assert other.text("#progress") == "0 of 12 ratings"
     rate(other, 3, 0)
-    assert len(page.value("Object.keys(localStorage)")) == 2
+    until(page, "Object.keys(localStorage).length === 2")  # the tabs' processes tell each other
 
 
 HOSTILE = (

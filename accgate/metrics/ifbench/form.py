@@ -10,13 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from accgate.metrics.ifbench.text import (
-    PUNCTUATION,
-    SPACED,
-    sentences_of,
-    tokens_of,
-    without_punctuation,
-)
+from accgate.metrics.ifbench.text import PUNCTUATION, SPACED, sentences_of, tokens_of, without_punctuation
 
 CAPITALS = [
     "Reykjavik", "Helsinki", "Oslo", "Tallinn", "Stockholm", "Riga", "Moscow", "Copenhagen", "Vilnius", "Minsk",

@@ -8,14 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
-from accgate.metrics.ifbench.text import (
-    SPACED,
-    sentences_of,
-    times,
-    tokens_of,
-    without_punctuation,
-    words_of,
-)
+from accgate.metrics.ifbench.text import SPACED, sentences_of, times, tokens_of, without_punctuation, words_of
 
 NAMES = [
     "Emma", "Liam", "Sophia", "Jackson", "Olivia", "Noah", "Ava", "Lucas", "Isabella", "Mason", "Mia", "Ethan",
