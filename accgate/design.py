@@ -59,7 +59,10 @@ class Design:
 
     @property
     def drop(self) -> str:
-        """What a change for the worse is called: a drop, or a rise where lower is better."""
+        """What a change for the worse is called.
+
+        It is a drop, or a rise where lower is better.
+        """
         return drop_word(self.higher_is_better)
 
     @property
@@ -206,7 +209,9 @@ class Choice:
 
 
 def choose_test(design: Design, data: Data) -> Choice:
-    """Choose the test that decides a check; nothing else in accgate does.
+    """Choose the test that decides a check.
+
+    Nothing else in accgate does.
 
     Raises
     ------
@@ -239,7 +244,10 @@ def choose_test(design: Design, data: Data) -> Choice:
 
 
 def given_of(reference: object) -> Given:
-    """What there is of a reference: its mean, a target, or, as without any, the score of each sample."""
+    """Return what there is of a reference.
+
+    Without any, the score of each sample is planned for.
+    """
     return "target" if isinstance(reference, Target) else "mean" if isinstance(reference, Mean) else "scores"
 
 
@@ -262,12 +270,15 @@ def refuse_unsuitable(test: str, reference: Given) -> None:
 
 
 def exact_test(n: int) -> str:
-    """Name the exact test of n pairs: past some thousands the unconditional one takes too long and gains nothing."""
+    """Name the exact test of n pairs.
+
+    Past some thousands the unconditional one takes too long and gains nothing.
+    """
     return "unconditional" if n <= MOST_PAIRS else "paired"
 
 
 def _obstacle(design: Design, data: Data) -> Obstacle | None:
-    """Why a check that asks for an early stop has none; None where it can have one."""
+    """Return why a check that asks for an early stop has none, if it has none."""
     if data.has_few_clusters:
         return "few-clusters"
     if design.has_looks and not data.is_exact:
@@ -276,7 +287,7 @@ def _obstacle(design: Design, data: Data) -> Obstacle | None:
 
 
 def _sequential(design: Design, data: Data) -> Choice | None:
-    """The test that may stop early; None where nothing tells which drop to look for."""
+    """Return the test that may stop early, if something tells which drop to look for."""
     if design.has_looks:
         return Choice("group-sequential", "looks")
     test = DEFAULT_SEQUENTIAL if design.test == "auto" else design.test
@@ -313,7 +324,10 @@ def _fixed(test: str, design: Design, data: Data) -> Choice:
 
 
 def _method_of_pairs(design: Design, data: Data) -> Method:
-    """How the paired test is computed: exactly where scores are 0 or 100, else from their spread."""
+    """Return how the paired test is computed.
+
+    It is exact where scores are 0 or 100, else it goes by their spread.
+    """
     if data.is_exact:
         return "margin" if design.allowed_drop else "mcnemar"
     if data.binary and not design.allowed_drop:

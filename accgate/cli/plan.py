@@ -96,9 +96,9 @@ def _print_checks(
     if arguments.json:
         from dataclasses import asdict
 
-        from accgate.planning.checks import as_rows
+        from accgate.report.plans import plan_rows
 
-        rows = as_rows(checks)
+        rows = plan_rows(checks)
         for row, cost in zip(rows, costs, strict=False):
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
         print(json.dumps(rows, indent=2))

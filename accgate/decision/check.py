@@ -1,4 +1,7 @@
-"""The verdict of one check at one alpha: what its test says, what that lets us conclude, and the figures."""
+"""The verdict of one check at one alpha.
+
+Its test gives an outcome, the outcome a conclusion, and both the figures of the verdict.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,10 @@ def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> 
 
 
 def _gamma(blank: Verdict, threshold: float | None, verdict: VerdictName) -> float | None:
-    """The mean past which the check fails; rounding in its sum never contradicts the verdict."""
+    """Return the mean past which the check fails.
+
+    Rounding in its sum never contradicts the verdict.
+    """
     before, mean = blank.reference.mean, blank.candidate.mean
     if threshold is None or before is None or mean is None:
         return None
@@ -128,7 +134,7 @@ class _Changes(TypedDict, total=False):
 
 
 def _changes_of(evidence: Evidence, n: int) -> _Changes:
-    """Which of the first n samples changed; of scores that are not paired nothing."""
+    """Return which of the first n samples changed, where scores are paired."""
     if (changes := evidence.changes) is None:
         return _Changes()
     change = changes[:n]

@@ -1,4 +1,7 @@
-"""What an outcome lets us conclude: the verdict, and whether the same samples could have shown another one."""
+"""What an outcome lets us conclude.
+
+That is the verdict, and whether the same samples could have shown another one.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ UNEVEN = 1e-3  # relative spread of falls that are all but equal, so that a t te
 
 @dataclass(frozen=True)
 class Reach:
-    """How much worse a mean can get, points: `width` from the best score on, `room` from the reference's mean on.
+    """How much worse a mean can get, in points.
 
-    `end` says in words where the room ends. A figure is None where nothing bounds the scores. A drop of theta is one on
-    top of what is `allowed`. `loss` is the most that one sample can lose, where the test goes by a standard deviation
-    that the samples show.
+    `width` counts from the best score on, `room` from the reference's mean on, and `end` says in words where it ends. A
+    figure is None where nothing bounds the scores. A drop of theta is one on top of what is `allowed`. `loss` is the
+    most that one sample can lose, where the test goes by a standard deviation that the samples show.
     """
 
     width: float | None = None
@@ -66,7 +69,10 @@ class Conclusion:
 
 
 def conclude(evidence: Evidence, outcome: Outcome, alpha: float) -> Conclusion:
-    """Return the verdict of a check whose test has decided; where no outcome could have failed it, that is no pass."""
+    """Return the verdict of a check whose test has decided.
+
+    Where no outcome could have failed it, that is no pass.
+    """
     reach, unable = reach_of(evidence), None
     if not outcome.rejects:
         unable = _why_unable(evidence, outcome.n, alpha)
@@ -125,9 +131,10 @@ def _with_proof(conclusion: Conclusion, outcome: Outcome, design: Design, reach:
 
 
 def _rules_out(result: TestResult, drop: float, *, unseen: float) -> bool:
-    """Whether a better candidate's interval excludes such a drop: gains raise the theta it sees, not the risk.
+    """Whether a better candidate's interval excludes such a drop.
 
-    Losses that make up the gain and the drop would have been seen, being more than is `unseen`.
+    Gains raise the theta that it sees, and not the risk. Losses that make up the gain and the drop would have been
+    seen, being more than is `unseen`.
     """
     is_seen = result.difference > 0.0 and result.difference + drop >= unseen
     return is_seen and result.interval is not None and result.interval.excludes_drop(drop)
@@ -173,7 +180,7 @@ def reach_of(evidence: Evidence) -> Reach:
 
 
 def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
-    """Why no outcome of the same samples is a regression at this alpha; None where one is.
+    """Return why no outcome of the same samples is a regression at this alpha, if none is.
 
     A run whose worst outcome so far decides nothing would have gone on, and can fail.
     """
@@ -219,7 +226,7 @@ def _with_scores(evidence: Evidence, means: Floats) -> Evidence:
 
 
 def too_few(design: Design, n: int, clusters: int | None, alpha: float) -> Reason | None:
-    """Return why a statistic of so few samples cannot be worse beyond chance; None where it can.
+    """Return why a statistic of so few samples cannot be worse beyond chance, if it cannot.
 
     Of all the ways to swap the two sides of each sample, or cluster, one is the clearest.
     """

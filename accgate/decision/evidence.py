@@ -83,7 +83,7 @@ class Evidence:
 
     @cached_property
     def cluster_count(self) -> int | None:
-        """Number of clusters; None where the samples are independent."""
+        """Number of clusters, if there are any."""
         return None if self.clusters is None else len(np.unique(self.clusters))
 
     @property
@@ -129,7 +129,10 @@ class Evidence:
         return pair_scores(self.reference, self.candidate)
 
     def better(self, value: Figure) -> Figure:
-        """A mean, a difference or an array of them, turned so that higher is better; turned twice it is itself."""
+        """Turn a mean, a difference or an array of them so that higher is better.
+
+        Turned twice it is itself.
+        """
         return oriented(value, self.design.higher_is_better)
 
     @cached_property
@@ -139,14 +142,20 @@ class Evidence:
 
     @property
     def changes(self) -> Floats | None:
-        """How each sample's score changed, higher better, whatever is decided on; None where none is paired."""
+        """How each sample's score changed, higher better, if samples are paired.
+
+        A statistic has the changes of its samples' scores.
+        """
         if self.statistic is None:
             return self.differences if self.is_paired else None
         return oriented(self.candidate.means() - self.before.means(), self.statistic.higher_score_is_better)
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """The worst and the best that can be, higher better, of a score or the statistic; None where no bound is."""
+        """The worst and the best that a score or the statistic can be, higher better.
+
+        None stands for no bound.
+        """
         worst, best = self.worst, self.best
         if self.statistic is not None:
             low, high = self.statistic.lowest, self.statistic.highest
@@ -172,7 +181,10 @@ class Evidence:
 
     @property
     def knows_spread(self) -> bool:
-        """Whether no test takes the spread of a drop from the samples: it is exact, or sigma is declared."""
+        """Whether the test knows the spread of a drop without the samples.
+
+        It does where it is exact, or sigma is declared.
+        """
         if self.statistic is not None or not self.is_paired:
             return self.statistic is None and self.design.sigma is not None
         assert isinstance(self.reference, Scores)

@@ -61,7 +61,7 @@ def outcome_of(evidence: Evidence, alpha: float) -> Outcome:
 
 
 def possible_failure(evidence: Evidence, alpha: float) -> tuple[bool, float]:
-    """Whether such evidence would fail the check, or the run go on so that it still can; and its p-value."""
+    """Return whether such evidence fails the check or leaves it open, and the p-value."""
     test = sequential_test(evidence, alpha)
     if test is not None:
         return test.standing.open or test.standing.stop == "regression", test.standing.p_value

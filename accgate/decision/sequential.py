@@ -28,9 +28,10 @@ class Rates(TypedDict):
 
 @dataclass(frozen=True)
 class Bets:
-    """What two bets have won after each unit, as shares of what decides: that there is a drop, and that there is none.
+    """What two bets have won after each unit, as shares of what decides.
 
-    They are the logarithms of their capitals over log(1 / alpha) and log(1 / beta).
+    One bets that there is a drop, the other that there is none. The shares are the logarithms of their capitals over
+    log(1 / alpha) and log(1 / beta).
     """
 
     drop: tuple[float, ...]
@@ -55,7 +56,10 @@ class Near:
 
 @dataclass(frozen=True)
 class SequentialTest(ABC):
-    """A sequential test of the units of a run, or of its beginning; theta in points."""
+    """A sequential test of the units of a run or of its beginning.
+
+    `theta` is in points.
+    """
 
     units: Units
     theta: float
@@ -69,15 +73,18 @@ class SequentialTest(ABC):
 
     @abstractmethod
     def result(self, *, figures: bool = True) -> SequentialResult:
-        """Return what the test says; without `figures` only where it stops and its p-value."""
+        """Return what the test says.
+
+        Without `figures` that is where it stops, and its p-value.
+        """
 
     def boundaries(self) -> Boundaries | Bets | None:
-        """Return the boundaries or bets by which it decides; None where none can be drawn."""
+        """Return the boundaries or bets by which it decides, if they can be drawn."""
         return None
 
     @abstractmethod
     def next(self) -> Near | None:
-        """Return how near a decision is; None where nothing tells."""
+        """Return how near a decision is, if the test can tell."""
 
     @cached_property
     def standing(self) -> SequentialResult:
@@ -182,7 +189,10 @@ class GroupSequential(SequentialTest):
 
 @dataclass(frozen=True)
 class MarginLooks(SequentialTest):
-    """The exact looks at a drop that is allowed, or must be ruled out; `margin` in points."""
+    """The exact looks at a drop that is allowed or must be ruled out.
+
+    `margin` is in points.
+    """
 
     margin: float
     certify: bool
@@ -194,13 +204,16 @@ class MarginLooks(SequentialTest):
         return margin_looks(self.units, margin=self.margin, certify=self.certify, figures=figures, **self.rates)
 
     def next(self) -> None:
-        """Return nothing: its looks tell no distance."""
+        """Return nothing, as these looks tell no distance."""
         return
 
 
 @dataclass(frozen=True)
 class EProcess(SequentialTest):
-    """A test by betting; `bound` is the largest possible difference of one sample, points."""
+    """A test by betting.
+
+    `bound` is the largest possible difference of one sample, points.
+    """
 
     bound: float
 

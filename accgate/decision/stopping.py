@@ -26,7 +26,9 @@ from accgate.stats.sequential import TYPICAL
 
 
 def sequential_test(evidence: Evidence, alpha: float) -> SequentialTest | None:
-    """Return the test that may stop the evidence early, which is in the order of its clusters; None where none does.
+    """Return the test that may stop the run early, if there is one.
+
+    The evidence is in the order of its clusters.
 
     Raises
     ------
@@ -49,9 +51,10 @@ def decisive_part(evidence: Evidence, alpha: float) -> Evidence:
 
 
 def sequential_cases(evidence: Evidence, alpha: float) -> tuple[SequentialTest | None, ...]:
-    """Return the sequential test of a run's beginning; where samples failed two, with all of them at worst and at best.
+    """Return the sequential test of a run's beginning.
 
-    None stands for a case that no sequential test decides, so where nothing bounds what failed samples could score.
+    Where samples failed there are two, with all of them at worst and at best. None stands for a case that no sequential
+    test decides, so where nothing bounds what failed samples could score.
     """
     scores = (evidence.worst, evidence.best) if evidence.candidate.failed else (None,)
     cases = [evidence.fill(score).by_cluster() for score in scores]
@@ -66,9 +69,9 @@ def are_decided(cases: Sequence[SequentialTest | None]) -> bool:
 
 
 def _binary_beginning(evidence: Evidence) -> Evidence | None:
-    """The units of a run before the first with a score between 0 and 100; None where its reference has such scores too.
+    """Return the units of a run before the first with a score between 0 and 100.
 
-    None as well where there is no such unit, or nothing before it.
+    None where the reference has such scores too, where there is no such unit, or nothing before it.
     """
     reference, candidate, codes = evidence.reference, evidence.candidate, evidence.clusters
     if not isinstance(reference, Scores) or not reference.is_binary or evidence.n_max is None:
@@ -82,7 +85,10 @@ def _binary_beginning(evidence: Evidence) -> Evidence | None:
 
 
 def _test_of(evidence: Evidence, alpha: float) -> SequentialTest | None:
-    """Make the test that was chosen for the evidence; None for one at a fixed n, and without a drop to look for."""
+    """Make the test that was chosen for the evidence.
+
+    None for one at a fixed n, and where there is no drop to look for.
+    """
     choice, design = evidence.choice, evidence.design
     if not choice.is_sequential:
         return None
@@ -126,7 +132,7 @@ def _repeats_test(evidence: Evidence, alpha: float) -> RepeatsGsprt:
 
 
 def _visible_theta(evidence: Evidence, units: Units, alpha: float) -> float | None:
-    """The drop that all samples of a run can show, for a design without a target; None where none can be told."""
+    """Return the drop that all samples of a run can show, for a design without a target."""
     design = evidence.design
     if not units.exact:
         return None
@@ -135,10 +141,10 @@ def _visible_theta(evidence: Evidence, units: Units, alpha: float) -> float | No
 
 
 def _earliest_pass(evidence: Evidence, units: Units, alpha: float) -> int:
-    """The unit from which on a run may pass: by then as many could have been lost as a sign test needs to reject.
+    """Return the unit from which on a run may pass.
 
-    Of a model that is wrong nearly always the first samples of the order may all be wrong in the reference. That none
-    of them changed says nothing.
+    By then as many samples could have been lost as a sign test needs to reject. Of a model that is wrong nearly always
+    the first samples of the order may all be wrong in the reference. That none of them changed says nothing.
     """
     if not len(units.totals):
         return 0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -227,39 +227,6 @@ def _split_of_file(config: Config) -> AlphaSplit:
     """The split that a later run of the whole file may have, for which references are recorded."""
     pooled = ("any",) if config.gate.overall and config.pools_in_file else ()
     return AlphaSplit(config.gate.correction, config.checks_in_file, pooled)
-
-
-def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
-    """The plan of each check as plain data, as `--json` prints it."""
-    return [
-        {
-            "model": check.model,
-            "task": check.task.name,
-            "baseline": check.baseline,
-            "test": check.choice.name,
-            "n": check.n,
-            "repeats": check.repeats,
-            "alpha": check.design.alpha,
-            "alpha_planned": check.alpha_planned,
-            "beta": check.design.beta,
-            "sigma": check.design.sigma,
-            "discordance": check.discordance,
-            "theta": check.theta,
-            "theta_target": check.design.theta,
-            "allowed_drop": check.design.allowed_drop,
-            "certify": check.design.certify,
-            "max_more_tokens": check.max_more_tokens,
-            "max_slower": check.max_slower,
-            "gamma": check.gamma,
-            "expected_n_healthy": check.expected_n_healthy,
-            "expected_n_dropped": check.expected_n_dropped,
-            "reference": {"mean": check.reference_mean, "n": check.reference_n},
-            "max_tokens": check.max_tokens,
-            "not_pooled": check.not_pooled,
-            "notes": [*map(words_of, check.notes), *check.advice],
-        }
-        for check in checks
-    ]
 
 
 def _draft(config: Config, model_name: str, task_name: str, *, recording: bool, stored: bool) -> _Draft:

@@ -220,3 +220,36 @@ def _noise_lines(noise: Noise) -> list[str]:
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
     """A value with its interval at 95%."""
     return f"{number(value)} (95%: {number(low)} to {number(high)})"
+
+
+def plan_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
+    """Return the plan of each check as plain data, as `--json` prints it."""
+    return [
+        {
+            "model": check.model,
+            "task": check.task.name,
+            "baseline": check.baseline,
+            "test": check.choice.name,
+            "n": check.n,
+            "repeats": check.repeats,
+            "alpha": check.design.alpha,
+            "alpha_planned": check.alpha_planned,
+            "beta": check.design.beta,
+            "sigma": check.design.sigma,
+            "discordance": check.discordance,
+            "theta": check.theta,
+            "theta_target": check.design.theta,
+            "allowed_drop": check.design.allowed_drop,
+            "certify": check.design.certify,
+            "max_more_tokens": check.max_more_tokens,
+            "max_slower": check.max_slower,
+            "gamma": check.gamma,
+            "expected_n_healthy": check.expected_n_healthy,
+            "expected_n_dropped": check.expected_n_dropped,
+            "reference": {"mean": check.reference_mean, "n": check.reference_n},
+            "max_tokens": check.max_tokens,
+            "not_pooled": check.not_pooled,
+            "notes": [*map(words_of, check.notes), *check.advice],
+        }
+        for check in checks
+    ]

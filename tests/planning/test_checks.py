@@ -13,7 +13,8 @@ from accgate import load_config, plan
 from accgate.cli.main import main
 from accgate.config.config import select
 from accgate.errors import BadInput
-from accgate.planning.checks import Check, as_rows, plan_checks
+from accgate.planning.checks import Check, plan_checks
+from accgate.report.plans import plan_rows
 from accgate.verdict.reasons import words_of
 from tests.gates import Project, questions, right_but, write_lines, write_task
 
@@ -331,7 +332,7 @@ def test_a_config_in_which_no_model_has_a_task_is_refused(tmp_path: Path, capsys
 
 def test_rows_hold_the_plan_as_plain_data(tmp_path: Path) -> None:
     project = project_with(tmp_path, recorded=True, theta=20.0)
-    (row,) = json.loads(json.dumps(as_rows(plan_checks(load_config(project.config))), allow_nan=False))
+    (row,) = json.loads(json.dumps(plan_rows(plan_checks(load_config(project.config))), allow_nan=False))
     assert (row["model"], row["task"], row["baseline"], row["test"]) == ("m", "sums", "m", "unconditional")
     assert row["n"] == row["reference"]["n"] == plan(20.0).n
     assert row["theta_target"] == 20.0
