@@ -18,6 +18,7 @@ from accgate.text import clip, figure, p_text
 from accgate.verdict import (
     Step,
     after_inconclusive,
+    asked_text,
     drift_sentence,
     groups_paragraph,
     groups_sentence,
@@ -33,7 +34,6 @@ from accgate.verdict import (
     subject_of,
     theta_text,
 )
-from accgate.verdict.points import asked_text
 from accgate.verdict.sentences import flip_counts, settings_sentence
 
 if TYPE_CHECKING:

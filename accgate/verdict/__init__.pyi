@@ -14,7 +14,7 @@ from .findings import (
 )
 from .groups import groups_paragraph, groups_sentence
 from .paragraphs import Paragraph, other_rules
-from .points import interval_text, points_text, range_text, samples_of, theta_text
+from .points import asked_text, interval_text, points_text, range_text, samples_of, theta_text
 from .reasons import Figure, Reason, texts_of, words_of
 from .sentences import Setting, drift_sentence, name_of, readings_sentence, sentence, settings_of, sight_sentence
 from .verdict import Verdict
@@ -34,6 +34,7 @@ __all__ = [
     "Verdict",
     "after_inconclusive",
     "approval_steps",
+    "asked_text",
     "chance_sentence",
     "drift_sentence",
     "drop_sentence",

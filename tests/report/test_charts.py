@@ -18,6 +18,7 @@ from accgate.report.html.checks import coverage_chart, reliability_chart
 from accgate.stats.unconditional import order_limit
 from accgate.text import figure
 from accgate.verdict import Verdict
+from accgate.verdict.points import theta_text
 from tests.cases import each
 from tests.report.html_pages import Picture, changed, document
 from tests.report.runs import verdict_of
@@ -191,6 +192,14 @@ def test_ticks_are_few_and_within_the_axis(low: float, width: float, most: int) 
     slack = 1e-6 * width + 1e-9
     assert all(axis.low - slack <= tick <= axis.high + slack for tick in ticks)
     assert all(float(tick).is_integer() for tick in axis.ticks(most, whole=True))
+
+
+def test_a_drop_that_is_allowed_is_part_of_the_drop_that_is_drawn() -> None:
+    verdict = verdict_of(theta=2.0, theta_target=2.0, allowed_drop=1.5)
+    chart = distribution_chart(verdict, "k")
+    assert chart is not None
+    assert f"Dashed: a drop of {theta_text(verdict)}, the smallest this run sees" in chart.caption
+    assert theta_text(verdict) == "3.5"
 
 
 def test_an_axis_whose_ends_meet_still_has_a_place_for_everything() -> None:

@@ -23,10 +23,9 @@ from accgate.report.charts.svg import (
     stretch,
 )
 from accgate.stats import quantile, quantile_sum
-from accgate.text import drop_word, figure_at_least
-from accgate.verdict import points_text
+from accgate.text import drop_word
+from accgate.verdict import asked_text, points_text, theta_text
 from accgate.verdict.figures import ROUNDING
-from accgate.verdict.points import digits_of
 
 if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis
@@ -118,8 +117,8 @@ def _figures(verdict: Verdict) -> _Figures | None:
     error, reference, mean = verdict.error, verdict.reference.mean, verdict.candidate.mean
     if error is None or reference is None or mean is None:
         return None
-    theta = verdict.theta_target if verdict.theta is None else verdict.theta
-    dropped = None if theta is None else reference - oriented(theta, verdict.higher_is_better)
+    drop = verdict.asked if verdict.sees is None else verdict.sees  # what is allowed included
+    dropped = None if drop is None else reference - oriented(drop, verdict.higher_is_better)
     return _Figures(verdict, reference, mean, error, dropped, verdict.gamma)
 
 
@@ -216,14 +215,12 @@ def _caption(figures: _Figures) -> str:
     target = verdict.theta_target
     if figures.dropped is not None and verdict.theta is not None:
         sees = f"the smallest this run sees with {100 * (1 - verdict.beta):g}% probability"
-        parts.append(f"Dashed: a {kind} of {figure_at_least(verdict.theta, digits_of(verdict))}, {sees}.")
+        parts.append(f"Dashed: a {kind} of {theta_text(verdict)}, {sees}.")
         if verdict.verdict == "inconclusive" and target and target < verdict.theta:
             share = 100 * power_at(verdict, target)
-            parts.append(
-                f"The {kind} of {points_text(verdict, target)} you asked for would fail in {share:.0f}% of runs."
-            )
+            parts.append(f"The {kind} of {asked_text(verdict)} you asked for would fail in {share:.0f}% of runs.")
     elif figures.dropped is not None:
-        parts.append(f"Dashed: the {kind} of {points_text(verdict, target)} you asked to see.")
+        parts.append(f"Dashed: the {kind} of {asked_text(verdict)} you asked to see.")
     if verdict.is_early:
         none = ", where no mean would have failed" if figures.limit is None else ""
         parts.append(
