@@ -63,7 +63,7 @@ def repeats_schedule(
     room = np.minimum(repeats.n_max * information / n, FULL)
     passed = np.minimum(np.maximum.accumulate(information / room), 1.0)
     allowed = np.maximum.accumulate(alpha * passed ** np.clip(1.0 + 2.25 * (FULL - room), 1.0, 3.5))
-    deepest = -math.log(beta) + np.minimum(0.2 + max(0.0, beta - 0.2) + 2.4 * (FULL - room), 3.0)
+    deepest = -math.log(beta) + np.minimum(0.32 + max(0.0, beta - 0.2) + 2.4 * (FULL - room), 3.0)
     meeting = -quantile(alpha) * np.sqrt(room * needed) - room * needed / 2.0  # where both bounds meet at the end
     enough = np.clip((room - 0.9) / 0.2, 0.0, 1.0)  # with fewer samples than theta takes the end rules nothing out
     bound = -deepest + enough * (deepest + meeting) * passed**4
@@ -108,7 +108,7 @@ def repeats_sequential(
     >>> same = np.full((1319, 4), 100.0)
     >>> r = repeats_sequential(repeats_of(same, same[:, :1]), theta=2.0, alpha=0.05, beta=0.2)
     >>> r.stop, r.n
-    ('futility', 91)
+    ('futility', 97)
     """
     rates = {"alpha": alpha, "beta": beta}
     if not len(repeats.sizes):
@@ -165,9 +165,9 @@ def repeats_boundaries(
     Without any answer that differs a run passes at its end:
 
     >>> from accgate.stats.answers import repeats_of
-    >>> same = repeats_of(np.full((91, 4), 100.0), np.full((91, 1), 100.0), n_max=1319)
+    >>> same = repeats_of(np.full((97, 4), 100.0), np.full((97, 1), 100.0), n_max=1319)
     >>> repeats_boundaries(same, theta=2.0, alpha=0.05, beta=0.2)
-    Boundaries(fails=(), passes=((91.0, 0.0),))
+    Boundaries(fails=(), passes=((97.0, 0.0),))
     """
     plan, walks = _walks(repeats, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     stop = _decisive(walks)

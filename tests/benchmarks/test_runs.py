@@ -2,6 +2,7 @@
 
 import pytest
 
+from accgate.stats.repeats import sum_tails
 from benchmarks import runs
 
 
@@ -16,6 +17,6 @@ def test_equal_runs_save_no_samples_and_every_table_is_printed(
 
 
 def test_harmless_flips_beside_equal_runs_fail_if_all_answers_are_exchanged() -> None:
-    tests = [(runs.exchanged_alone(run), runs.sum_tails(run)[0]) for run in runs.World(200, 8, 1, 0.04, 0.0).runs(200)]
+    tests = [(runs.exchanged_alone(run), sum_tails(run)[0]) for run in runs.World(200, 8, 1, 0.04, 0.0).runs(200)]
     alone, larger = (sum(p <= 0.05 for p in each) / len(tests) for each in zip(*tests, strict=True))
     assert alone > 0.1 > larger

@@ -170,7 +170,7 @@ def test_harmless_flips_fail_no_oftener_than_alpha(
     n: int, shape: tuple[int, int], flips: float, flicker: float
 ) -> None:
     """By the exchange of all answers alone 0.05, 0.11, 0.18 and 0.25 of runs failed for 1, 2, 4 and 8 equal runs."""
-    rng, draws = np.random.default_rng(14), 600 if n == 200 else 400
+    rng, draws = np.random.default_rng([n, *shape, round(1000 * flips), round(1000 * flicker)]), 1000
     fails = sum(rejects(run_across_builds(rng, n, shape, flips=flips, flicker=flicker)) for _ in range(draws))
     assert fails <= 0.05 * draws + 3.0 * math.sqrt(0.05 * 0.95 * draws)
 
