@@ -144,7 +144,7 @@ class RepeatsGsprt(SequentialTest):
         """Return how near a decision is."""
         from accgate.stats.early_repeats import repeats_schedule
 
-        repeats = self.repeats
+        repeats = self.repeats.sides
         plan = repeats_schedule(repeats, discordance=self.discordance, **self.rates)
         total, passes = float(repeats.totals[: plan.last + 1].sum()), 100.0 * float(plan.passes[plan.last])
         half = 0.5 * self.theta * float(repeats.samples[plan.last])  # at half a drop nothing speaks for either side

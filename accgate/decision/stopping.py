@@ -126,7 +126,7 @@ def _repeats_test(evidence: Evidence, alpha: float) -> RepeatsGsprt:
     from accgate.stats.early_repeats import visible_drop
 
     design, repeats = evidence.design, evidence.repeats
-    theta = design.theta or visible_drop(repeats, design.discordance, alpha=alpha, beta=design.beta)
+    theta = design.theta or visible_drop(repeats.n_max, design.discordance, alpha=alpha, beta=design.beta)
     units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
     return RepeatsGsprt(units, theta, alpha, design.beta, repeats, design.discordance)
 

@@ -39,10 +39,19 @@ class Sizing:
     bounds: tuple[float | None, float | None] = (None, None)
 
     @property
+    def flicker(self) -> float:
+        """The discordance that the reference's runs show among themselves; 0 where it has one run."""
+        return 0.0 if self.about is None or self.about.discordance is None else self.about.discordance
+
+    @property
     def stated_discordance(self) -> float | None:
-        """The discordance that accuracy.toml gives, or that was measured when the reference was recorded."""
-        measured = None if self.about is None else self.about.discordance
-        return measured if self.settings.discordance is None else self.settings.discordance
+        """The discordance that accuracy.toml gives, or that the reference's runs show where it is more than is assumed.
+
+        Two builds differ by what the runs of one do, and more.
+        """
+        if self.settings.discordance is not None:
+            return self.settings.discordance
+        return self.flicker if self.flicker > ASSUMED_DISCORDANCE else None
 
     @property
     def discordance(self) -> float:
@@ -55,8 +64,16 @@ class Sizing:
         return self.reference.values.shape[1] if isinstance(self.reference, Scores) else 1
 
     def noise(self, reference_runs: int) -> float:
-        """The discordance at which single answers are as noisy as the answers on both sides are together."""
-        return 0.5 * self.discordance * (1.0 / reference_runs + 1.0 / self.settings.repeats)
+        """The discordance at which single answers are as noisy as the answers on both sides are together.
+
+        More runs take away what one build's runs show among themselves. Of what lies between builds, a drop of theta
+        may be a part, or all.
+        """
+        flicker = min(self.flicker, self.discordance)
+        if not flicker:
+            return self.discordance
+        within = 0.5 * flicker * (1.0 / reference_runs + 1.0 / self.settings.repeats)
+        return within + max(self.discordance - flicker, 0.01 * (self.design.theta or 0.0))
 
     @property
     def binary(self) -> bool:
@@ -212,16 +229,17 @@ def notes_on_samples(task: Task, sizing: Sizing) -> tuple[Reason, ...]:
 
 
 def advice_on_runs(sizing: Sizing) -> tuple[str, ...]:
-    """Advice on the samples that more runs of the reference save, where it has one of 0/100 scores."""
+    """Advice on the samples that more runs of the reference save, where its runs show that answers flicker."""
+    runs = sizing.reference_runs
     if sizing.theta is None or sizing.test not in PAIRED_TESTS or not isinstance(sizing.reference, Scores):
         return ()
-    if sizing.reference_runs > 1 or not sizing.binary:
+    if runs >= MORE_RUNS or not sizing.binary:
         return ()
     several = replace(sizing, test="paired") if sizing.test == "unconditional" else sizing
     now, then = sizing.samples_for(sizing.theta), several.samples_for(sizing.theta, MORE_RUNS)
     if now is None or then is None or then > LEAST_SAVED * now:
         return ()
     return (
-        f"with {MORE_RUNS} runs of the reference {then:,} samples would do for what takes {now:,} with one: "
-        f"`accgate record --add --runs {MORE_RUNS - 1}`",
+        f"with {MORE_RUNS} runs of the reference {then:,} samples would do for what takes {now:,} with {runs}: "
+        f"`accgate record --add --runs {MORE_RUNS - runs}`",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -37,24 +38,46 @@ class Repeats(Sampled):
 
     `before` has shape (units, K) and `now` shape (units, R): right answers of a unit in each run of the reference and
     of the candidate, higher better. `sizes` (units,) are a unit's samples. `n_max` counts the samples of the whole run:
-    where there are more than in `sizes`, these are its beginning.
+    where there are more than in `sizes`, these are its beginning. One answer counts `share` of a sample.
     """
 
     before: Ints
     now: Ints
     sizes: Ints
     n_max: int
+    share: float = 1.0
 
     @cached_property
     def rate(self) -> float:
         """What one more right answer of the candidate adds to the sum of differences, given all runs together."""
-        return float(1.0 / self.now.shape[1] + 1.0 / self.before.shape[1])
+        return float(self.share * (1.0 / self.now.shape[1] + 1.0 / self.before.shape[1]))
 
     @property
     def totals(self) -> Floats:
         """Sum of candidate - reference over each unit, averaged over the runs, in points."""
-        totals: Floats = 100.0 * (self.now.mean(axis=1) - self.before.mean(axis=1))
+        totals: Floats = 100.0 * self.share * (self.now.mean(axis=1) - self.before.mean(axis=1))
         return totals
+
+    @cached_property
+    def sides(self) -> Repeats:
+        """The same with one count a side, of which only the difference is kept: whole sides are exchanged.
+
+        A unit is then as likely to have lost its difference as to have gained it.
+        """
+        runs, own = self.before.shape[1], self.now.shape[1]
+        step = math.lcm(runs, own)
+        gained = (step // own * self.now.sum(axis=1) - step // runs * self.before.sum(axis=1))[:, np.newaxis]
+        return replace(self, before=np.maximum(-gained, 0), now=np.maximum(gained, 0), share=self.share / step)
+
+    @property
+    def exchanges(self) -> tuple[Repeats, ...]:
+        """The ways in which a healthy candidate is its reference's equal, each with a null distribution of its own.
+
+        Within one build all answers to a sample are exchangeable. Across builds whole sides are: the runs of a build
+        agree with each other more than with those of any other. With as many runs on either side the second follows
+        from the first.
+        """
+        return (self.sides,) if self.before.shape[1] == self.now.shape[1] else (self.sides, self)
 
     @cached_property
     def kinds(self) -> tuple[tuple[Kind, ...], Ints]:
@@ -105,12 +128,21 @@ class Repeats(Sampled):
 
     def difference(self, most: float, lost: float, right: float) -> float:
         """Sum of differences in points of units that lost so much of the most right answers, of `right` in all runs."""
-        return float(100.0 * (self.rate * (most - lost) - right / self.before.shape[1]))
+        return float(100.0 * (self.rate * (most - lost) - self.share * right / self.before.shape[1]))
 
-    def whole_loss(self, block: int = 1) -> Kind:
-        """The kind of so many samples, right in all runs of the reference and wrong in all of the candidate."""
-        row = np.repeat([0, block], [self.now.shape[1], self.before.shape[1]])
-        return kind_of(row, self.now.shape[1])
+    @property
+    def flicker(self) -> float:
+        """Variance of the sum of differences that runs of one side show among themselves, in squared shares.
+
+        It is what more runs would take away. 0 where each side has a single run.
+        """
+        spread = sum(float(((side - side.mean(axis=1, keepdims=True)) ** 2).sum()) for side in (self.before, self.now))
+        return float(self.rate * self.share * spread / max(self.before.shape[1] + self.now.shape[1] - 2, 1))
+
+    @property
+    def whole_loss(self) -> Kind:
+        """The kind of a sample that is right in all runs of the reference and wrong in all of the candidate."""
+        return kind_of(np.repeat([0, 1], [self.now.shape[1], self.before.shape[1]]), self.now.shape[1])
 
 
 def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, *, n_max: int | None = None) -> Repeats:

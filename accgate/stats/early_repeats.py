@@ -1,14 +1,15 @@
 """A sequential test of 0/100 answers given several times, truncated at the samples there are.
 
 After every unit the sum of differences is held against two bounds. The run passes where it is far above what a drop of
-theta would have brought it to, and it is a regression where the exact null distribution (`repeats`), followed by
-convolution, leaves a sum so low a chance within the error that may be spent by then.
+theta would have brought it to, and it is a regression where each exact null distribution (`repeats`), followed by
+convolution, has left a sum so low a chance within the error that may be spent by then.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class RepeatsSchedule:
 def repeats_schedule(
     repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None
 ) -> RepeatsSchedule:
-    """The bounds of a run, from the information gained so far; parameters as for `repeats_sequential`.
+    """The bounds of a run, of answers exchanged in one way; other parameters as for `repeats_sequential`.
 
     Information is (n theta)^2 / variance, in units of what the fixed-n test needs, (z_a + z_b)^2. A drop that is made
     of whole losses has the variance of their number beside that of the noise: half of it counts here, so that where
@@ -56,13 +57,13 @@ def repeats_schedule(
     units = np.arange(1.0, len(n) + 1.0)
     drop, size = theta / 100.0 * n, n / units
     variance = np.cumsum(repeats.variances)
-    expected = 0.5 * repeats.rate * (TYPICAL if discordance is None else discordance)
+    expected = TYPICAL if discordance is None else discordance
     rate = (variance + PRIOR * size * expected) / (n + PRIOR * size) + 0.5 * size * theta / 100.0
     information = drop**2 / (rate * n) / needed
     room = np.minimum(repeats.n_max * information / n, FULL)
     passed = np.minimum(np.maximum.accumulate(information / room), 1.0)
     allowed = np.maximum.accumulate(alpha * passed ** np.clip(1.0 + 2.25 * (FULL - room), 1.0, 3.5))
-    deepest = -math.log(beta) + np.minimum(0.2 + max(0.0, beta - 0.2) + 2.4 * (FULL - room), 3.0)
+    deepest = -math.log(beta) + np.minimum(0.32 + max(0.0, beta - 0.2) + 2.4 * (FULL - room), 3.0)
     meeting = -quantile(alpha) * np.sqrt(room * needed) - room * needed / 2.0  # where both bounds meet at the end
     enough = np.clip((room - 0.9) / 0.2, 0.0, 1.0)  # with fewer samples than theta takes the end rules nothing out
     bound = -deepest + enough * (deepest + meeting) * passed**4
@@ -107,22 +108,26 @@ def repeats_sequential(
     >>> same = np.full((1319, 4), 100.0)
     >>> r = repeats_sequential(repeats_of(same, same[:, :1]), theta=2.0, alpha=0.05, beta=0.2)
     >>> r.stop, r.n
-    ('futility', 91)
+    ('futility', 97)
     """
     rates = {"alpha": alpha, "beta": beta}
     if not len(repeats.sizes):
         return open_result(repeats)
-    plan = repeats_schedule(repeats, theta=theta, discordance=discordance, **rates)
-    outcome, unit = _walk(repeats, plan, alpha)
-    is_open = outcome.at_end and not plan.over
+    plan, walks = _walks(repeats, theta=theta, discordance=discordance, **rates)
+    stop = _decisive(walks)
+    outcome, unit = stop.outcome, stop.unit
+    rejected, is_open = outcome.stop == "regression", outcome.at_end and not plan.over
+    p_value = max(walk.outcome.p_value for walk in walks)
+    if not rejected:  # one of two walks alone may have met its bound
+        p_value = max(p_value, math.nextafter(alpha, 1.0))
     if not figures:
         units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
-        return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=is_open)
+        return stand_at(units, unit, p_value, outcome.stop, is_open=is_open)
     beginning = repeats.first(unit + 1)
-    n, rejected = int(beginning.sizes.sum()), outcome.stop == "regression"
+    n = int(beginning.sizes.sum())
     difference = float(beginning.totals.sum()) / n
-    estimate = Limits(repeats, unit + 1, outcome, difference).estimate()
-    upper = Limits(repeats, unit + 1, outcome, estimate).upper(alpha, rejected=rejected)
+    estimate = Limits(stop.repeats, unit + 1, outcome, difference).estimate()
+    upper = Limits(stop.repeats, unit + 1, outcome, estimate).upper(alpha, rejected=rejected)
     # Betting takes nothing as given, so that its limit holds whatever made the run stop there.
     bets = confidence_sequence(repeats.totals, repeats.planned, bound=100.0, alpha=alpha, stop=unit + 1, theta=theta)
     lower = min(bets.two_sided[0], estimate, difference, upper)
@@ -130,15 +135,16 @@ def repeats_sequential(
     if outcome.at_end:
         least = detectable_drop(beginning, n=repeats.n_max, cost=COST, **rates)
         seen = None if least is None else max(theta, least)
-    threshold = None if outcome.critical is None else sum_at(repeats, unit + 1, outcome.critical - 0.5) / n
+    thresholds = [walk.threshold for walk in walks if walk.unit == unit]
+    known = [threshold for threshold in thresholds if threshold is not None]
     return SequentialResult(
         difference=difference,
-        p_value=outcome.p_value,
-        threshold=threshold,
+        p_value=p_value,
+        threshold=min(known) / n if len(known) == len(thresholds) else None,
         theta=seen,
         sigma=spread_of(beginning.totals, beginning.sizes),
         interval=Interval(upper, (lower, upper)),
-        reasons=reasons_of(beginning, outcome.event),
+        reasons=reasons_of(beginning, len(beginning.events)),
         n=n,
         n_max=repeats.n_max,
         stop=outcome.stop,
@@ -152,41 +158,85 @@ def repeats_boundaries(
 ) -> Boundaries:
     """The boundaries that `repeats_sequential` decided by, of the units that it used; parameters as there.
 
+    Where two walks have to meet theirs, the boundary of failing is that of the one that did last, or did not.
+
     Examples
     --------
     Without any answer that differs a run passes at its end:
 
     >>> from accgate.stats.answers import repeats_of
-    >>> same = repeats_of(np.full((91, 4), 100.0), np.full((91, 1), 100.0), n_max=1319)
+    >>> same = repeats_of(np.full((97, 4), 100.0), np.full((97, 1), 100.0), n_max=1319)
     >>> repeats_boundaries(same, theta=2.0, alpha=0.05, beta=0.2)
-    Boundaries(fails=(), passes=((91.0, 0.0),))
+    Boundaries(fails=(), passes=((97.0, 0.0),))
     """
-    plan = repeats_schedule(repeats, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
-    outcome, unit = _walk(repeats, plan, alpha)
-    n = repeats.samples.astype(float)
-    fails = [(float(n[i]), sum_at(repeats, i + 1, lost)) for _, i, lost in failing(outcome, repeats.events, unit)]
-    looks = _looks(repeats, plan)[: unit + 1]
+    plan, walks = _walks(repeats, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+    stop = _decisive(walks)
+    one, unit, n = stop.repeats, stop.unit, repeats.samples.astype(float)
+    fails = [(float(n[i]), sum_at(one, i + 1, lost)) for _, i, lost in failing(stop.outcome, one.events, unit)]
+    looks = _looks(one, plan)[: unit + 1]
     drawn = np.linspace(0, unit, min(unit + 1, DRAWN)).round().astype(np.int64)
     drawn = drawn[looks[drawn] != NONE]
-    passes = [(float(n[i]), sum_at(repeats, int(i) + 1, float(looks[i]))) for i in drawn]
+    passes = [(float(n[i]), sum_at(one, int(i) + 1, float(looks[i]))) for i in drawn]
     return Boundaries(tuple(fails), tuple(passes))
 
 
-def visible_drop(repeats: Repeats, discordance: float | None, *, alpha: float, beta: float) -> float:
-    """The drop in points to look for where no target is set: what a whole run detects at this discordance.
+def visible_drop(n: int, discordance: float | None, *, alpha: float, beta: float) -> float:
+    """The drop in points to look for where no target is set: what a whole run of n samples detects.
 
-    >>> from accgate.stats.answers import repeats_of
-    >>> same = np.full((1000, 4), 100.0)
-    >>> round(visible_drop(repeats_of(same, same[:, :1]), None, alpha=0.05, beta=0.2), 2)
-    1.9
+    How much of the discordance more runs would take away is not known before a run.
+
+    >>> round(visible_drop(1000, None, alpha=0.05, beta=0.2), 2)
+    2.34
     """
-    variance = 0.5 * repeats.rate * (TYPICAL if discordance is None else discordance)
-    factor = quantile_sum(alpha, beta) ** 2 * GSPRT_MAXIMUM / repeats.n_max
+    factor = quantile_sum(alpha, beta) ** 2 * GSPRT_MAXIMUM / n
+    variance = TYPICAL if discordance is None else discordance
     return min(25.0 * (factor + math.sqrt(factor * factor + 16.0 * factor * variance)), 100.0)
 
 
-def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float) -> tuple[Outcome, int]:
-    """The walk of a run's events, and the index of the unit at which it stopped."""
+@dataclass(frozen=True)
+class _Walk:
+    """The walk of answers exchanged in one way, and the index of the unit at which it stopped."""
+
+    repeats: Repeats
+    outcome: Outcome
+    unit: int
+
+    @property
+    def threshold(self) -> float | None:
+        """The sum of differences in points below which it fails at its unit; None where no sum does."""
+        critical = self.outcome.critical
+        return None if critical is None else sum_at(self.repeats, self.unit + 1, critical - 0.5)
+
+
+def _walks(
+    repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None
+) -> tuple[RepeatsSchedule, list[_Walk]]:
+    """The schedule of a run, and a walk for each way to exchange its answers, of which the last is that of whole sides.
+
+    The schedule is that of whole sides, whose null variance holds across builds. What the other walk may spend follows
+    from its own variances, and from no pass: under its null distribution the schedule depends on the draws.
+    """
+    *others, sides = reversed(repeats.exchanges)
+    schedule = partial(repeats_schedule, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+    plan = schedule(sides)
+    walks = []
+    for each in others:
+        own = replace(plan, allowed=schedule(each).allowed)
+        is_last = repeats.is_whole and plan.last == len(repeats.sizes) - 1
+        walks.append(_walk(each, own, alpha if is_last else float(own.allowed[plan.last]), binding=False))
+    return plan, [*walks, _walk(sides, plan, alpha, binding=True)]
+
+
+def _decisive(walks: list[_Walk]) -> _Walk:
+    """The walk that ends the run: the first that passes, or else the last to fail, or one that does not."""
+    passing = [walk for walk in walks if walk.outcome.stop == "futility"]
+    if passing:
+        return min(passing, key=lambda walk: walk.unit)
+    return max(walks, key=lambda walk: (walk.outcome.stop == "end", walk.unit, walk.repeats is walks[-1].repeats))
+
+
+def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float, *, binding: bool) -> _Walk:
+    """The walk of a run's events; `binding` as in `fair_walk`."""
     kinds, kind = repeats.kinds
     at = repeats.events[repeats.events <= plan.last]
     looks = _looks(repeats, plan)
@@ -194,19 +244,19 @@ def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float) -> tuple[Outcom
     before = [int(looks[start:end].max(initial=NONE)) for start, end in zip(starts, ends, strict=True)]
     steps = [kinds[i].masses for i in kind[at]]
     lost = np.cumsum(repeats.lost[at])
-    outcome = fair_walk(steps, lost, plan.allowed[at], np.array(before), alpha=alpha)
+    outcome = fair_walk(steps, lost, plan.allowed[at], np.array(before), alpha=alpha, binding=binding)
     if outcome.at_end:
-        return outcome, plan.last
+        return _Walk(repeats, outcome, plan.last)
     start = int(at[outcome.event - 1]) if outcome.event else 0
     if outcome.stop == "regression":
-        return outcome, start
-    return outcome, start + int(np.argmax(looks[start : plan.last + 1] >= outcome.position))
+        return _Walk(repeats, outcome, start)
+    return _Walk(repeats, outcome, start + int(np.argmax(looks[start : plan.last + 1] >= outcome.position)))
 
 
 def _looks(repeats: Repeats, plan: RepeatsSchedule) -> Ints:
     """The most that the candidate can have lost after each unit of a run that passes there; `NONE` where none does."""
     most, right = np.cumsum(repeats.most), np.cumsum(repeats.right)
-    lost = most - (plan.passes + right / repeats.before.shape[1]) / repeats.rate
+    lost = most - (plan.passes + repeats.share * right / repeats.before.shape[1]) / repeats.rate
     looks: Ints = np.maximum(np.floor(lost + 1e-9), NONE).astype(np.int64)
     if plan.over:
         looks[plan.last] = NONE  # the last unit of a whole run is its end, and no look

@@ -16,7 +16,7 @@ from accgate.stats.sequential import TYPICAL
 from accgate.stats.walk import Bools, Floats
 
 FORECAST = 0.6  # share of its samples left that a running check is taken to use: the power hardly depends on it
-PRIOR = 5.0  # changes at the rate `TYPICAL` that the forecast starts from
+PRIOR = 5.0  # whole changes at the rate `TYPICAL` that the forecast starts from
 LEVELS = 64  # tried at a time to find the p-value
 CERTAIN = 1.0 - 1e-9  # capital that counts as 1: sums of floats round
 
@@ -54,11 +54,11 @@ def pooled_test(series: Sequence[Series], *, alpha: float) -> PooledResult:
 
     Notes
     -----
-    Where reference and candidate are exchangeable, all answers to a sample are: given how many are right, those of the
-    candidate are drawn of them, whatever came before (`repeats`; with one answer on either side a changed sample is
-    lost with probability 1/2). So it is for all checks, laid in one sequence by how far into its check each sample
-    stands, although checks stop at times that depend on the draws. A bet on losses with fair odds starts with the
-    capital alpha; where it reaches 1, H0 is rejected, and by Ville's inequality that has probability at most alpha,
+    Within one build all answers to a sample are exchangeable: given how many are right, those of the candidate are
+    drawn of them, whatever came before. Across builds a sample's difference is as likely of either sign (`repeats`; H0
+    is rejected where both tests reject). So it is for all checks, laid in one sequence by how far into its check each
+    sample stands, although checks stop at times that depend on the draws. A bet on losses with fair odds starts with
+    the capital alpha; where it reaches 1, H0 is rejected, and by Ville's inequality that has probability at most alpha,
     however the next stake was chosen from what came before. The stake is that of a constant boundary for the sum
     (reflection principle) on the variance that is forecast. Checks at a fixed n come last: how many of their samples
     differ tells nothing of the draws, so that the exact test of them decides at the capital left as its level. Where no
@@ -80,10 +80,19 @@ def pooled_test(series: Sequence[Series], *, alpha: float) -> PooledResult:
     """
     n = sum(int(each.answers.sizes.sum()) for each in series)
     total = sum(float(each.answers.totals.sum()) for each in series)
-    test = _Test(series)
-    rejects = test.rejects(alpha)
-    can_reject = rejects or _Test([_all_lost(each) for each in series]).rejects(alpha)
-    return PooledResult(total / n, test.p_value(alpha), rejects, can_reject)
+    tests = _tests(series)
+    rejects = all(test.rejects(alpha) for test in tests)
+    can_reject = rejects or all(test.rejects(alpha) for test in _tests([_all_lost(each) for each in series]))
+    return PooledResult(total / n, max(test.p_value(alpha) for test in tests), rejects, can_reject)
+
+
+def _tests(series: Sequence[Series]) -> list[_Test]:
+    """A test for each way to exchange answers (`Repeats.exchanges`), which of all checks are exchanged alike."""
+    exchanges = [each.answers.exchanges for each in series]
+    ways = [[ways[0] for ways in exchanges]]
+    if any(len(ways) > 1 for ways in exchanges):
+        ways.append([ways[-1] for ways in exchanges])
+    return [_Test([replace(s, answers=a) for s, a in zip(series, way, strict=True)]) for way in ways]
 
 
 def _all_lost(series: Series) -> Series:
@@ -184,8 +193,7 @@ def _draws(checks: Sequence[Repeats], fixed: float) -> _Draws:
     by_use = np.argsort(used)
     running = np.append(np.cumsum(most[by_use][::-1])[::-1], 0.0)[np.searchsorted(used[by_use], place)]
     seen = np.minimum(place[:, np.newaxis], used) @ most
-    single = most @ np.array([0.5 * each.rate for each in checks]) / most.sum()  # noise, in that of single answers
-    rate = (np.cumsum(variance) + PRIOR * single) / (seen + PRIOR / TYPICAL)
+    rate = (np.cumsum(variance) + PRIOR) / (seen + PRIOR / TYPICAL)
     forecast = np.maximum(FORECAST * (1.0 - place) * running * rate, variance) + fixed
     return _Draws(lost, largest, least, forecast)
 

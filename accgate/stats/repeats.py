@@ -1,32 +1,35 @@
 """0/100 answers given several times: K runs of the reference against R runs of the candidate, compared exactly.
 
-Where the candidate is the reference's equal, the K + R answers to a sample are exchangeable: given how many of them are
-right, which of them are the candidate's is a draw without replacement. The number of right answers of the candidate is
-then a sum of hypergeometric variables, Bernoulli ones for R = 1, whose distribution has no nuisance parameter.
+Where the candidate comes of the reference's build, the K + R answers to a sample are exchangeable: given how many of
+them are right, which of them are the candidate's is a draw without replacement. Where it comes of another build, which
+is as likely to lose a sample as to gain it, the K runs agree with each other more than with the candidate, and only the
+two sides as a whole are exchangeable. Either way the sum of differences has a distribution without nuisance parameter.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from accgate.stats import special
 from accgate.stats.answers import Repeats
-from accgate.stats.mcnemar import log_binomial
+from accgate.stats.clusters import visible_in_clusters
+from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.odds import Limits
-from accgate.stats.result import TestResult
+from accgate.stats.result import TestResult, strictest
 from accgate.stats.search import halve
 from accgate.stats.totals import spread_of
 from accgate.stats.walk import Floats, rejection_count, trim, walk_at
-
-CERTAIN = 1.0 - 1e-12
 
 
 def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
     """Exact one-sided test of K answers of the reference against R of the candidate to the same samples.
 
-    Given the right answers of each sample in all K + R runs, t, the candidate's are hypergeometric under H0: R drawn of
-    K + R answers of which t are right. Their sum over the samples decides, since the difference of the means is linear
-    in it. For K = R = 1 this is McNemar's exact test. No average of the runs is taken for exchangeable with one run.
+    A healthy candidate is as likely to lose a sample as to gain it. Within one build, given the right answers of each
+    sample in all K + R runs, t, the candidate's are hypergeometric: R drawn of K + R answers of which t are right.
+    Across builds each sample's difference keeps or flips its sign with equal chance. H0 is rejected where both tests
+    reject, so that p is the larger. Where the runs of the reference agree, that is McNemar's exact test of the samples
+    that changed; where K = R the second holds within one build as well, and decides alone.
 
     Parameters
     ----------
@@ -46,6 +49,9 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
     -----
     Where units are clusters, whole runs of a cluster are exchangeable, and its total is one draw.
 
+    With K above R, in a sample that is wrong nearly always, the reference loses in small steps what a lucky candidate
+    gains in large ones: flips of signs alone then reject too often, which is what exchanging the answers prevents.
+
     The limits come from the odds ratio: with odds psi for the candidate each unit is Fisher's noncentral
     hypergeometric, and the sum's distribution is the null one, tilted by psi. A limit of psi says a limit of the
     difference given t; the sampling error of t is added in squares (Zou and Donner's method). Simulated
@@ -60,15 +66,22 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
 
     Examples
     --------
-    Two samples that all four runs of the reference had right are wrong now: (1 / 5) ** 2.
+    Five samples that all four runs of the reference had right are wrong now: (1 / 2) ** 5, and not (1 / 5) ** 5.
 
     >>> from accgate.stats.answers import repeats_of
     >>> before, now = np.full((100, 4), 100.0), np.full((100, 1), 100.0)
-    >>> now[:2] = 0.0
+    >>> now[:5] = 0.0
     >>> r = repeats_exact(repeats_of(before, now), alpha=0.05, beta=0.2)
-    >>> round(r.p_value, 4), round(r.difference, 4), round(r.threshold, 4)
-    (0.04, -2.0, -1.375)
+    >>> r.p_value, round(r.difference, 4), round(r.threshold, 4)
+    (0.03125, -5.0, -3.25)
     """
+    least = detectable_drop(repeats, alpha=alpha, beta=beta)
+    result = strictest([_exchange_test(each, alpha) for each in repeats.exchanges])
+    return replace(result, theta=least, reasons=reasons_of(repeats, len(repeats.events)))
+
+
+def _exchange_test(repeats: Repeats, alpha: float) -> TestResult:
+    """The exact test of one way to exchange answers, without theta."""
     base, mass = sum_masses(repeats)
     position = int(repeats.lost.sum())
     tail = np.cumsum(mass[::-1])[::-1]
@@ -83,10 +96,9 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
         difference=difference,
         p_value=p_value,
         threshold=None if critical is None else sum_at(repeats, units, critical - 0.5) / n,
-        theta=detectable_drop(repeats, alpha=alpha, beta=beta),
+        theta=None,
         sigma=spread_of(repeats.totals, repeats.sizes),
         interval=limits.interval(alpha, rejected=critical is not None and position >= critical),
-        reasons=reasons_of(repeats, events),
     )
 
 
@@ -102,12 +114,28 @@ def sum_at(repeats: Repeats, units: int, lost: float) -> float:
     return repeats.difference(float(repeats.most[:units].sum()), lost, float(repeats.right[:units].sum()))
 
 
-def sum_masses(repeats: Repeats, share: float = 1.0) -> tuple[int, Floats]:
-    """Null masses of what is lost in all, from the first returned on; of `share` times the units of each kind."""
+def sum_tails(repeats: Repeats) -> tuple[float, float]:
+    """The chances under H0 of a sum of differences as low as this, and of one as high: of each way the larger.
+
+    >>> from accgate.stats.answers import repeats_of
+    >>> sum_tails(repeats_of(np.full((5, 4), 100.0), np.zeros((5, 1))))
+    (0.03125, 1.0)
+    """
+    tails = [_tails(each) for each in repeats.exchanges]
+    return max(low for low, _ in tails), max(high for _, high in tails)
+
+
+def _tails(repeats: Repeats) -> tuple[float, float]:
+    base, mass = sum_masses(repeats)
+    at = min(max(int(repeats.lost.sum()) - base, 0), len(mass) - 1)
+    return min(float(mass[at:].sum()), 1.0), min(float(mass[: at + 1].sum()), 1.0)
+
+
+def sum_masses(repeats: Repeats) -> tuple[int, Floats]:
+    """Null masses of what is lost in all, from the first returned on, where all answers of a unit are exchanged."""
     base, mass = 0, np.ones(1)
     kinds, kind = repeats.kinds
-    counts = np.rint(share * np.bincount(kind, minlength=len(kinds))).astype(np.int64)
-    for each, count in zip(kinds, counts.tolist(), strict=True):
+    for each, count in zip(kinds, np.bincount(kind, minlength=len(kinds)).tolist(), strict=True):
         if len(each.masses) < 2:
             continue
         start, power = 0, each.masses
@@ -124,45 +152,32 @@ def detectable_drop(
 ) -> float | None:
     """Drop in points that the exact test detects with probability 1 - beta beside the noise of these samples.
 
-    The drop is made of whole losses: each sample is lost with a probability of theta / 100, as if the others had come
-    out by H0. It adds its losses to the samples that differ, so it also holds where none does. Clusters lose samples in
-    blocks of the design effect. With `n` the run has so many samples, as noisy as these, and with a `cost` it takes so
-    many times the samples of the test at a fixed n. None where not even the loss of every sample is detected.
+    The drop is made of whole losses. What a side's runs show among themselves stays beside it; of the other changes,
+    which lie between the builds, the drop may be a part, as in McNemar's test. Where the runs agree it is the theta of
+    that test. Clusters lose samples in blocks of the design effect. With `n` the run has so many samples, as noisy as
+    these, and with a `cost` it takes so many times the samples of the test at a fixed n. None where not even the loss
+    of every sample is detected.
 
     >>> from accgate.stats.answers import repeats_of
     >>> same = np.full((1319, 4), 100.0)
     >>> round(detectable_drop(repeats_of(same, same[:, :1]), alpha=0.05, beta=0.2), 3)
-    0.227
+    0.509
     """
     samples, block = int(repeats.sizes.sum()), _block(repeats)
-    share = (n or samples) / cost / samples
-    loss, blocks = repeats.whole_loss(block), max(int(share * samples) // block, 1)
-    base, noise = sum_masses(repeats, share)
-    least, start, mass = len(loss.masses) - 1, base, noise  # a whole loss loses the most that it can
-    tail = np.append(np.cumsum(noise[::-1])[::-1], 0.0)
-    power: list[float] = []
-    for losses in range(blocks + 1):
-        if losses:
-            start, mass, _ = trim(start, np.convolve(mass, loss.masses))
-        critical = start + len(mass) - rejection_count(mass, alpha)
-        power.append(float(tail[min(max(critical - losses * least - base, 0), len(noise))]))
-        if power[-1] >= CERTAIN:
-            break
-    return _drop_with_power(np.array(power), blocks, 1.0 - beta)
+    pairs = int((n or samples) / cost / block)
+    seen, within = (each / (samples * block) for each in (float(np.sum(repeats.totals**2)) / 1e4, repeats.flicker))
+    between = max(seen - within, 0.0)
 
+    def reached(share: float) -> bool:
+        q = within + max(between, share)
+        return mcnemar_power(pairs, 100.0 * share, discordance=q, alpha=alpha) >= 1.0 - beta
 
-def _drop_with_power(power: Floats, blocks: int, aim: float) -> float | None:
-    """The drop at which Binomial losses among the blocks have this power, given that of each number of them."""
-    losses = np.arange(len(power))
-
-    def reached(share: float) -> float:
-        masses = np.exp(log_binomial(losses, blocks, share))
-        beyond = float(special.bdtrc(losses[-1], blocks, share)) if losses[-1] < blocks else 0.0
-        return float(masses @ power) + beyond * float(power[-1])
-
-    if reached(1.0) < aim:
+    if not reached(1.0):
         return None
-    return 100.0 * halve(lambda share: reached(share) >= aim, 0.0, 1.0, share=1e-9)[1]
+    theta = 100.0 * halve(reached, 0.0, 1.0, share=1e-7)[1]
+    if len(repeats.sizes) == samples:
+        return theta
+    return visible_in_clusters(repeats.sizes.astype(float), theta, alpha=alpha, beta=beta)
 
 
 def _block(repeats: Repeats) -> int:
@@ -171,7 +186,7 @@ def _block(repeats: Repeats) -> int:
     if units == n:
         return 1
     size = n / units
-    one = repeats.rate**2 * repeats.whole_loss().variance
+    one = repeats.rate**2 * repeats.whole_loss.variance
     alone = _variance_alone(repeats)
     effect = (float(repeats.variances.sum()) + one * size) / (alone + one)
     return max(1, round(min(effect, size)))

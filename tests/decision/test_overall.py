@@ -109,11 +109,11 @@ def test_checks_of_several_answers_are_pooled_by_their_draws(tmp_path: Path) -> 
 
     answer(0, 0)
     assert project.record() == 0
-    answer(3, 2)
+    answer(4, 5)
     assert project.run() == 1
     (overall,) = project.result["overall"]
-    assert (overall["n"], overall["lost"], overall["gained"]) == (120, 5, 0)
-    assert overall["p_value"] == pytest.approx(0.5**3 / 6**2)  # two of four answers are the candidate's: 1 of 6 draws
+    assert (overall["n"], overall["lost"], overall["gained"]) == (120, 9, 0)
+    assert overall["p_value"] == pytest.approx(0.5**9)  # with as many answers on either side whole sides are exchanged
     assert (overall["verdict"], overall["gamma"]) == ("regression", None)
     assert [check["verdict"] for check in project.result["checks"]] == ["pass"] * 2
 
@@ -124,7 +124,7 @@ def test_checks_of_several_answers_are_pooled_by_their_draws(tmp_path: Path) -> 
     write_lines(project.scores, rows)
     assert project.run() == 0
     (overall,) = project.result["overall"]
-    assert overall["p_value"] == pytest.approx((2 / 3) ** 2 * (3 / 6) ** 2)  # two of three answers, and two of four
+    assert overall["p_value"] == pytest.approx((2 / 3) ** 2 * (1 / 2) ** 2)  # two of three answers, and either side
 
 
 def test_checks_of_which_a_drop_is_allowed_are_left_out(tmp_path: Path) -> None:

@@ -182,23 +182,41 @@ def test_a_theta_that_no_number_of_samples_shows_has_its_place(tmp_path: Path, k
     assert f"tasks.sums.theta: {fault}" in message
 
 
-def test_more_runs_of_the_reference_are_offered_where_they_save_samples(tmp_path: Path) -> None:
-    project = project_with(tmp_path, recorded=True, n=300, theta=5.0)
+def add_runs(project: Project, wrong: list[int], *flags: str) -> None:
+    """Record a run for each of the numbers, in which every tenth sample from it on is wrong."""
+    rows = [{"id": i, "repeat": run, "score": 100.0 * (place % 10 != digit)} for run, digit in enumerate(wrong)
+            for place, i in enumerate(project.ids())]  # fmt: skip
+    write_lines(project.scores, rows)
+    assert project.record(args=[*flags, "--runs", str(len(wrong))]) == 0
+
+
+def test_more_runs_of_the_reference_are_offered_where_its_answers_flicker(tmp_path: Path) -> None:
+    project = project_with(tmp_path, n=600)
+    add_runs(project, [0, 1])
+    project.tasks["sums"] |= {"theta": 5.0}
+    project.write()
     (note,) = check_of(project).advice
-    offered = re.match(r"with 4 runs of the reference ([\d,]+) samples would do for what takes (\d+) with one: ", note)
-    assert note.endswith("`accgate record --add --runs 3`")
+    offered = re.match(r"with 4 runs of the reference ([\d,]+) samples would do for what takes (\d+) with 2: ", note)
+    assert note.endswith("`accgate record --add --runs 2`")
     assert offered is not None
-    assert int(offered[2]) == plan(5.0).n
-    scores = zip(project.ids(), right_but(20, 300), strict=True)
-    many = [{"id": i, "repeat": k, "score": score} for i, score in scores for k in range(3)]
-    write_lines(project.scores, many)
+    assert int(offered[2]) == plan(5.0, discordance=0.2, test="paired").n
     del project.tasks["sums"]["theta"]
     project.write()
-    assert project.record(args=["--add", "--runs", "3"]) == 0
-    project.tasks["sums"] |= {"theta": 5.0, "discordance": 0.1}
+    add_runs(project, [2, 3], "--add")
+    project.tasks["sums"] |= {"theta": 5.0}
     project.write()
     check = check_of(project)
     assert (check.n, check.notes, check.advice) == (int(offered[1]), (), ())
+
+
+def test_runs_that_agree_plan_as_one_does(tmp_path: Path) -> None:
+    """They took discordance for 0, as if no build differed from another by more than its runs from each other."""
+    project = project_with(tmp_path, n=600)
+    add_runs(project, [0, 0, 0, 0])
+    project.tasks["sums"] |= {"theta": 5.0}
+    project.write()
+    check = check_of(project)
+    assert (check.n, check.advice) == (plan(5.0, test="paired").n, ())
 
 
 def test_no_more_runs_are_offered_where_nothing_is_saved(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from scipy.stats import binom
 from accgate.stats.answers import Repeats, repeats_of
 from accgate.stats.early_repeats import repeats_boundaries, repeats_sequential, visible_drop
 from tests.cases import each
+from tests.stats.test_repeats import run_across_builds
 
 RATES = {"alpha": 0.05, "beta": 0.2}
 
@@ -145,11 +146,20 @@ def test_without_a_change_a_run_passes_once_a_drop_would_have_lost_a_sample() ->
         assert (1.0 - theta / 100.0) ** result.n <= 0.2
 
 
-def test_more_runs_of_the_reference_look_for_smaller_drops() -> None:
-    same = np.full((1000, 8), 100.0)
-    drops = [visible_drop(repeats_of(same[:, :k], same[:, :1]), 0.1, **RATES) for k in (1, 2, 4, 8)]
-    assert drops == sorted(drops, reverse=True)
-    assert drops[0] / drops[2] == pytest.approx((1.0 / 0.625) ** 0.5, rel=0.1)
+def test_without_a_target_noisier_answers_and_fewer_samples_look_for_larger_drops() -> None:
+    drops = [visible_drop(n, q, **RATES) for n, q in ((1000, 0.05), (1000, 0.1), (500, 0.1))]
+    assert drops == sorted(drops)
+    assert drops[2] / drops[1] == pytest.approx(2.0**0.5, rel=0.1)
+
+
+@pytest.mark.slow
+@each(("shape", "flicker"), [((4, 1), 0.0), ((8, 1), 0.005), ((4, 2), 0.03), ((2, 2), 0.005)])
+def test_harmless_flips_fail_no_oftener_than_alpha(shape: tuple[int, int], flicker: float) -> None:
+    rng, draws, fails = np.random.default_rng(16), 250, 0
+    for _ in range(draws):
+        run = run_across_builds(rng, 900, shape, flips=0.04, flicker=flicker)
+        fails += repeats_sequential(run, theta=2.0, figures=False, **RATES).stop == "regression"
+    assert fails <= 0.05 * draws + 3.0 * (0.05 * 0.95 * draws) ** 0.5
 
 
 def test_whole_clusters_are_the_units() -> None:

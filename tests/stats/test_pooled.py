@@ -118,19 +118,20 @@ def test_where_no_outcome_could_reject_it_says_so() -> None:
     assert pooled_test([single(np.zeros(90), n_max=1319, stops=True)] * 2, alpha=0.01).can_reject
 
 
-def test_answers_of_several_runs_are_drawn_of_all_answers_to_their_sample() -> None:
+def test_answers_of_several_runs_are_drawn_of_all_answers_to_their_sample_or_whole_sides_exchanged() -> None:
     """At a fixed n: by every draw of checks of one, three and two answers, and by the exact test of one check."""
     rng = np.random.default_rng(5)
     sides = [(rng.integers(0, 2, (n, k)), rng.integers(0, 2, (n, r))) for n, k, r in ((3, 1, 1), (2, 3, 1), (2, 1, 2))]
     series = [Series(repeats_of(100.0 * before, 100.0 * now)) for before, now in sides]
-    draws = []
+    draws, signs = [], []
     for before, now in sides:
         for row in np.concatenate([before, now], axis=1):
             k, right = before.shape[1], int(row.sum())
             picks = [sum(pick) for pick in combinations(row.tolist(), len(row) - k)]
             draws.append([pick / (len(row) - k) - (right - pick) / k for pick in picks])
+            signs.append([side * (row[k:].mean() - row[:k].mean()) for side in (-1.0, 1.0)])
     seen = sum(float(each.answers.totals.sum()) for each in series) / 100.0
-    exact = np.mean([sum(draw) <= seen + 1e-9 for draw in product(*draws)])
+    exact = max(np.mean([sum(way) <= seen + 1e-9 for way in product(*ways)]) for ways in (draws, signs))
     assert pooled_test(series, alpha=0.05).p_value == pytest.approx(float(exact))
     one = repeats_of(*(100.0 * rng.integers(0, 2, (40, k)) for k in (4, 2)))
     assert pooled_test([Series(one)], alpha=0.05).p_value == pytest.approx(
@@ -164,3 +165,20 @@ def test_checks_of_several_runs_that_stop_at_will_hold_every_level() -> None:
     for level in np.unique(p_values):
         assert sum(m for m, p in zip(masses, p_values, strict=True) if p <= level) <= level * (1.0 + 1e-6) + 1e-12
     assert min(p_values) < 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stops", [False, True])
+def test_harmless_flips_beside_equal_runs_reject_no_oftener_than_alpha(stops: bool) -> None:
+    """With four equal runs of the reference, exchanged answer by answer, 12% were rejected at alpha 1%."""
+    rng, runs, alpha, rejected = np.random.default_rng(6), 200, 0.05, 0
+    for _ in range(runs):
+        checks = []
+        for _ in range(3):
+            before = rng.random((200, 1)) < 0.5
+            now = before ^ (rng.random((200, 1)) < 0.06)
+            answers = repeats_of(100.0 * np.repeat(before, 4, axis=1), 100.0 * now)
+            ends = np.flatnonzero(np.cumsum(answers.totals) >= 300.0)
+            checks.append(Series(answers.first(int(ends[0]) + 1) if stops and len(ends) else answers, stops))
+        rejected += pooled_test(checks, alpha=alpha).rejects
+    assert rejected <= alpha * runs + 3.0 * (alpha * (1.0 - alpha) * runs) ** 0.5
