@@ -31,6 +31,7 @@ TASK = """\
 prompt = "{{{{ question }}}}"
 target = "{{{{ answer }}}}"
 metric = "numeric_match"
+max_tokens = 8
 
 [dataset]
 file = "sums.jsonl"

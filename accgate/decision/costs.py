@@ -33,7 +33,8 @@ def with_costs(
 ) -> Verdict:
     """The verdict with the change of tokens and seconds, over the samples that it used; a gate on them can fail it.
 
-    A gate is tested at alpha over the number of `gates` of the run, or at alpha where nothing is corrected.
+    A gate is tested at alpha over the number of `gates` of the run, or at alpha where nothing is corrected. It is an
+    error where even samples that took twice what is allowed would pass.
     """
     if check.recorded is None or not isinstance(evidence.reference, Scores):
         lacking = "there are no recorded samples to compare with"
@@ -43,7 +44,7 @@ def with_costs(
     alpha = verdict.alpha / max(gates, 1)
     costs = []
     for name in KEYS:
-        cost = _cost(name, ids, before, now, check.allowed_cost(name), alpha, evidence)
+        cost = _cost(name, ids, before, now, check, alpha, evidence)
         if cost is not None:
             costs.append(_with_hardware(cost, check.recorded.about.hardware, info) if name == "seconds" else cost)
     return _with_costs(verdict, tuple(costs))
@@ -71,12 +72,12 @@ def _cost(
     ids: Ids,
     before: Figures,
     now: Figures,
-    allowed: float | None,
+    check: Check,
     alpha: float,
     evidence: Evidence,
 ) -> Cost | None:
     """The change of one figure; None where nothing is known and nothing was asked."""
-    left, right = _means(before, ids, name), _means(now, ids, name)
+    left, right, allowed = _means(before, ids, name), _means(now, ids, name), check.allowed_cost(name)
     both = ~(np.isnan(left) | np.isnan(right))
     places = ids.places(now.ids)
     failed = len(ids) - len(np.unique(places[(places >= 0) & ~now.failed]))
@@ -92,13 +93,44 @@ def _cost(
         return None
     codes = None if evidence.clusters is None else evidence.clusters[: len(ids)][both]
     level = alpha if allowed is not None else evidence.design.alpha
-    result = ratio_test(left[both], right[both], allowed=allowed or 0.0, alpha=level, codes=codes)
-    outcome: Literal["pass", "regression"] | None = None
-    if allowed is not None:
-        outcome = "regression" if result.p_value <= level and result.change > allowed else "pass"
+    longest = _longest(name, ids, before, now, check)
+    result = ratio_test(left[both], right[both], longest=longest, allowed=allowed or 0.0, alpha=level, codes=codes)
     means = float(left[both].mean()), float(right[both].mean())
-    p_value = None if allowed is None else result.p_value
-    return Cost(name, int(both.sum()), *means, result.change, result.interval, level, allowed, p_value, outcome)
+    cost = Cost(name, int(both.sum()), *means, result.change, result.interval, level, allowed)
+    if allowed is None:
+        return cost
+    cost = replace(cost, p_value=result.p_value, outcome="pass")
+    if result.p_value <= level and result.change > allowed:
+        return replace(cost, outcome="regression")
+    if result.sees_double:
+        return cost
+    most = max(longest[0], float(left[both].max()))
+    return replace(cost, outcome="error", note=_too_few(name, cost.n, most, is_clustered=codes is not None))
+
+
+def _longest(name: CostName, ids: Ids, before: Figures, now: Figures, check: Check) -> tuple[float, float]:
+    """The tokens of a reply at max_tokens on both sides, or its seconds at the mean speed; 0 where none is known."""
+    assert check.recorded is not None
+    own, settings = check.planned_model.settings.sampling.max_tokens, check.recorded.about.settings
+    sampling = settings.get("sampling", {}) if settings else {"max_tokens": own}  # earlier versions kept none
+    recorded = sampling.get("max_tokens") if isinstance(sampling, Mapping) else None
+    limits = [limit if isinstance(limit, int) else check.task.max_tokens for limit in (recorded, own)]
+    if name == "seconds":
+        return limits[0] * _pace(ids, before), limits[1] * _pace(ids, now)
+    return float(limits[0]), float(limits[1])
+
+
+def _pace(ids: Ids, figures: Figures) -> float:
+    """Seconds a token over the samples that have both; 0 where none has."""
+    tokens, seconds = _means(figures, ids, "tokens"), _means(figures, ids, "seconds")
+    both = ~(np.isnan(tokens) | np.isnan(seconds))
+    return float(seconds[both].sum() / tokens[both].sum()) if tokens[both].any() else 0.0
+
+
+def _too_few(name: CostName, n: int, most: float, *, is_clustered: bool) -> str:
+    size = f"{most:,.0f} tokens" if name == "tokens" else f"{most:,.1f} seconds"
+    hidden = f"one cluster of replies of up to {size} each" if is_clustered else f"one reply of up to {size}"
+    return f"{n:,} samples are too few, for {hidden} can outweigh all of them; take more samples or lower max_tokens"
 
 
 def _error(name: CostName, allowed: float, reason: str) -> Cost:

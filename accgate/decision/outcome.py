@@ -80,6 +80,7 @@ def _at_fixed_n(evidence: Evidence, alpha: float) -> Outcome:
 
 def _of_statistic(evidence: Evidence, alpha: float) -> Outcome:
     from accgate.stats import StatisticUndefined, statistic_test
+    from accgate.stats.statistics import Unsigned
 
     statistic, design = evidence.statistic, evidence.design
     assert statistic is not None
@@ -93,6 +94,7 @@ def _of_statistic(evidence: Evidence, alpha: float) -> Outcome:
             beta=design.beta,
             clusters=evidence.clusters,
             method=statistic.method,
+            turn=statistic.function.turn if isinstance(statistic.function, Unsigned) else None,
             seed=design.seed,
         )
     except StatisticUndefined as fact:

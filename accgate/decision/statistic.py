@@ -42,7 +42,8 @@ def compare_statistic(
     reference, candidate : array of shape (n,) or (n, k)
         What the statistic needs of each sample, such as (confidence, right), the same samples row by row.
     statistic : callable
-        Takes such rows and returns the statistic in points.
+        Takes such rows and returns the statistic in points. An `Unsigned` one, as of calibration errors, is freed of
+        what chance alone makes of it.
     alpha, beta : float
         Type I and type II error rates.
     theta : float, optional
@@ -67,6 +68,7 @@ def compare_statistic(
     ('regression', 25.07)
     """
     from accgate.stats import statistic_test
+    from accgate.stats.statistics import Unsigned
 
     design = Design("auto", alpha, beta, None, theta, higher_is_better)
     check_design(design)
@@ -82,6 +84,7 @@ def compare_statistic(
             beta=beta,
             clusters=clusters,
             method=method,
+            turn=statistic.turn if isinstance(statistic, Unsigned) else None,
             resamples=resamples,
             seed=seed,
         )

@@ -7,31 +7,38 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import binom
 
 from accgate import gate
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.stats.ratio import ratio_test
+from accgate.stats.power import quantile
+from accgate.stats.ratio import drop_evidence, ratio_test
 from accgate.text import figure
+from benchmarks import tails
+from tests.cases import each
 from tests.gates import Project, right_but, said, write_lines
 
 N = 120
 Costs = Sequence[float]
 
 
-def test_the_test_is_that_of_a_mean_and_its_interval_excludes_what_it_rejects() -> None:
+def test_p_is_that_of_exponential_weights_and_the_interval_excludes_what_it_rejects() -> None:
     draw = np.random.default_rng(1)
+    weights = draw.exponential(size=(100_000, 201))
     for grown in (0.0, 0.05, 0.1, 0.2):
         before = draw.lognormal(4.0, 0.8, 200)
         now = before * (1.0 + grown) * draw.lognormal(0.0, 0.2, 200)
-        result = ratio_test(before, now, allowed=0.1, alpha=0.05)
-        oracle = ttest_1samp(now - 1.1 * before, 0.0, alternative="greater")
-        assert result.p_value == pytest.approx(oracle.pvalue)
+        result = ratio_test(before, now, longest=(2_000.0, 2_000.0), allowed=0.1, alpha=0.05)
+        oracle = np.mean(weights @ np.append(1.1 * before - now, 1.1 * 2_000.0) >= 0.0)
+        assert result.p_value == pytest.approx(oracle, rel=0.03, abs=0.003)
         assert result.change == pytest.approx(now.mean() / before.mean() - 1.0)
-        assert result.interval is not None
         assert result.interval[0] <= result.change <= result.interval[1]
         assert (result.interval[0] > 0.1) == (result.p_value < 0.05)
+        for end, sides in zip(result.interval, ((before, now), (now, before)), strict=True):
+            rate = (1.0 + end) ** (1 if sides[0] is before else -1)
+            at_end = ratio_test(*sides, longest=(2_000.0, 2_000.0), allowed=rate - 1.0, alpha=0.05)
+            assert at_end.p_value == pytest.approx(0.05, abs=1e-6)
 
 
 def test_with_clusters_the_interval_is_that_of_the_clusters_totals() -> None:
@@ -39,11 +46,10 @@ def test_with_clusters_the_interval_is_that_of_the_clusters_totals() -> None:
     codes = np.repeat(np.arange(50), 4)
     before = draw.lognormal(4.0, 0.5, 200)
     now = before * np.repeat(draw.lognormal(0.05, 0.3, 50), 4)
-    result, alone = (ratio_test(before, now, alpha=0.05, codes=c) for c in (codes, None))
-    totals = ratio_test(before.reshape(50, 4).sum(1), now.reshape(50, 4).sum(1), alpha=0.05)
+    longest, most = (500.0, 600.0), (2_000.0, 2_400.0)
+    result, alone = (ratio_test(before, now, longest=longest, alpha=0.05, codes=c) for c in (codes, None))
+    totals = ratio_test(before.reshape(50, 4).sum(1), now.reshape(50, 4).sum(1), longest=most, alpha=0.05)
     assert result.interval == pytest.approx(totals.interval)
-    assert result.interval is not None
-    assert alone.interval is not None
     assert result.interval[0] < alone.interval[0]
 
 
@@ -51,20 +57,45 @@ def test_with_clusters_the_interval_is_that_of_the_clusters_totals() -> None:
 def test_a_healthy_change_fails_as_often_as_alpha_says(n: int) -> None:
     """Token counts are skewed; exactly the allowed share is the hardest healthy change."""
     draw, runs = np.random.default_rng(3), 2_000
-    failed = 0
-    for _ in range(runs):
-        before = draw.lognormal(4.0, 0.8, n)
-        now = 1.1 * before * draw.lognormal(-0.02, 0.2, n)  # with a mean of 1
-        failed += ratio_test(before, now, allowed=0.1, alpha=0.05).p_value <= 0.05
-    assert failed / runs < 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
+    before = draw.lognormal(4.0, 0.8, (runs, n))
+    now = 1.1 * before * draw.lognormal(-0.02, 0.2, (runs, n))  # with a mean of 1
+    failed = np.mean(drop_evidence(1.1 * before - now, 1.1 * before.max()) >= -quantile(0.05))
+    assert failed < 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
 
 
-def test_without_a_spread_or_with_one_sample_nothing_is_rejected_by_chance() -> None:
-    one = ratio_test(np.array([10.0]), np.array([50.0]), alpha=0.05)
-    assert (one.p_value, one.interval) == (1.0, None)
-    same = ratio_test(np.full(20, 10.0), np.full(20, 12.0), allowed=0.1, alpha=0.05)
-    assert same.p_value < 1e-5
-    assert same.interval == pytest.approx((0.2, 0.2))
+@each("n", [20, 50, 100, 300, 1_000])
+@each("runaway", [0.001, 0.005, 0.02, 0.05, 0.2])
+@each("most", [512.0, 4_096.0])
+def test_rare_runaway_answers_of_the_reference_fail_no_healthy_change(n: int, runaway: float, most: float) -> None:
+    """The reference takes 180 tokens or the most there are, the candidate always their mean: an exact sum."""
+    mean = (1.0 - runaway) * 180.0 + runaway * most
+    failed = 0.0
+    for seen in range(n + 1):
+        room = np.repeat([180.0 - mean, most - mean], [n - seen, seen])
+        if float(drop_evidence(room, most)) < -quantile(0.05):
+            break
+        failed += float(binom.pmf(seen, n, runaway))
+    assert failed <= 0.05
+
+
+@pytest.mark.slow
+@each("cell", tails.COST_CELLS)
+def test_healthy_changes_of_every_shape_fail_at_most_at_alpha_and_growth_is_seen(cell: tails.CostCell) -> None:
+    runs = 2_000
+    healthy, grown = tails.cost_rates(cell, runs, seed=5)
+    assert healthy <= 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
+    if cell.most < 1_000 and cell.n >= 100:
+        assert grown >= 0.8
+
+
+def test_without_a_spread_nothing_is_rejected_by_chance() -> None:
+    """p of n equal changes d is (most / (most + d)) ** n: the chance that so many do not show the one that balances."""
+    one = ratio_test(np.array([10.0]), np.array([50.0]), longest=(10.0, 50.0), alpha=0.05)
+    assert one.p_value > 0.2
+    assert one.interval[0] < 0.0 < one.interval[1]
+    same = ratio_test(np.full(80, 10.0), np.full(80, 12.0), longest=(10.0, 12.0), allowed=0.1, alpha=0.05)
+    assert same.p_value == pytest.approx((11.0 / 12.0) ** 80, rel=0.03)
+    assert 0.1 < same.interval[0] < 0.2 < same.interval[1]
 
 
 def answered(project: Project, scores: Sequence[float], cost: Callable[[int], dict[str, Any]]) -> None:
@@ -78,6 +109,8 @@ def tokens(share: float = 1.0) -> Callable[[int], dict[str, Any]]:
 
 def project_of(folder: Path, **keys: Any) -> Project:
     project = Project(folder, n=N, **keys)
+    project.models["m"]["sampling"] = {"max_tokens": 64}
+    project.write()
     answered(project, right_but(20, N), tokens())
     assert project.record() == 0
     return project
@@ -175,6 +208,28 @@ def test_a_gate_without_its_figures_is_an_error_and_no_pass(
     assert check["verdict"] == "error"
     assert check["by_scores"] == "pass"
     assert any(message in reason for reason in check["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("key", "limit", "hidden"),
+    [
+        ("max_more_tokens", 4_096, "one reply of up to 4,096 tokens can outweigh all of them"),
+        ("max_slower", 8_192, "one reply of up to 119.9 seconds can outweigh all of them"),
+    ],
+)
+def test_a_gate_that_one_runaway_reply_outweighs_cannot_be_decided(
+    tmp_path: Path, key: str, limit: int, hidden: str
+) -> None:
+    """The reference's limit counts: a pull request that raises its own makes no gate blind."""
+    project = project_of(tmp_path, **{key: "10%"})
+    project.models["m"]["sampling"] = {"max_tokens": limit}
+    project.write()
+    assert run(project, tokens())["verdict"] == "pass"
+    assert project.record(args=["--reason", "longer replies"]) == 0
+    check = run(project, tokens())
+    assert (check["verdict"], check["by_scores"]) == ("error", "pass")
+    assert any(f"{key} cannot be decided: 120 samples are too few, for {hidden}" in r for r in check["reasons"])
+    assert run(project, tokens(300.0))["verdict"] == "regression"
 
 
 def test_seconds_of_other_hardware_decide_nothing(tmp_path: Path) -> None:

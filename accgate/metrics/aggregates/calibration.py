@@ -11,6 +11,7 @@ import numpy as np
 
 from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Ints, Side, answers, wide
+from accgate.stats.statistics import Unsigned
 
 NEEDS = ("score", "confidence")
 MOST_POINTS = 200  # of a curve in the details; a page draws no more
@@ -59,6 +60,12 @@ def _bins(bins: int, sides: Sequence[Side]) -> Table:
         for side, both in zip(sides, confidence_and_score(sides), strict=True)
     ]
     return Table(wide(sides, columns))
+
+
+def _turned(rows: Rows) -> Rows:
+    """The rows (place, confidence, score) with confidence and score exchanged, so that each gap changes its sign."""
+    exchanged: Rows = rows.reshape(len(rows), -1, 3)[:, :, [0, 2, 1]].reshape(rows.shape)
+    return exchanged
 
 
 def _gaps(rows: Rows) -> tuple[Floats, Floats]:
@@ -112,7 +119,8 @@ def reliability(bins: int, table: Table) -> dict[str, Any]:
 def _calibration_error(name: str, statistic: Callable[[Rows], float], bins: int) -> Aggregate:
     if bins < 1:
         raise ValueError("bins must be 1 or more")
-    return Aggregate(name, NEEDS, partial(_bins, bins), statistic, False, describe=partial(reliability, bins))
+    gaps = Unsigned(statistic, _turned)
+    return Aggregate(name, NEEDS, partial(_bins, bins), gaps, False, describe=partial(reliability, bins))
 
 
 def ece(*, bins: int = 15) -> Aggregate:
@@ -134,11 +142,15 @@ def _paired_columns(sides: Sequence[Side]) -> Table:
     return Table(wide(sides, confidence_and_score(sides)))
 
 
+def _ordered_columns(sides: Sequence[Side]) -> Table:
+    columns = confidence_and_score(sides)
+    return Table(wide(sides, [np.column_stack([both[:, 0], both]) for both in columns]))
+
+
 def _adaptive(bins: int, rows: Rows) -> float:
-    rows = answers(rows, 2)
-    order = np.argsort(rows[:, 0])
-    confidence = rows[order, 0]
-    gaps = confidence - tie_means(confidence, rows[order, 1])
+    rows = answers(rows, 3)
+    rows = rows[np.argsort(rows[:, 0])]
+    gaps = tie_means(rows[:, 0], rows[:, 1] - rows[:, 2])
     size, larger = divmod(len(gaps), min(bins, len(gaps)))
     sizes = np.full(min(bins, len(gaps)), size)
     sizes[:larger] += 1
@@ -149,7 +161,7 @@ def ece_adaptive(*, bins: int = 15) -> Aggregate:
     """Expected calibration error over bins of equal numbers of answers."""
     if bins < 1:
         raise ValueError("bins must be 1 or more")
-    return Aggregate("ece_adaptive", NEEDS, _paired_columns, partial(_adaptive, bins), False)
+    return Aggregate("ece_adaptive", NEEDS, _ordered_columns, Unsigned(partial(_adaptive, bins), _turned), False)
 
 
 def _squared_error(rows: Rows) -> float:
