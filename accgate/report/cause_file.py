@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from accgate.decision.cause import Blame, is_consistent
+from accgate.decision.cause import Blame, is_consistent, selection_of
 from accgate.errors import BadInput, writing
 from accgate.inputs.paths import read_json
 from accgate.inputs.rows import holds_only
@@ -71,10 +71,15 @@ def read_cause(path: Path) -> CauseFile | None:
 
 
 def is_of(cause: CauseFile, result: Result) -> bool:
-    """Whether a search was for a check of this result that regressed, with as many lost answers."""
+    """Whether a search was for a check of this result that regressed, with as many lost answers.
+
+    It may count the run's own evidence for more than nothing only where the result does.
+    """
     blame = cause.blame
     return blame is None or any(
         (verdict.model, verdict.task, verdict.verdict) == (blame.model, blame.task, "regression")
         and len(verdict.flips) == blame.lost
+        and selection_of(blame.p_value, blame.run_alpha, blame.alpha)
+        <= selection_of(verdict.p_value, verdict.level, blame.alpha)
         for verdict in result.checks
     )
