@@ -250,7 +250,7 @@ def levels_of(alpha: float, count: int, selection: float = 1.0, *, is_gated: boo
     Single ones are tried only once all put back together are shown to explain a loss: after a false alarm that bounds
     whatever is named. Where it could not be tried (not `is_gated`), they are held to it themselves.
 
-    >>> levels_of(0.05, 1, 0.05)["put back"], {kind: round(x, 5) for kind, x in levels_of(0.05, 4).items()}
+    >>> round(levels_of(0.05, 1, 0.05)["put back"], 5), {kind: round(x, 5) for kind, x in levels_of(0.05, 4).items()}
     (0.00125, {'all back': 0.025, 'put back': 0.005, 'set alone': 0.01, 'pair back': 0.00167})
     """
     whole = HALF * alpha * selection
