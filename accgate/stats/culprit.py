@@ -65,10 +65,9 @@ def culprits(samples: Sequence[Placed]) -> list[Cell]:
 
 
 def is_explained(samples: Sequence[Placed]) -> bool:
-    """Whether some commits are named, and what changed elsewhere shows no further net loss."""
+    """Whether some commits are named, and no other place points at a net loss."""
     named = culprits(samples)
-    lost = [sample.lost for sample in samples if (sample.low, sample.high) not in named]
-    return bool(named) and coin_evidence(sum(lost), len(lost) - sum(lost)) < LITTLE
+    return bool(named) and all(value < LITTLE for cell, value in evidence_of(samples).items() if cell not in named)
 
 
 def next_question(samples: Sequence[Placed], skipped: frozenset[int]) -> tuple[int, list[int]] | None:
