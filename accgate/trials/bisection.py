@@ -219,11 +219,16 @@ class _Search:
         """Refuse a run of whose lost answers the bad commit loses none again."""
         last, first = len(self.history.commits) - 1, list(of.lost[: BATCHES[0]])
         self._ask(last, first)
-        if last not in self.skipped and not any(self.answers.get((id_, last)) == -1 for id_ in first):
+        self._refuse_no_answers(last)
+        if not any(self.answers.get((id_, last)) == -1 for id_ in first):
             raise BadInput(
                 f"{self.check.name}: none of {len(first)} lost answers is lost at {self.history.commits[last]} "
                 "when it is asked again; they were lost by chance, or the run is not one of the bad commit"
             )
+
+    def _refuse_no_answers(self, last: int) -> None:
+        if last in self.skipped:
+            raise CannotEvaluate(f"the bad commit cannot be asked: {self.skipped[last]}")
 
     def _ask_bad(self, ids: Sequence[str], signs: dict[str, int], needed: float) -> bool:
         """Ask the bad commit in the fixed order until its net loss is shown; whether it is."""
@@ -240,8 +245,7 @@ class _Search:
         missing = [id_ for id_ in ids if (id_, last) not in self.answers]
         if missing and not is_shown():
             self._visit(last, missing, ends=is_enough)
-            if last in self.skipped:
-                raise CannotEvaluate(f"the bad commit cannot be asked: {self.skipped[last]}")
+            self._refuse_no_answers(last)
             signs.update((id_, self.answers[id_, last]) for id_ in missing if (id_, last) in self.answers)
         return is_shown()
 

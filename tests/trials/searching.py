@@ -30,19 +30,26 @@ class Planned:
 
 @dataclass(frozen=True)
 class Effects:
-    """What settings do to the samples of one dataset: `lost` and `gained` samples of each; `noise` flips any reply."""
+    """What settings do to the samples of one dataset: `lost` and `gained` samples of each; `noise` flips any reply.
+
+    The samples of `together` are lost where all settings of `both` are changed.
+    """
 
     lost: dict[str, frozenset[int]]
     gained: dict[str, frozenset[int]]
     right: Sequence[bool]
     dice: random.Random
     noise: float = 0.0
+    both: frozenset[str] = frozenset()
+    together: frozenset[int] = frozenset()
 
     def score(self, sample: int, settings: frozenset[str]) -> float:
         """The score of a sample with these settings changed, drawn anew where replies flicker."""
         is_right = self.right[sample]
         if any(sample in (self.lost if is_right else self.gained)[name] for name in settings):
             is_right = not is_right
+        elif self.both and self.both <= settings and sample in self.together:
+            is_right = False
         return 100.0 * (is_right != (self.dice.random() < self.noise))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -16,12 +17,22 @@ Rates = Mapping[str, tuple[float, float]]
 REAL, FLIPPER, NOTHING = (0.04, 0.0), (0.015, 0.015), (0.0, 0.0)
 
 
-def named(rates: Rates, searches: int, *, n: int = 1319, early: bool = False, noise: float = 0.0) -> dict[str, float]:
+def named(
+    rates: Rates,
+    searches: int,
+    *,
+    n: int = 1319,
+    early: bool = False,
+    noise: float = 0.0,
+    both: frozenset[str] = frozenset(),
+) -> dict[str, float]:
     """The share of searches after a failed run that name each setting; `early` stops at the first p of 0.012."""
     dice, counts, done = random.Random(7), Counter[str](), 0
     with pytest.MonkeyPatch.context() as patch:
         while done < searches:
             of = effects(dice, 1319, dict(rates), noise=noise)
+            if both:
+                of = replace(of, both=both, together=frozenset(i for i in range(1319) if dice.random() < 0.08))
             lost, gained, p = run_of(of, n)
             looks = range(60, n, 20) if early else ()
             for look in looks:
@@ -70,3 +81,9 @@ def test_where_every_reply_may_flicker_the_loss_is_found_and_little_else_named()
     share = named({"real": (0.06, 0.0), "flips": FLIPPER, "none": NOTHING}, 60, noise=0.02)
     assert max(share["flips"], share["none"]) <= 0.05
     assert share["real"] >= 0.8
+
+
+def test_settings_that_lose_answers_only_together_are_named_and_a_flipper_beside_them_is_not() -> None:
+    share = named({"a": NOTHING, "b": NOTHING, "flips": FLIPPER}, 60, both=frozenset("ab"))
+    assert share["flips"] <= 0.05
+    assert min(share["a"], share["b"]) >= 0.8
