@@ -28,7 +28,7 @@ class Result:
     rules (a pull request's own, or those of its base) give on the same records where they differ; they decide nothing.
     `samples` counts all evaluated samples, and `cached` those of them that came from a cache and cost no tokens.
     `shards` counts the parts that were merged. `saved_tokens` and `saved_seconds` are what early stopping saved against
-    the whole run, from the tokens and the time of the samples that were asked; null where nothing tells.
+    runs at a fixed n, from the tokens and the time of the samples that were asked; null where nothing tells.
     """
 
     verdict: VerdictName

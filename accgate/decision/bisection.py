@@ -19,18 +19,22 @@ class Commit:
 
 @dataclass(frozen=True)
 class Culprit:
-    """A commit that lost answers: `lost` of the `of` that were asked, right before it and wrong at it."""
+    """A commit that lost answers, `lost` of the `of` that were asked, or flips them either way; it `gained` others."""
 
     commit: Commit
     probability: float
     lost: int
     of: int
     candidates: tuple[Commit, ...] = ()  # where those between could not be asked, it is one of these
+    gained: int = 0
 
 
 @dataclass(frozen=True)
 class Bisection:
-    """What a search over commits found; `culprits` oldest first, `skipped` with the reason of each."""
+    """What a search over commits found; `culprits` oldest first, `skipped` with the reason of each.
+
+    The commits of `flipping` lose about as many answers as they gain.
+    """
 
     model: str
     task: str
@@ -39,3 +43,4 @@ class Bisection:
     culprits: tuple[Culprit, ...]
     skipped: tuple[tuple[Commit, str], ...]
     questions: int
+    flipping: tuple[Culprit, ...] = ()

@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from accgate.stats.coin import coin_evidence, share_evidence
+from accgate.stats import coin_evidence
+from accgate.stats.coin import share_evidence
 from accgate.stats.noise import clopper_pearson
 
 Kind = Literal["all back", "put back", "set alone", "pair back"]
-Finding = Literal["cause", "no cause", "open"]
+Finding = Literal["cause", "no cause", "either way", "open"]
 LITTLE = 0.25  # a setting that brings back less than this share of the lost answers is dismissed
-SURE = 20.0  # evidence of that, as a factor
+MOSTLY = 0.75  # a setting whose flips are losses less often than this, and no more losses than gains, harms nothing
+SURE = 20.0  # evidence of either, as a factor
 ENOUGH = 60  # lost answers that tell how many a cause explains
 PAIRS = 0.2  # share of alpha that pairs of settings have
+HALF = 0.5  # of alpha for the run's own evidence that it lost, and half for what the search adds
 MOST_PAIRS = 15
 MOST_EVIDENCE = 1e300  # a number that JSON can hold
 MOST = 10**9  # questions and samples of a search that can be
@@ -44,10 +47,11 @@ class Trial:
     """What some settings do, on samples that were asked with and without them.
 
     Of `n` samples asked both ways, `better` and `worse` count those whose score was better and worse with the
-    reference's values; `lost`, `back` and `gone` count the same of the run's lost answers alone. Where the settings do
-    nothing, the two ways are equal but for chance, and `evidence`, a factor that reaches 1 / alpha with probability
-    alpha, stays small. It goes on from that of an earlier trial of the same settings. `level` is the share of alpha
-    that these settings have. `problem` says why the model could not be asked with them.
+    reference's values; `lost`, `back` and `gone` count the same of the run's lost answers alone. Of the run's `gained`
+    answers `undone` went with the reference's values. Where the settings lose as many answers as they gain, better and
+    worse are a fair coin, and `evidence`, a factor that reaches 1 / alpha with probability alpha, stays small. Of two
+    trials of the same settings the later one's is the mean of both. `level` is the share of alpha that these settings
+    have. `problem` says why the model could not be asked with them.
     """
 
     kind: Kind
@@ -59,13 +63,15 @@ class Trial:
     lost: int = 0
     back: int = 0
     gone: int = 0
+    gained: int = 0
+    undone: int = 0
     evidence: float = 1.0
     finding: Finding = "open"
     problem: str = ""
 
     @property
     def p_value(self) -> float:
-        """Of the hypothesis that these settings change nothing, valid whenever the trial ended."""
+        """Of the hypothesis that these settings lose no more than they gain, valid whenever the trial ended."""
         return min(1.0, 1.0 / self.evidence) if self.evidence > 0.0 else 1.0
 
 
@@ -73,10 +79,11 @@ class Trial:
 class Blame:
     """Which changed settings explain the lost answers of a check.
 
-    `lost` counts the answers that the run lost; asked again with nothing changed, `by_chance` of `control` came back.
-    `causes` are the settings found, with the number of lost answers that each explains. `fixed` names what differs and
-    cannot be put back. `questions` counts what was asked, `alpha` bounds the chance that any setting without effect is
-    named.
+    `lost` and `gained` count the answers that the run lost and gained; of the lost ones, asked again with nothing
+    changed, `by_chance` of `control` came back. `p_value` is the run's, which failed at `run_alpha`. `causes` are the
+    settings found, with the number of lost answers that each explains. `fixed` names what differs and cannot be put
+    back. `questions` counts what was asked, `alpha` bounds the chance that any setting is named that loses nothing,
+    also after a false alarm.
     """
 
     model: str
@@ -91,13 +98,17 @@ class Blame:
     questions: int
     ended_early: str | None = None
     causes: tuple[Explained, ...] = field(default=())
+    gained: int = 0
+    p_value: float | None = None
+    run_alpha: float = 0.05
 
 
 @dataclass(frozen=True)
 class Explained:
     """The part of the lost answers that some settings explain.
 
-    It is at least `least` with probability 1 - alpha, and at most `most` with the same.
+    It is at least `least` with probability 1 - alpha, and at most `most` with the same. Of the gained answers that
+    were asked they explain `gained`.
     """
 
     settings: tuple[str, ...]
@@ -105,6 +116,7 @@ class Explained:
     of: int
     least: int
     most: int
+    gained: int = 0
     alone: bool | None = None  # whether they lose answers when nothing else is changed; None where that was not shown
 
 
@@ -115,8 +127,9 @@ def trial_of(
     without: Mapping[str, float | None],
     put_back: Mapping[str, float | None],
     lost: frozenset[str],
+    gained: frozenset[str] = frozenset(),
     *,
-    earlier: float = 1.0,
+    earlier: float | None = None,
 ) -> Trial:
     """What a trial shows so far, with the evidence of an earlier one of the same settings.
 
@@ -125,8 +138,8 @@ def trial_of(
     without, put_back : mapping of id to score
         Points, turned so that higher is better: with the candidate's and with the reference's values of the settings.
         A sample without a score tells nothing.
-    lost : set of ids
-        The answers that the run lost, for which the trial is made.
+    lost, gained : set of ids
+        The answers that the run lost and gained, for which the trial is made.
 
     Examples
     --------
@@ -134,56 +147,76 @@ def trial_of(
     >>> trial_of("put back", ["kv"], 0.05, dict.fromkeys(lost, 0.0), dict.fromkeys(lost, 100.0), lost).finding
     'cause'
     """
-    n = better = worse = in_lost = back = gone = 0
+    up, down, same = set[str](), set[str](), set[str]()
     for id_, score in put_back.items():
         other = without.get(id_)
-        if score is None or other is None:
-            continue
-        n, better, worse = n + 1, better + (score > other), worse + (score < other)
-        if id_ in lost:
-            in_lost, back, gone = in_lost + 1, back + (score > other), gone + (score < other)
-    return _with_finding(Trial(kind, tuple(settings), level, n, better, worse, in_lost, back, gone), earlier)
+        if score is not None and other is not None:
+            (up if score > other else down if score < other else same).add(id_)
+    both = up | down | same
+    counts = (len(both), len(up), len(down), len(lost & both), len(lost & up), len(lost & down))
+    trial = Trial(kind, tuple(settings), level, *counts, len(gained & both), len(gained & down))
+    return _with_finding(trial, earlier)
 
 
-def _with_finding(trial: Trial, earlier: float) -> Trial:
-    """What the counts of a trial show, with the evidence of an earlier one of the same settings."""
-    evidence = min(earlier * coin_evidence(trial.better, trial.worse), MOST_EVIDENCE)
+def _with_finding(trial: Trial, earlier: float | None) -> Trial:
+    """What the counts of a trial show, with the evidence of an earlier one of the same settings.
+
+    Both trials may see the same flips, so that a product of the two would count them twice.
+    """
+    evidence = min(coin_evidence(trial.better, trial.worse), MOST_EVIDENCE)
+    if earlier is not None:
+        evidence = (earlier + evidence) / 2.0
     finding: Finding = "open"
     if evidence >= 1.0 / trial.level:
         finding = "cause"
+    elif flips_either_way(trial.better, trial.worse):
+        finding = "either way"
     elif share_evidence(trial.back, trial.lost - trial.back, LITTLE) >= SURE:
         finding = "no cause"
     return replace(trial, evidence=evidence, finding=finding)
 
 
+def flips_either_way(lost: int, gained: int) -> bool:
+    """Whether so many flips show that what made them loses nothing to speak of.
+
+    >>> flips_either_way(20, 20), flips_either_way(20, 8), flips_either_way(3, 3)
+    (True, False, False)
+    """
+    return coin_evidence(lost, gained) <= 1.0 and share_evidence(lost, gained, MOSTLY) >= SURE
+
+
 def is_consistent(blame: Blame) -> bool:
     """Whether levels, evidence, findings and causes follow from the counts, and these can be counts of one search."""
     names = {change.name for change in blame.changes}
-    if not 0.0 < blame.alpha < 0.5 or not 0 < len(names) == len(blame.changes) or not 0 <= blame.questions <= MOST:
+    rates = 0.0 < blame.alpha < 0.5 and 0.0 < blame.run_alpha < 0.5 and 0.0 <= (blame.p_value or 0.0) <= 1.0
+    if not rates or not 0 < len(names) == len(blame.changes) or not 0 <= blame.questions <= MOST:
         return False
-    single, pair = levels_of(blame.alpha, len(names))
-    levels = {"all back": blame.alpha, "put back": single, "set alone": single, "pair back": pair}
+    is_gated = not any(trial.kind == "all back" and trial.problem for trial in blame.trials)
+    selection = selection_of(blame.p_value, blame.run_alpha, blame.alpha)
+    levels = levels_of(blame.alpha, len(names), selection, is_gated=is_gated)
     trials: dict[tuple[str, tuple[str, ...]], Trial] = {}
     for trial in blame.trials:
-        if not levels[trial.kind] or not _is_possible(trial, blame.lost) or not {*trial.settings} <= names:
+        if not levels[trial.kind] or not _is_possible(trial, blame) or not {*trial.settings} <= names:
             return False
         other = trials.get(("put back", trial.settings)) if trial.kind == "set alone" else None
         counts = replace(trial, level=levels[trial.kind])
-        trials[trial.kind, trial.settings] = _with_finding(counts, 1.0 if other is None else other.evidence)
+        trials[trial.kind, trial.settings] = _with_finding(counts, None if other is None else other.evidence)
     return (
         0 <= blame.by_chance <= blame.control <= blame.lost
+        and 0 <= blame.gained <= MOST
         and tuple(trials.values()) == blame.trials
         and causes_of(blame.trials, blame.lost, blame.alpha) == blame.causes
     )
 
 
-def _is_possible(trial: Trial, lost: int) -> bool:
+def _is_possible(trial: Trial, blame: Blame) -> bool:
     """Whether some answers can have been counted so."""
-    counts = (trial.back, trial.gone, trial.better - trial.back, trial.worse - trial.gone, trial.n - trial.lost)
+    others = (trial.better - trial.back, trial.worse - trial.gone - trial.undone, trial.n - trial.lost - trial.gained)
     return (
-        0 <= min(counts) <= trial.n <= MOST
+        0 <= min(trial.back, trial.gone, trial.undone, *others) <= trial.n <= MOST
         and trial.better + trial.worse <= trial.n
-        and trial.back + trial.gone <= trial.lost <= lost
+        and trial.back + trial.gone <= trial.lost <= blame.lost
+        and trial.undone <= trial.gained <= blame.gained
         and bool(trial.settings)
     )
 
@@ -193,24 +226,42 @@ def is_finished(trial: Trial, lost: int) -> bool:
 
     Past the lost answers a trial goes on only while it points at a cause.
     """
-    if trial.finding == "no cause":
+    if trial.finding in ("no cause", "either way"):
         return True
     if trial.finding == "cause":
         return trial.lost >= min(lost, ENOUGH)
     return trial.lost >= lost and trial.evidence <= 1.0
 
 
-def levels_of(alpha: float, count: int) -> tuple[float, float]:
-    """The share of alpha of each of `count` settings, and of each pair of them.
+def selection_of(p_value: float | None, run_alpha: float, alpha: float) -> float:
+    """Return the factor of alpha that a search has because its run was chosen for having failed.
 
-    >>> levels_of(0.05, 1), [round(level, 5) for level in levels_of(0.05, 4)]
-    ((0.05, 0.0), [0.01, 0.00167])
+    Of healthy runs one in 1 / `run_alpha` fails, and its lost answers are more than its gained ones by that choice
+    alone. The factor is 1 where so small a p-value comes after one false alarm in 2 / `alpha` at most.
+
+    >>> selection_of(0.04, 0.05, 0.05), selection_of(0.001, 0.05, 0.05)
+    (0.05, 1.0)
     """
+    return 1.0 if p_value is not None and p_value <= HALF * alpha * run_alpha else run_alpha
+
+
+def levels_of(alpha: float, count: int, selection: float = 1.0, *, is_gated: bool = True) -> dict[Kind, float]:
+    """The share of alpha of each kind of trial of `count` settings.
+
+    Single ones are tried only once all put back together are shown to explain a loss: after a false alarm that bounds
+    whatever is named. Where it could not be tried (not `is_gated`), they are held to it themselves.
+
+    >>> round(levels_of(0.05, 1, 0.05)["put back"], 5), {kind: round(x, 5) for kind, x in levels_of(0.05, 4).items()}
+    (0.00125, {'all back': 0.025, 'put back': 0.005, 'set alone': 0.01, 'pair back': 0.00167})
+    """
+    whole = HALF * alpha * selection
     if count == 1:
-        return alpha, 0.0
+        return {"all back": whole, "put back": whole, "set alone": 0.0, "pair back": 0.0}
+    alpha = alpha if is_gated else whole
     pairs = min(math.comb(count, 2), MOST_PAIRS) if count > 2 else 0
-    single = alpha * (1.0 - PAIRS) if pairs else alpha
-    return single / count, PAIRS * alpha / pairs if pairs else 0.0
+    single = alpha * (1.0 - PAIRS if pairs else 1.0) / count
+    pair = PAIRS * alpha / pairs if pairs else 0.0
+    return {"all back": whole, "put back": single / 2.0, "set alone": single, "pair back": pair}
 
 
 def causes_of(trials: Sequence[Trial], lost: int, alpha: float) -> tuple[Explained, ...]:
@@ -236,10 +287,10 @@ def _harms(alone: Trial) -> bool | None:
 def _explanation(trial: Trial, lost: int, alpha: float, alone: bool | None) -> Explained:
     """How many lost answers a cause explains: those that come back with it, less those that then go."""
     if not trial.lost:
-        return Explained(trial.settings, 0, lost, 0, lost, alone)
+        return Explained(trial.settings, 0, lost, 0, lost, trial.undone, alone)
     net = (trial.back - trial.gone) / trial.lost
     least, most = explained_bounds(trial, lost, alpha)
-    return Explained(trial.settings, max(0, round(lost * net)), lost, least, most, alone)
+    return Explained(trial.settings, max(0, round(lost * net)), lost, least, most, trial.undone, alone)
 
 
 def explained_bounds(trial: Trial, lost: int, alpha: float) -> tuple[int, int]:

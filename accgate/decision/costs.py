@@ -114,7 +114,7 @@ def _longest(name: CostName, ids: Ids, before: Figures, now: Figures, check: Che
     own, settings = check.planned_model.settings.sampling.max_tokens, check.recorded.about.settings
     sampling = settings.get("sampling", {}) if settings else {"max_tokens": own}  # earlier versions kept none
     recorded = sampling.get("max_tokens") if isinstance(sampling, Mapping) else None
-    limits = [limit if isinstance(limit, int) else check.task.max_tokens for limit in (recorded, own)]
+    limits = [limit if isinstance(limit, int) else check.task.content.max_tokens for limit in (recorded, own)]
     if name == "seconds":
         return limits[0] * _pace(ids, before), limits[1] * _pace(ids, now)
     return float(limits[0]), float(limits[1])

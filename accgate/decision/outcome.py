@@ -79,8 +79,7 @@ def _at_fixed_n(evidence: Evidence, alpha: float) -> Outcome:
 
 
 def _of_statistic(evidence: Evidence, alpha: float) -> Outcome:
-    from accgate.stats import StatisticUndefined, statistic_test
-    from accgate.stats.statistics import Unsigned
+    from accgate.stats import StatisticUndefined, Unsigned, statistic_test
 
     statistic, design = evidence.statistic, evidence.design
     assert statistic is not None

@@ -17,6 +17,7 @@ from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, split_of
+from accgate.planning.samples import n_without_early_stopping
 from accgate.records import Figures, Record, failed_of, readings_of
 from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, setting_changes
@@ -162,7 +163,9 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
     evaluations = [item.evaluation for item in evaluated.checks if item.evaluation is not None]
     figures = [Figures.of(records) for e in evaluations for records in (e.records, e.beyond)]
     count = sum(map(len, figures))
-    saved = [_saved_cost(item) for item in evaluated.checks if item.evaluation is not None and item.evaluation.stopped]
+    most = {(verdict.model, verdict.task): n_without_early_stopping(verdict) for verdict in decided.checks}
+    stopped = [item for item in evaluated.checks if item.evaluation is not None and item.evaluation.stopped]
+    saved = [_saved_cost(item, most.get(item.check.key, item.check.n)) for item in stopped]
     return Result(
         verdict=worst(names),
         exit_code=exit_code(names, inconclusive_passes=gate.on_inconclusive == "warn"),
@@ -185,13 +188,13 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
     )
 
 
-def _saved_cost(item: EvaluatedCheck) -> tuple[int | None, float | None]:
-    """Tokens and seconds that the samples would have cost that an early stop left out; None where nothing tells."""
+def _saved_cost(item: EvaluatedCheck, most: int) -> tuple[int | None, float | None]:
+    """Tokens and seconds that `most` samples would have cost more than those asked; None where nothing tells."""
     evaluation = item.evaluation
     assert evaluation is not None
     columns = [Figures.of(records).columns for records in (evaluation.records, evaluation.beyond)]
     count = sum(map(len, columns))
-    left = item.check.n * item.check.repeats - count
+    left = max(0, most * item.check.repeats - count)
     counted = any((each["completion_tokens"] >= 0).any() for each in columns)
     names = ("prompt_tokens", "completion_tokens")
     tokens = sum(int(each[name].clip(min=0).sum()) for each in columns for name in names)

@@ -67,8 +67,7 @@ def compare_statistic(
     >>> verdict.verdict, round(verdict.gamma, 2)
     ('regression', 25.07)
     """
-    from accgate.stats import statistic_test
-    from accgate.stats.statistics import Unsigned
+    from accgate.stats import Unsigned, statistic_test
 
     design = Design("auto", alpha, beta, None, theta, higher_is_better)
     check_design(design)

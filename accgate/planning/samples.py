@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from accgate.stats import (
     share_of_alpha,
 )
 from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MORE, two_sample_n
+from accgate.verdict.figures import Figures
 
 ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
 
@@ -137,6 +139,29 @@ def _check_arguments(
         faults.append(f"test is {test!r}; use one of {', '.join(TESTS)}")
     if faults:
         raise BadInput(*faults)
+
+
+def n_without_early_stopping(verdict: Figures) -> int:
+    """Return the samples that a check would have taken without early stopping, at most those that it had.
+
+    They see the same theta at the same rates, at the discordance that was planned for, else at the one seen. A test at
+    a fixed n takes what it took.
+    """
+    if verdict.stop is None or verdict.n_max is None or not verdict.theta_target:
+        return verdict.n if verdict.stop is None or verdict.n_max is None else verdict.n_max
+    q = verdict.discordance if verdict.discordance_planned is None else verdict.discordance_planned
+    margin = verdict.allowed_drop or None
+    if q is None and verdict.sigma is None:
+        return verdict.n_max
+    fixed = _fixed_n(verdict.theta_target, verdict.level, verdict.beta, verdict.sigma, q, margin)
+    return min(fixed or verdict.n_max, verdict.n_max)
+
+
+@functools.cache
+def _fixed_n(
+    theta: float, alpha: float, beta: float, sigma: float | None, discordance: float | None, margin: float | None
+) -> int | None:
+    return Assumptions("unconditional", alpha, beta, sigma, discordance, margin=margin).most_n(theta)
 
 
 @dataclass(frozen=True)

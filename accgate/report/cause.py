@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.decision.cause import Blame, Explained, Trial, is_consistent
+from accgate.decision.cause import Blame, Explained, Trial, is_consistent, selection_of
 from accgate.errors import BadInput, writing
 from accgate.inputs.paths import read_json
 from accgate.inputs.rows import holds_only
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 WAYS = {"all back": "put back", "put back": "put back", "pair back": "put back", "set alone": "set alone"}
 HEADINGS = ("Setting", "Reference", "Now", "Came back with it put back", "Lost with it alone", "Finding")
-FINDINGS = {"cause": "explains", "no cause": "does not", "open": "not shown"}
+EITHER_WAY = "flips either way, loses nothing"
+FINDINGS = {"cause": "explains", "no cause": "does not", "either way": EITHER_WAY, "open": "not shown"}
 ORIGIN = "The evaluating job says so, after its verdict; it is not part of the verdict."
 ROWS, SENTENCES = 10, 4  # of a comment
 NAME, SENTENCE = 60, 400  # characters of them
@@ -65,7 +66,7 @@ def _view(blame: Blame) -> CauseView:
 
 def blame_sentences(blame: Blame) -> list[str]:
     """What came of the search: the causes first, then what bounds the answer."""
-    sentences = [*_causes(blame), *_chance(blame)]
+    sentences = [*_causes(blame), *_flips(blame), *_chance(blame)]
     if blame.fixed:
         others = "; ".join(map(str, blame.fixed))
         sentences.append(f"What also differs and cannot be put back here: {others}.")
@@ -89,12 +90,24 @@ def _causes(blame: Blame) -> list[str]:
     if whole.finding != "cause":
         what = "the setting" if len(blame.changes) == 1 else "all of them"
         words = "No setting is shown to explain the loss"
-        if whole.finding == "no cause":
+        if whole.finding in ("no cause", "either way"):
             words = "Nothing in the settings explains the loss"
-        return [f"{words}: with {what} put back, {whole.back} of {whole.lost} lost answers came back."]
+        went = f", and {whole.undone} of {whole.gained} gained ones went" if whole.gained else ""
+        return [f"{words}: with {what} put back, {whole.back} of {whole.lost} lost answers came back{went}."]
     return [
         f"The settings together explain the loss ({whole.back} of {whole.lost} lost answers came back with all of them "
         "put back), but no single one, and no pair of them, is shown to."
+    ]
+
+
+def _flips(blame: Blame) -> list[str]:
+    """Name the settings that flip answers and lose nothing."""
+    rows = [(change.name, *trials_of(blame, (change.name,))) for change in blame.changes]
+    names = [name for name, *trials in rows if finding_of(*trials) == EITHER_WAY]
+    if not names:
+        return []
+    return [
+        f"{' and '.join(names)} {'flip' if len(names) > 1 else 'flips'} answers either way: as many came back as went."
     ]
 
 
@@ -108,6 +121,8 @@ def _explains(blame: Blame, cause: Explained) -> str:
         )
     else:
         text = f"{names} explains {cause.count} of the {cause.of} lost answers"
+    if cause.gained:
+        text += f", and gained {cause.gained}"
     if cause.alone is False:
         text += "; alone it loses none, so it does so together with others"
     return f"{text}."
@@ -161,11 +176,12 @@ def trials_of(blame: Blame, settings: tuple[str, ...]) -> tuple[Trial | None, Tr
 
 
 def share_of(trial: Trial | None) -> str:
-    """How many of the lost answers came back, or were lost again."""
+    """How many of the lost answers came back, or were lost again, and how many of the gained ones are its doing."""
     if trial is None or not trial.lost:
         return "-"
     against = f", {trial.gone} the other way" if trial.gone else ""
-    return f"{trial.back} of {trial.lost}{against}"
+    gained = f"; {trial.undone} of {trial.gained} gained" if trial.gained else ""
+    return f"{trial.back} of {trial.lost}{against}{gained}"
 
 
 def finding_of(back: Trial | None, alone: Trial | None) -> str:
@@ -175,7 +191,7 @@ def finding_of(back: Trial | None, alone: Trial | None) -> str:
         return "not tried"
     if all(trial.problem for trial in (back, alone) if trial is not None):
         return "could not be asked"
-    finding = next((each for each in ("cause", "open", "no cause") if each in findings), "open")
+    finding = next((each for each in ("cause", "open", "either way", "no cause") if each in findings), "open")
     no_sign = finding == "open" and all(trial.back <= trial.gone for trial in (back, alone) if trial is not None)
     return "no sign" if no_sign else FINDINGS[finding]
 
@@ -184,8 +200,8 @@ def method_of(blame: Blame) -> str:
     """How the settings were tried, and how sure that is."""
     return (
         f"{blame.questions:,} questions. Each setting was put back, and set alone, and compared with the same model "
-        f"asked again; a setting without effect is named with a probability of at most {100 * blame.alpha:g}%, over "
-        "all of them."
+        f"asked again, on lost and gained answers alike; a setting that loses nothing is named with a probability of "
+        f"at most {100 * blame.alpha:g}%, over all of them."
     )
 
 
@@ -251,10 +267,15 @@ def read_cause(path: Path) -> CauseFile | None:
 
 
 def is_of(cause: CauseFile, result: Result) -> bool:
-    """Whether a search was for a check of this result that regressed, with as many lost answers."""
+    """Whether a search was for a check of this result that regressed, with as many lost answers.
+
+    It may count the run's own evidence for more than nothing only where the result does.
+    """
     blame = cause.blame
     return blame is None or any(
         (verdict.model, verdict.task, verdict.verdict) == (blame.model, blame.task, "regression")
         and len(verdict.flips) == blame.lost
+        and selection_of(blame.p_value, blame.run_alpha, blame.alpha)
+        <= selection_of(verdict.p_value, verdict.level, blame.alpha)
         for verdict in result.checks
     )

@@ -104,6 +104,12 @@ def print_bisection(console: Console, found: Bisection, out: Path) -> None:
     """Print which commits lost the answers, what was skipped, and where the log lies."""
     for culprit in found.culprits:
         print_paragraph(console, Text(terminal_text(_sentence(culprit)), style="bold"))
+    if not found.culprits:
+        text = "No commit is shown to lose answers: each loses about as many as it gains, or too few to tell."
+        print_paragraph(console, Text(text, style="bold"))
+    for each in found.flipping:
+        text = f"{each.commit} flips answers either way, loses nothing: {each.lost} lost there, {each.gained} gained."
+        print_paragraph(console, Text(terminal_text(text)))
     if len(found.culprits) > 1:
         print_paragraph(console, Text(f"{len(found.culprits)} commits share the loss."))
     for commit, why in found.skipped:
@@ -114,6 +120,7 @@ def print_bisection(console: Console, found: Bisection, out: Path) -> None:
 
 def _sentence(culprit: Culprit) -> str:
     share = f"{culprit.lost} of {culprit.of} lost answers were right before it and are wrong at it"
+    share += f", and {culprit.gained} were gained at it" if culprit.gained else ""
     if culprit.candidates:
         first, last = culprit.candidates[0].sha[:9], culprit.candidates[-1].sha[:9]
         return (

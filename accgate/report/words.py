@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accgate.errors import BadInput
+from accgate.planning.samples import n_without_early_stopping
 from accgate.text import compact, count_of, duration, nearest
 from accgate.verdict import Paragraph, Verdict
 from accgate.verdict.advice import Surroundings
@@ -40,12 +41,11 @@ def has_evidence(verdict: Verdict) -> bool:
 def samples_used(result: Result) -> tuple[int, int]:
     """Samples that the checks of a run used, and how many they would have used without early stopping."""
     checks = [check for check in result.checks if has_evidence(check)]
-    most = sum(each.n if each.n_max is None or each.stop is None else each.n_max for each in checks)
-    return sum(each.n for each in checks), most
+    return sum(each.n for each in checks), sum(map(n_without_early_stopping, checks))
 
 
 def savings(result: Result) -> str | None:
-    """The share of the checks' samples that early stopping left out; None where it left out none."""
+    """The share of samples that early stopping saved, of those at a fixed n; None where it saved none."""
     used, most = samples_used(result)
     return f"stopping early saved {100 * (1 - used / most):.0f}%" if used < most else None
 

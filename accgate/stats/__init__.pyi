@@ -1,6 +1,7 @@
 from .answers import Repeats
 from .betting import betting_path
 from .bootstrap import weighted_bootstrap
+from .coin import coin_evidence
 from .drift import anchor_tails, difference_to_anchor
 from .group_sequential import LOOKS, group_design
 from .gsprt import unseen_n
@@ -23,7 +24,7 @@ from .power import (
 from .repeats import repeats_exact
 from .result import TestResult
 from .sequential import Boundaries, SequentialResult, Units, units_of
-from .statistics import Rows, StatisticUndefined, statistic_test
+from .statistics import Rows, StatisticUndefined, Unsigned, statistic_test
 from .walk import Floats
 
 __all__ = [
@@ -43,9 +44,11 @@ __all__ = [
     "TestName",
     "TestResult",
     "Units",
+    "Unsigned",
     "adjust_p_values",
     "anchor_tails",
     "betting_path",
+    "coin_evidence",
     "difference_to_anchor",
     "discordance_of_repeats",
     "error_of_mean",

@@ -1,92 +1,103 @@
-"""Noisy binary search: which of the commits in a row lost the answers, from replies that may flicker."""
+"""Which of the commits in a row lost the answers: each changed sample is placed, and gains weigh against losses."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-import numpy as np
+from accgate.stats.coin import coin_evidence
 
-from accgate.stats import special
-from accgate.stats.walk import Floats
-
-SLIP = 0.03  # chance that an answer which the culprit decides comes out the other way all the same
-# The share of the lost answers that come and go whatever the commit is not known: these, each as probable beforehand.
-FLICKERING = np.linspace(0.05, 0.95, 10)
+SURE = 20.0  # evidence of a commit's net loss, for each place where samples changed
+LITTLE = 3.0  # evidence of a further loss that is worth no more questions
+Cell = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One sample's answers: at commit `places[i]` (0 is the good one) it was `right[i]`."""
+class Placed:
+    """A sample that was `lost`, or else gained, after commit `low` and by commit `high`."""
 
-    places: tuple[int, ...]
-    right: tuple[bool, ...]
+    lost: bool
+    low: int
+    high: int
+
+    def answered(self, place: int, *, is_changed: bool) -> Placed:
+        """Return the sample once a commit between was asked."""
+        return replace(self, high=place) if is_changed else replace(self, low=place)
 
 
-def culprit_posterior(samples: Sequence[Asked], commits: int) -> tuple[Floats, Floats]:
-    """The probability of each commit to be the first bad one, and of each sample to be decided by it.
+def evidence_of(samples: Sequence[Placed]) -> dict[Cell, float]:
+    """Return the evidence of a net loss in each place where samples changed, the strongest first.
 
-    Parameters
-    ----------
-    samples : sequence of Asked
-        The answers to each sample so far, those of the good and the bad commit included.
-    commits : int
-        Number of commits after the good one, the bad one included.
-
-    Returns
-    -------
-    array of shape (commits,)
-        That commit 1, 2, ... is the first bad one.
-    array of shape (n,)
-        That a sample's answers follow the culprit, and do not flicker with a chance of their own.
-
-    Notes
-    -----
-    A sample that follows the culprit is right before it and wrong from it on, but for slips; one that flickers is right
-    with a chance of its own, uniform beforehand. Samples are independent given the culprit and the share of them that
-    flickers, uniform beforehand too: a fixed share would make a few answers too sure where most flicker.
+    A place is the commits after its first up to its last. Where a commit flips answers either way, each sample that
+    changed there is as likely lost as gained: the evidence is that of `coin_evidence`, and small.
 
     References
     ----------
-    Burnashev and Zigangirov 1974, Problems of Information Transmission 10; Karp and Kleinberg 2007, SODA.
+    Vovk and Wang 2021, Annals of Statistics 49: the mean of the evidence of several places is evidence again.
 
     Examples
     --------
-    >>> one = Asked((0, 8, 4), (True, False, True))
-    >>> chances, _ = culprit_posterior([one] * 6, 8)
-    >>> int(chances.argmax()) + 1, round(float(chances[4:].sum()), 3)
-    (5, 0.987)
+    >>> samples = [Placed(True, 4, 5)] * 9 + [Placed(True, 2, 3), Placed(False, 2, 3)] * 5
+    >>> {cell: round(value, 1) for cell, value in evidence_of(samples).items()}, culprits(samples)
+    ({(4, 5): 102.3, (2, 3): 0.4}, [(4, 5)])
     """
-    first_bad = np.arange(1, commits + 1)
-    decided = np.empty((len(samples), 1, commits))
-    flickers = np.empty((len(samples), 1, 1))
-    for row, sample in enumerate(samples):
-        places, right = np.array(sample.places)[:, None], np.array(sample.right)[:, None]
-        hits = np.sum((places < first_bad) == right, axis=0)
-        decided[row, 0] = hits * math.log(1.0 - SLIP) + (len(sample.places) - hits) * math.log(SLIP)
-        rights = sum(sample.right)
-        wrongs = len(sample.right) - rights
-        # One right and one wrong answer are why the sample was chosen; they tell nothing of whether it flickers.
-        chosen = special.betaln(1.0 + min(rights, 1), 1.0 + min(wrongs, 1))
-        flickers[row] = float(special.betaln(rights + 1.0, wrongs + 1.0) - chosen)
-    share = FLICKERING[:, None]
-    decided = decided + np.log1p(-share)  # by sample, share and commit
-    either = np.logaddexp(decided, flickers + np.log(share))
-    total = either.sum(axis=0)
-    joint = np.exp(total - total.max())
-    joint /= joint.sum()
-    return joint.sum(axis=0), np.einsum("isc,sc->i", np.exp(decided - either), joint)
+    counts = counts_of(samples)
+    evidence = {cell: coin_evidence(*counts[cell]) for cell in counts}
+    return dict(sorted(evidence.items(), key=lambda item: -item[1]))
 
 
-def next_place(chances: Floats, skipped: frozenset[int]) -> int | None:
-    """The commit to ask next: the one that splits the probability most evenly; None where none tells anything.
+def counts_of(samples: Sequence[Placed]) -> Mapping[Cell, Sequence[int]]:
+    """Return how many samples were lost and gained in each place."""
+    counts: dict[Cell, list[int]] = defaultdict(lambda: [0, 0])
+    for sample in samples:
+        counts[sample.low, sample.high][not sample.lost] += 1
+    return counts
 
-    Asking commit j tells whether the culprit is at most j. Those of `skipped` cannot be asked, nor need the last.
 
-    >>> next_place(np.array([0.1, 0.1, 0.6, 0.1, 0.1]), frozenset())
-    2
+def culprits(samples: Sequence[Placed]) -> list[Cell]:
+    """Return the places that lost answers, the strongest first.
+
+    Of commits that flip answers either way, any is among them with a probability of at most 1 / `SURE`.
     """
-    below = np.cumsum(chances)[:-1]
-    open_ = [place for place in range(1, len(chances)) if place not in skipped and 1e-6 < below[place - 1] < 1.0 - 1e-6]
-    return min(open_, key=lambda place: abs(float(below[place - 1]) - 0.5), default=None)
+    evidence = evidence_of(samples)
+    return [cell for cell, value in evidence.items() if value >= SURE * len(evidence)]
+
+
+def is_explained(samples: Sequence[Placed]) -> bool:
+    """Whether some commits are named, and no other place points at a net loss."""
+    named = culprits(samples)
+    return bool(named) and all(value < LITTLE for cell, value in evidence_of(samples).items() if cell not in named)
+
+
+def next_question(samples: Sequence[Placed], skipped: frozenset[int]) -> tuple[int, list[int]] | None:
+    """Return the commit to ask next, and the samples to ask of it; None where nothing more would tell.
+
+    Samples are first asked where others were. Then the place with the strongest evidence is halved, and so are others
+    with evidence, until some commit is named and no wider place could be. Those of `skipped` cannot be asked.
+
+    >>> next_question([Placed(True, 0, 8)] * 3, frozenset({4}))
+    (5, [0, 1, 2])
+    """
+    evidence = evidence_of(samples)
+    if not evidence:
+        return None
+    low, high = next(iter(evidence))
+    spans = {
+        place: [i for i, sample in enumerate(samples) if sample.low < place < sample.high]
+        for place in sorted({end for cell in evidence for end in cell})
+    }
+    place = max(spans, key=lambda place: (len(spans[place]), place in (low, high)))
+    if spans[place]:
+        return place, spans[place]
+    named = [cell for cell in culprits(samples) if not _inside(cell, skipped)]
+    for cell, value in evidence.items():
+        inside = _inside(cell, skipped)
+        if inside and value >= (SURE * len(evidence) if named else 1.0):
+            middle = min(inside, key=lambda place: abs(2 * place - cell[0] - cell[1] - 0.5))
+            return middle, [i for i, sample in enumerate(samples) if (sample.low, sample.high) == cell]
+    return None
+
+
+def _inside(cell: Cell, skipped: frozenset[int]) -> list[int]:
+    return [place for place in range(cell[0] + 1, cell[1]) if place not in skipped]

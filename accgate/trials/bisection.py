@@ -1,4 +1,4 @@
-"""Which commit lost the answers: a noisy binary search that asks the commit and the samples that tell most.
+"""Which commit lost the answers: a search that places what was lost and gained, and names a net loss alone.
 
 Each commit has a working tree of its own; the user's checkout is never touched.
 """
@@ -9,15 +9,17 @@ import json
 import shlex
 import shutil
 import subprocess
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from accgate.config.config import load_config, select
 from accgate.config.tables import Model
 from accgate.decision.bisection import Bisection, Commit, Culprit
+from accgate.decision.cause import HALF, flips_either_way, selection_of
 from accgate.errors import BadInput, CannotEvaluate, writing
 from accgate.evaluation.assignment import Silent
 from accgate.planning.checks import Check, plan_checks
@@ -26,23 +28,21 @@ from accgate.planning.model import PlannedModel
 from accgate.records import Scores, write_atomically
 from accgate.report.result_file import read_result
 from accgate.result import NAME
-from accgate.stats import Floats
-from accgate.stats.culprit import Asked, culprit_posterior, next_place
+from accgate.stats import Floats, coin_evidence
+from accgate.stats.culprit import Placed, counts_of, culprits, evidence_of, is_explained, next_question
 from accgate.text import nearest
 from accgate.trials.arm import Scored, ask
 from accgate.trials.folder import TrialFolder
-from accgate.trials.loss import reference_scores
+from accgate.trials.loss import Changed, changed_of, reference_scores
+from accgate.verdict import Verdict
 
 ANSWERS, LOG = "answers.jsonl", "bisect.log"
 VISIT = "[0-9]" * 4 + "-*"  # the folders of the records of each commit asked
 FOLDER = TrialFolder("bisect", models=f"{VISIT}/*", files=(ANSWERS, LOG))
-SURE = 0.95
-BATCH = 4  # samples that are asked of a commit at a time
-ENOUGH = 8  # lost answers to search with
+ALPHA = 0.05  # the chance that any commit is named that loses nothing, also after a false alarm
 LEAST = 3
-SHOWN = 30  # lost answers that are asked of the culprit and of the commit before it
-SHARED = 0.3  # share of the lost answers that another commit must explain to be searched for too
-DEEPEST = 3  # commits that are named at most
+BATCHES = (8, 30, 10**9)  # lost answers to search with, beside those gained between them; at last all
+MOST = 3  # commits that are named at most
 
 MARK = ".git"  # of a working tree: a file that names the repository
 LONGEST = 600.0  # seconds that git may take
@@ -80,7 +80,7 @@ def bisect(
     out : Path
         Where answers, records and the log lie: a new or empty folder, or that of an earlier search.
     shows : callable, optional
-        Is told the commits, the probability of each after the first to be the culprit, and the questions so far.
+        Is told the commits, how the evidence spreads over those after the first, and the questions so far.
 
     Raises
     ------
@@ -97,18 +97,25 @@ def bisect(
         check = _check_of(rules, model, task)
         search = _Search(history, check, out, serve, shows)
         search.read_answers()
-        lost = search.lost_answers(run)
-        culprits = search.culprits(lost, 0, len(history.commits) - 1, DEEPEST)
-        if not any(culprit.lost for culprit in culprits):
-            raise BadInput(
-                f"{check.name}: none of {len(lost)} lost answers is lost at {culprits[0].commit} "
-                "when it is asked again; they were lost by chance, or the run is not one of the bad commit"
-            )
+        changed = search.changed(run)
+        search.search_for_culprits(changed)
+        lost = sum(is_lost for _, is_lost in changed)
+        culprits, flipping = search.found()
         search.write_log(culprits)
     skipped = tuple((history.commits[place], why) for place, why in sorted(search.skipped.items()))
-    return Bisection(
-        check.model, check.task.name, len(history.commits) - 1, len(lost), tuple(culprits), skipped, search.questions
-    )
+    commits, questions = len(history.commits) - 1, search.questions
+    return Bisection(check.model, check.task.name, commits, lost, tuple(culprits), skipped, questions, tuple(flipping))
+
+
+def needed_evidence(run_alpha: float) -> float:
+    """Return the evidence of a net loss that makes a false alarm of a gate at `run_alpha` unlikely."""
+    return 1.0 / (HALF * ALPHA * run_alpha)
+
+
+def _beginning(changed: Sequence[tuple[str, bool]], lost: int) -> Sequence[tuple[str, bool]]:
+    """Return the first samples that changed, with so many lost ones; all where there are fewer."""
+    places = [place for place, (_, is_lost) in enumerate(changed) if is_lost]
+    return changed if lost >= len(places) else changed[: places[lost - 1] + 1]
 
 
 def _check_of(rules: Path, model: str | None, task: str | None) -> Check:
@@ -126,18 +133,19 @@ def _check_of(rules: Path, model: str | None, task: str | None) -> Check:
 
 @dataclass
 class _Search:
-    """The answers so far, of each lost sample at each commit, and how more are had."""
+    """The answers so far, of each sample at each commit as signs of its change, and how more are had."""
 
     history: History
     check: Check
     out: Path
     serve: str | None
     shows: Shows | None
-    answers: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
+    answers: dict[tuple[str, int], int] = field(default_factory=dict)
+    placed: dict[str, Placed] = field(default_factory=dict)
+    further: Sequence[str] = ()  # samples of which nothing is known at the bad commit at first
     skipped: dict[int, str] = field(default_factory=dict)
     questions: int = 0
     visits: int = 0
-    of_run: tuple[str, ...] = ()  # lost answers that only a run of the bad commit tells of
 
     @property
     def search(self) -> dict[str, str | None]:
@@ -175,110 +183,159 @@ class _Search:
             self.visits, self.questions = row["visit"], row["questions"]
             if row["skipped"] is not None:
                 self.skipped[number] = row["skipped"]
+            gained = set(row.get("gained", ()))
             for id_, right in row["right"].items():
-                self.answers.setdefault(id_, []).append((number, right))
+                self.answers[id_, number] = 1 if id_ in gained else 0 if right else -1
 
-    def lost_answers(self, run: Path | None) -> list[str]:
-        """The answers that the bad commit lost, in the fixed order: those of a run of it, or the first found."""
-        last = len(self.history.commits) - 1
-        lost = _lost_in(run, self.check) if run is not None else self._find_lost(last)
-        self.of_run = (
-            () if run is None else tuple(id_ for id_ in lost if (last, False) not in self.answers.get(id_, []))
-        )
-        for id_ in lost:
-            answers = self.answers.setdefault(id_, [])
-            if run is not None and (last, False) not in answers:
-                answers.append((last, False))
-            if (0, True) not in answers:
-                answers.append((0, True))
-        if len(lost) < LEAST:
+    def changed(self, run: Path | None) -> list[tuple[str, bool]]:
+        """Return the samples that the bad commit lost or gained, and whether it lost them, in the fixed order.
+
+        They are those of a run of it, and of more samples asked here until a net loss is shown.
+
+        Raises
+        ------
+        BadInput
+            When too few are lost, or not enough more than were gained.
+        """
+        ids, alpha = list(self.check.task.samples.ids), self.check.alpha_planned
+        signs, selection = dict[str, int](), alpha
+        if run is not None:
+            verdict = _verdict_in(run, self.check)
+            of = changed_of(self.check, verdict, run)
+            signs = dict.fromkeys(of.lost, -1) | dict.fromkeys(of.gained, 1)
+            ids, alpha = list(of.further), verdict.level
+            self._refuse_other_loss(of)
+            selection = selection_of(verdict.p_value, alpha, ALPHA)
+        self.further = ids
+        is_shown = selection == 1.0 or self._ask_bad(ids, signs, needed_evidence(alpha))
+        changed = [(id_, signs[id_] < 0) for id_ in self.check.task.samples.ids if signs.get(id_)]
+        lost = sum(is_lost for _, is_lost in changed)
+        beginning = f"{self.check.name}: of {len(self.check.task.samples):,} samples the bad commit lost {lost}"
+        if lost < LEAST:
+            raise BadInput(f"{beginning}; a search needs {LEAST}: give a run that failed with --run, or another --bad")
+        if not is_shown:
             raise BadInput(
-                f"{self.check.name}: of {len(self.check.task.samples):,} samples the bad "
-                f"commit lost {len(lost)}; a search needs {LEAST}: give a run that failed with --run, or another --bad"
+                f"{beginning} and gained {len(changed) - lost}, which a harmless change may do; no commit is named for "
+                "that: give a run that failed with --run, more samples, or another --bad"
             )
-        return lost
+        return changed
 
-    def _find_lost(self, place: int) -> list[str]:
-        """Ask the bad commit in the fixed order until enough answers are lost."""
-        ids = list(self.check.task.samples.ids)
-        before = reference_scores(self.check)
+    def _refuse_other_loss(self, of: Changed) -> None:
+        """Refuse a run of whose lost answers the bad commit loses none again."""
+        last, first = len(self.history.commits) - 1, list(of.lost[: BATCHES[0]])
+        self._ask(last, first)
+        self._refuse_no_answers(last)
+        if not any(self.answers.get((id_, last)) == -1 for id_ in first):
+            raise BadInput(
+                f"{self.check.name}: none of {len(first)} lost answers is lost at {self.history.commits[last]} "
+                "when it is asked again; they were lost by chance, or the run is not one of the bad commit"
+            )
 
-        def lost_ids(scores: Scored) -> list[str]:
-            return [id_ for id_, score in scores.items() if score is not None and score < before[id_]]
+    def _refuse_no_answers(self, last: int) -> None:
+        if last in self.skipped:
+            raise CannotEvaluate(f"the bad commit cannot be asked: {self.skipped[last]}")
 
-        if not any(number == place for of in self.answers.values() for number, _ in of):
-            self._visit(place, ids, ends=lambda scores: len(lost_ids(scores)) >= ENOUGH)
-        if place in self.skipped:
-            raise CannotEvaluate(f"the bad commit cannot be asked: {self.skipped[place]}")
-        wrong = {id_ for id_, of in self.answers.items() if (place, False) in of}
-        return [id_ for id_ in ids if id_ in wrong]
+    def _ask_bad(self, ids: Sequence[str], signs: dict[str, int], needed: float) -> bool:
+        """Ask the bad commit in the fixed order until its net loss is shown; whether it is."""
+        last = len(self.history.commits) - 1
 
-    def culprits(self, lost: Sequence[str], low: int, high: int, deepest: int) -> list[Culprit]:
-        """The commits after `low` up to `high` that lost these answers, oldest first."""
-        place, chance = self._locate(lost, low, high)
-        before = max((p for p in range(low, place) if p not in self.skipped), default=low)
-        place = min((p for p in range(place, high) if p not in self.skipped), default=high)
-        ids = lost[:SHOWN]
-        self._forget_run(place)
-        for number in (before, place):
-            missing = [id_ for id_ in ids if all(p != number for p, _ in self.answers[id_])]
-            if missing and number not in self.skipped:
-                self._visit(number, missing)
-        by_answers: dict[tuple[bool, bool], list[str]] = defaultdict(list)  # right before, right then
-        for id_ in ids:
-            by_answers[self._is_right(id_, before), self._is_right(id_, place)].append(id_)
-        here, between = by_answers[True, False], tuple(self.history.commits[before + 1 : place + 1])
-        sure = Culprit(self.history.commits[place], chance, len(here), len(ids), between if len(between) > 1 else ())
-        earlier = self._others(by_answers[False, False], len(ids), low, before, deepest)
-        later = self._others(by_answers[True, True], len(ids), place, high, deepest)
-        is_enough = len(here) >= min(LEAST, len(ids)) or not deepest
-        return [*earlier, *([sure] if is_enough else []), *later] or [sure]
+        def is_shown() -> bool:
+            return coin_evidence(sum(s < 0 for s in signs.values()), sum(s > 0 for s in signs.values())) >= needed
 
-    def _others(self, ids: Sequence[str], of: int, low: int, high: int, deepest: int) -> list[Culprit]:
-        """The culprits of the answers that one commit does not explain, where they are enough to search with."""
-        if deepest <= 1 or high <= low or len(ids) < max(LEAST, SHARED * of):
-            return []
-        return self.culprits(ids, low, high, deepest - 1)
+        def is_enough(scores: Scored) -> bool:
+            signs.update(self._signs_of(scores))
+            return is_shown()
 
-    def _forget_run(self, place: int) -> None:
-        """Leave out what a run says of the bad commit, once that is the culprit: it is asked itself."""
-        if self.of_run and place == len(self.history.commits) - 1:
-            for id_ in self.of_run:
-                self.answers[id_].remove((place, False))
-            self.of_run = ()
+        signs.update((id_, self.answers[id_, last]) for id_ in ids if (id_, last) in self.answers)
+        missing = [id_ for id_ in ids if (id_, last) not in self.answers]
+        if missing and not is_shown():
+            self._visit(last, missing, ends=is_enough)
+            self._refuse_no_answers(last)
+            signs.update((id_, self.answers[id_, last]) for id_ in missing if (id_, last) in self.answers)
+        return is_shown()
 
-    def _is_right(self, id_: str, place: int) -> bool:
-        """Whether most answers to a sample at a commit were right."""
-        rights = [right for number, right in self.answers[id_] if number == place]
-        return 2 * sum(rights) > len(rights)
+    def search_for_culprits(self, changed: Sequence[tuple[str, bool]]) -> None:
+        """Place the samples that changed, a few at first, until commits are named or no sample is left."""
+        last, changed = len(self.history.commits) - 1, list(changed)
+        for count in BATCHES:
+            self._place(_beginning(changed, count))
+            if count != BATCHES[0] and is_explained([*self.placed.values()]):
+                return
+        count = BATCHES[0]
 
-    def _locate(self, lost: Sequence[str], low: int, high: int) -> tuple[int, float]:
-        """The most probable culprit of these answers, and its probability."""
+        def is_enough(scores: Scored) -> bool:
+            return [*self._signs_of(scores).values()].count(-1) >= count
+
+        while missing := [id_ for id_ in self.further if (id_, last) not in self.answers]:
+            count *= 2
+            more = self._visit(last, missing, ends=is_enough)
+            self._place([(id_, sign < 0) for id_, sign in more.items() if sign])
+            if is_explained([*self.placed.values()]) or not more:
+                return
+
+    def _place(self, changed: Sequence[tuple[str, bool]]) -> None:
+        """Ask commits until nothing more would tell where these samples changed, and those placed before."""
+        last = len(self.history.commits) - 1
+        self._ask(last, [id_ for id_, _ in changed])
+        for id_, is_lost in changed:
+            if id_ not in self.placed and self.answers.get((id_, last)) == (-1 if is_lost else 1):
+                self.placed[id_] = Placed(is_lost, 0, last)
         while True:
-            chances, follow = self._posterior(lost, low, high)
-            if self.shows is not None:
-                self.shows(self.history.commits[low : high + 1], chances, self.questions)
-            best = int(chances.argmax())
-            skipped = frozenset(place - low for place in self.skipped if low < place < high)
-            place = next_place(chances, skipped)
-            if chances[best] >= SURE or place is None:
-                return low + 1 + best, float(chances[best])
-            at = low + place
-            times = {id_: sum(number == at for number, _ in self.answers[id_]) for id_ in lost}
-            order = sorted(range(len(lost)), key=lambda i: (times[lost[i]], -follow[i]))
-            if times[lost[order[0]]] >= 3:  # a commit between right and wrong: asking on would not end
-                return low + 1 + best, float(chances[best])
-            self._visit(at, [lost[i] for i in order[:BATCH]])
+            ids, samples = list(self.placed), list(self.placed.values())
+            if self.shows is not None and samples:
+                self.shows(self.history.commits, self._chances(), self.questions)
+            question = next_question(samples, frozenset(self.skipped))
+            if question is None:
+                return
+            place, those = question
+            self._ask(place, [ids[i] for i in those])
+            for id_ in () if place in self.skipped else [ids[i] for i in those]:
+                sign = self.answers.get((id_, place))
+                if sign is None:  # without a score there it tells nothing of where it changed
+                    del self.placed[id_]
+                else:
+                    is_changed = sign == (-1 if self.placed[id_].lost else 1)
+                    self.placed[id_] = self.placed[id_].answered(place, is_changed=is_changed)
 
-    def _posterior(self, lost: Sequence[str], low: int, high: int) -> tuple[Floats, Floats]:
-        samples = []
-        for id_ in lost:
-            inside = [(place - low, right) for place, right in self.answers[id_] if low <= place <= high]
-            samples.append(Asked(tuple(place for place, _ in inside), tuple(right for _, right in inside)))
-        return culprit_posterior(samples, high - low)
+    def _chances(self) -> Floats:
+        """How the evidence is spread over the commits after the first."""
+        chances = np.zeros(len(self.history.commits) - 1)
+        evidence = evidence_of([*self.placed.values()])
+        for (low, high), value in evidence.items():
+            chances[low:high] += value / sum(evidence.values()) / (high - low)
+        return chances
 
-    def _visit(self, place: int, ids: Sequence[str], *, ends: Callable[[Scored], bool] | None = None) -> None:
-        """Ask samples of a commit; one that cannot be asked is skipped."""
+    def found(self) -> tuple[list[Culprit], list[Culprit]]:
+        """Return the commits that lost answers, oldest first, and those that flip answers either way."""
+        samples = [*self.placed.values()]
+        evidence, counts, named = evidence_of(samples), counts_of(samples), culprits(samples)[:MOST]
+        of = sum(sample.lost for sample in samples)
+        rest = sum(value for cell, value in evidence.items() if cell not in named)
+
+        def culprit(cell: tuple[int, int]) -> Culprit:
+            between = self.history.commits[cell[0] + 1 : cell[1] + 1]
+            chance = evidence[cell] / (evidence[cell] + rest) if cell in named else 0.0
+            lost, gained = counts[cell]
+            return Culprit(between[-1], chance, lost, of, between if len(between) > 1 else (), gained)
+
+        either = [c for c in counts if c not in named and c[1] == c[0] + 1 and flips_either_way(*counts[c])]
+        return [culprit(cell) for cell in sorted(named)], [culprit(cell) for cell in sorted(either)]
+
+    def _ask(self, place: int, ids: Sequence[str]) -> None:
+        """Ask samples of a commit that it was not asked yet."""
+        missing = [id_ for id_ in ids if (id_, place) not in self.answers]
+        if missing and place not in self.skipped:
+            self._visit(place, missing)
+
+    def _signs_of(self, scores: Scored) -> dict[str, int]:
+        """Return whether each sample with a score is lost (-1), gained (1) or as before (0)."""
+        before = reference_scores(self.check)
+        return {
+            id_: (score > before[id_]) - (score < before[id_]) for id_, score in scores.items() if score is not None
+        }
+
+    def _visit(self, place: int, ids: Sequence[str], *, ends: Callable[[Scored], bool] | None = None) -> dict[str, int]:
+        """Ask samples of a commit, and return their signs; one that cannot be asked is skipped."""
         commit, number = self.history.commits[place], self.visits + 1
         folder = self.out / f"{number:04}-{commit.sha[:9]}"
         scores: Scored = {}
@@ -290,23 +347,23 @@ class _Search:
                 self.questions += answers.questions
         except (BadInput, CannotEvaluate) as error:
             self.skipped[place] = str(error).splitlines()[0]
-        before = reference_scores(self.check)
-        right = {id_: score >= before[id_] for id_, score in scores.items() if score is not None}
-        for id_, is_right in right.items():
-            self.answers.setdefault(id_, []).append((place, is_right))
-        if place not in self.skipped and not right:
+        signs = self._signs_of(scores)
+        self.answers.update({(id_, place): sign for id_, sign in signs.items()})
+        if place not in self.skipped and not signs:
             self.skipped[place] = "no sample had a score"
         self.visits = number
         row = {
             "search": self.search,
             "visit": number,
             "commit": commit.sha,
-            "right": right,
+            "right": {id_: sign >= 0 for id_, sign in signs.items()},
+            "gained": [id_ for id_, sign in signs.items() if sign > 0],
             "skipped": self.skipped.get(place),
             "questions": self.questions,
         }
         with writing(path := self.out / ANSWERS), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
+        return signs
 
     def _model_at(self, path: Path) -> PlannedModel:
         """The model as a commit has it."""
@@ -329,8 +386,9 @@ class _Search:
             f"# good: [{commits[0].sha}] {commits[0].subject}",
             f"git bisect good {commits[0].sha}",
         ]
-        first = commits.index(culprits[0].commit)
-        places = sorted({place for of in self.answers.values() for place, _ in of} | set(self.skipped))
+        first = commits.index(culprits[0].commit) if culprits else len(commits) - 1
+        asked = {place for _, place in self.answers if culprits} | set(self.skipped)
+        places = sorted(asked)
         for place in [len(commits) - 1, *(p for p in places if 0 < p < len(commits) - 1)]:
             word = "skip" if place in self.skipped else "bad" if place >= first else "good"
             lines += [
@@ -342,11 +400,12 @@ class _Search:
             write_atomically(path, ("\n".join(lines) + "\n").encode())
 
 
-def _lost_in(run: Path, check: Check) -> list[str]:
-    """The answers that a run of the bad commit lost, in the fixed order."""
-    result = read_result(run / NAME)
-    lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == check.key for id_ in verdict.flips}
-    return [id_ for id_ in check.task.samples.ids if id_ in lost]
+def _verdict_in(run: Path, check: Check) -> Verdict:
+    """Return the verdict of a run of the bad commit."""
+    verdicts = [verdict for verdict in read_result(run / NAME).checks if (verdict.model, verdict.task) == check.key]
+    if not verdicts:
+        raise BadInput(f"{run / NAME}: has no check of {check.name}")
+    return verdicts[0]
 
 
 class History:

@@ -17,11 +17,11 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Observer
 from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
-from accgate.records import Record, Scores, failed_of, paths_of, settings_of_run, split_readings
+from accgate.records import Record, Scores, failed_of, paths_of, read_records, settings_of_run, split_readings
 from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result
 from accgate.run_plan import plan_run
-from accgate.trials.arm import ask
+from accgate.trials.arm import ask, mean_scores
 from accgate.trials.folder import TrialFolder
 from accgate.verdict import Verdict
 
@@ -57,6 +57,33 @@ def loss_of(
     lost = set(verdict.flips)
     ids = tuple(id_ for id_ in check.task.samples.ids if id_ in lost)
     return Loss(check, verdict, ids, result.engines.get(check.model))
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The answers that a run lost and gained, and the `further` samples that it was not decided on, each in order."""
+
+    lost: tuple[str, ...]
+    gained: tuple[str, ...]
+    further: tuple[str, ...]
+
+
+def changed_of(check: Check, verdict: Verdict, run: Path) -> Changed:
+    """The samples that changed in a run, by its records.
+
+    Raises
+    ------
+    BadInput
+        When it has no records: without the gained answers nothing tells a loss from flips either way.
+    """
+    path = paths_of(run, *check.key).records
+    if not path.is_file():
+        raise BadInput(f"{path}: is missing; the records of a run tell which answers it gained")
+    before, scores = reference_scores(check), mean_scores(check, read_records(path))
+    lost, ids = set(verdict.flips), list(check.task.samples.ids)
+    decided = max([verdict.n, *(place + 1 for place, id_ in enumerate(ids) if id_ in lost)])
+    gained = [id_ for id_ in ids[:decided] if (score := scores.get(id_)) is not None and score > before[id_]]
+    return Changed(tuple(id_ for id_ in ids if id_ in lost), tuple(gained), tuple(ids[decided:]))
 
 
 def reference_scores(check: Check) -> Mapping[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from accgate.decision.cause import (
     causes_of,
     is_finished,
     levels_of,
+    selection_of,
     trial_of,
 )
 from accgate.errors import BadInput, CannotEvaluate
@@ -28,13 +29,15 @@ from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
 from accgate.trials.arm import Answers, Scored, ask
 from accgate.trials.folder import TrialFolder
-from accgate.trials.loss import Loss, loss_of, reference_scores, refuse_unread
+from accgate.trials.loss import Changed, Loss, changed_of, loss_of, reference_scores, refuse_unread
 from accgate.trials.settings import Settings, settings_of
 
 FOLDER = TrialFolder("blame", models="[0-9]/*")
+FURTHER = 8  # lost answers that samples which the run was not decided on are first asked for; then twice as many
+SURVEYS = 5  # times that it doubles
 BEYOND = 2  # times as many further samples as were lost may be asked of each arm, and AT_LEAST
 AT_LEAST = 60
-MOST = 0.8  # share of the lost answers that causes explain when no more is looked for
+MOST = 0.8  # share of the net loss that causes explain when no more is looked for
 
 
 def blame(
@@ -66,7 +69,7 @@ def blame(
     model, task : str, optional
         Which check; by default the regression that lost most answers.
     alpha : float
-        The chance that any setting without effect is named, over all of them.
+        The chance that any setting is named that loses nothing, over all of them, also after a false alarm.
     samples, minutes : optional
         The most questions there may be, and how long may be asked; by default as much as the trials need.
     saves : callable, optional
@@ -86,10 +89,11 @@ def blame(
     loss = loss_of(config, run, model, task, rules)
     assert loss.check.recorded is not None
     settings = _usable(loss.check, settings_of(loss.check.recorded, loss.check.planned_model.settings, loss.engine))
+    changed = changed_of(loss.check, loss.verdict, run)
     folder = options.out / FOLDER.command
     budget = _Budget(samples, minutes, ends_at, clock)
     with FOLDER.held(folder, resume=options.resume):
-        return _Search(loss, settings, replace(options, out=folder), alpha, budget, saves).blame()
+        return _Search(loss, changed, settings, replace(options, out=folder), alpha, budget, saves).blame()
 
 
 def _usable(check: Check, settings: Settings) -> Settings:
@@ -162,7 +166,6 @@ class _Arm:
 
     kind: Kind
     names: tuple[str, ...]
-    level: float
     model: Model
     scores: dict[str, float | None] = field(default_factory=dict)
     is_done: bool = False
@@ -171,9 +174,10 @@ class _Arm:
 
 @dataclass
 class _Search:
-    """The trials of a check: first on the lost answers, then, where these cannot tell, on further samples."""
+    """The trials of a check: on what changed in the run, then on further samples that change, then on others."""
 
     loss: Loss
+    changed: Changed
     settings: Settings
     options: RunOptions
     alpha: float
@@ -187,8 +191,8 @@ class _Search:
         """All trials, as far as the budget goes."""
         ended = None
         try:
-            for part, ids in enumerate(self._parts()):
-                self._part(self.options.out / str(part), ids)
+            for out, ids in self._parts():
+                self._part(out, ids)
                 if self._is_settled():
                     break
         except _Spent as spent:
@@ -212,37 +216,71 @@ class _Search:
             alpha=self.alpha,
             questions=self.questions,
             ended_early=ended,
+            gained=len(self.changed.gained),
+            p_value=self.loss.verdict.p_value,
+            run_alpha=self.loss.verdict.level,
             causes=causes_of(trials, len(self.loss.ids), self.alpha),
         )
 
-    def _parts(self) -> list[list[str]]:
-        """The lost answers, and others, if any, for trials that these cannot decide; each in the fixed order."""
-        those = set(self.loss.ids)
-        others = [id_ for id_ in self.loss.check.task.samples.ids if id_ not in those]
-        further = others[: max(BEYOND * len(self.loss.ids), AT_LEAST)]
-        return [list(self.loss.ids[:ENOUGH]), *([further] if further else [])]
+    def _parts(self) -> Iterator[tuple[Path, list[str]]]:
+        """Yield the folder and the samples of each part, in the fixed order.
+
+        Which samples are asked never depends on whether they were lost or gained: else a flip either way would not be
+        a fair coin.
+        """
+        ids, those = self.loss.check.task.samples.ids, {*self.changed.lost, *self.changed.gained}
+        folders = (self.options.out / str(part) for part in itertools.count())
+        changed = [id_ for id_ in ids if id_ in those]
+        end = changed.index(self.loss.ids[:ENOUGH][-1]) + 1
+        for part in (changed[:end], changed[end:]):
+            if part:
+                yield next(folders), part
+        further = list(self.changed.further)
+        for doubling in range(SURVEYS):
+            if further:
+                out, is_last = next(folders), doubling == SURVEYS - 1
+                asked, part = self._survey(out, further, None if is_last else FURTHER << doubling)
+                further = [id_ for id_ in further if id_ not in asked]
+                those.update(part)
+                if part:
+                    yield out, part
+        others = [id_ for id_ in ids if id_ not in those][: max(BEYOND * len(self.loss.ids), AT_LEAST)]
+        if others:
+            yield next(folders), others
+
+    def _survey(self, out: Path, ids: Sequence[str], enough: int | None) -> tuple[Scored, list[str]]:
+        """Ask the candidate further samples until enough are lost; the scores, and the samples that changed."""
+        reference = reference_scores(self.loss.check)
+
+        def is_enough(scores: Scored) -> bool:
+            lost = sum(score is not None and score < reference[id_] for id_, score in scores.items())
+            return enough is not None and lost >= enough
+
+        scores = self._ask(out, "asked further", self.settings.candidate, ids, is_enough).scores
+        return scores, [id_ for id_ in ids if (score := scores.get(id_)) is not None and score != reference[id_]]
 
     def _part(self, out: Path, ids: Sequence[str]) -> None:
         names = tuple(self.settings.values)
         again = self._ask(out, "asked again", self.settings.candidate, ids, None)
-        if ids[0] in self.loss.ids:
-            refuse_unread(self.loss, again.records)
+        if (of_run := [record for record in again.records if record.id in self.loss.ids]) and not self.now:
+            refuse_unread(self.loss, of_run)
         self.now.update(again.scores)
         kind: Kind = "put back" if len(names) == 1 else "all back"
-        self._trial(out, _Arm(kind, names, self.alpha, self.settings.put_back(names)), ids, whole=True)
+        self._trial(out, _Arm(kind, names, self.settings.put_back(names)), ids, whole=True)
         if len(names) > 1 and (self._finding(kind, names) == "cause" or self.arms[kind, names].problem):
             self._each(out, names, ids)
 
     def _each(self, out: Path, names: Sequence[str], ids: Sequence[str]) -> None:
         """Each setting put back, each set alone, and pairs where no single one was found."""
-        single, pair = levels_of(self.alpha, len(names))
         for name in names:
-            self._trial(out, _Arm("put back", (name,), single, self.settings.put_back([name])), ids)
+            self._trial(out, _Arm("put back", (name,), self.settings.put_back([name])), ids)
         for name in () if self.arms["all back", tuple(names)].problem else names:
-            self._trial(out, _Arm("set alone", (name,), single, self.settings.set_alone(name)), ids)
-        if pair and not any(self._finding(kind, those) == "cause" for kind, those in self.arms if kind in SINGLE):
+            self._trial(out, _Arm("set alone", (name,), self.settings.set_alone(name)), ids)
+        if self.levels["pair back"] and not any(
+            self._finding(kind, those) == "cause" for kind, those in self.arms if kind in SINGLE
+        ):
             for both in self._pairs(names):
-                self._trial(out, _Arm("pair back", both, pair, self.settings.put_back(both)), ids)
+                self._trial(out, _Arm("pair back", both, self.settings.put_back(both)), ids)
 
     def _pairs(self, names: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Pairs of settings, those that brought most back first."""
@@ -254,10 +292,20 @@ class _Search:
         return sorted(itertools.combinations(names, 2), key=lambda both: -sum(map(back.__getitem__, both)))[:MOST_PAIRS]
 
     def _is_settled(self) -> bool:
-        """Whether the causes named explain most of the loss, or the settings together little."""
+        """Whether the causes named explain most of the net loss, or the settings together little."""
         trials = [self._trial_of(arm, arm.scores) for arm in self.arms.values()]
-        explained = sum(cause.count for cause in causes_of(trials, len(self.loss.ids), self.alpha))
-        return explained >= MOST * len(self.loss.ids) or (bool(trials) and trials[0].finding == "no cause")
+        lost, gained = len(self.loss.ids), len(self.changed.gained)
+        explained = sum(cause.count - cause.gained for cause in causes_of(trials, lost, self.alpha))
+        is_explained = explained > 0 and explained >= MOST * (lost - gained)
+        return is_explained or (bool(trials) and trials[0].finding in ("no cause", "either way"))
+
+    @property
+    def levels(self) -> dict[Kind, float]:
+        """The share of alpha of each kind of trial."""
+        whole = self.arms.get(("all back", tuple(self.settings.values)))
+        selection = selection_of(self.loss.verdict.p_value, self.loss.verdict.level, self.alpha)
+        is_gated = whole is None or not whole.problem
+        return levels_of(self.alpha, len(self.settings.values), selection, is_gated=is_gated)
 
     def _is_found(self, names: tuple[str, ...]) -> bool:
         """Whether a setting that was put back and set alone is named: further samples could only hide that again."""
@@ -293,8 +341,10 @@ class _Search:
             without, back = scores, self.arms["all back", tuple(self.settings.values)].scores
         restored = {id_: back.get(id_) for id_ in scores}
         other = self.arms.get(("put back", arm.names)) if arm.kind == "set alone" else None
-        earlier = 1.0 if other is None else self._trial_of(other, other.scores).evidence
-        trial = trial_of(arm.kind, arm.names, arm.level, without, restored, frozenset(self.loss.ids), earlier=earlier)
+        earlier = None if other is None else self._trial_of(other, other.scores).evidence
+        lost, gained = frozenset(self.loss.ids), frozenset(self.changed.gained)
+        level = self.levels[arm.kind]
+        trial = trial_of(arm.kind, arm.names, level, without, restored, lost, gained, earlier=earlier)
         return replace(trial, problem=arm.problem) if arm.problem else trial
 
     def _ask(

@@ -92,7 +92,7 @@ def test_a_shard_stops_where_the_others_records_decide_with_its_own(
     merged = merge(tmp_path, "shard-2-of-2", "shard-1-of-2")
     assert merged[0] == code
     assert figures(merged[1]) == figures(whole[1])
-    assert merged[1]["saved_tokens"] > 0
+    assert whole[1]["saved_tokens"] > merged[1]["saved_tokens"] >= 0  # the first shard asked half of all samples
     assert main(["verify", str(tmp_path / "merged"), "--config", str(tmp_path / "accuracy.toml")]) == code
     # a decided run that is resumed asks nothing
     server.seen.clear()

@@ -53,12 +53,13 @@ def red(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Red]:
 def blame_of(model: str = "m", task: str = "sums", *, value: str = "q4_0", lost: int = 20) -> Blame:
     """A search that found that `options.k` explains 11 of the lost answers, and `options.v` none."""
     ids = [str(number) for number in range(lost)]
+    before = dict.fromkeys(ids, 100.0)
     now, eleven = dict.fromkeys(ids, 0.0), {id_: 100.0 * (at < 11) for at, id_ in enumerate(ids)}
-    single, _ = levels_of(0.05, 2)
+    levels = levels_of(0.05, 2, 0.05)
     trials = [
-        trial_of("all back", ("options.k", "options.v"), 0.05, now, dict.fromkeys(ids, 100.0), frozenset(ids)),
-        trial_of("put back", ("options.k",), single, now, eleven, frozenset(ids)),
-        trial_of("put back", ("options.v",), single, now, now, frozenset(ids)),
+        trial_of("all back", ("options.k", "options.v"), levels["all back"], now, before, frozenset(ids)),
+        trial_of("put back", ("options.k",), levels["put back"], now, eleven, frozenset(ids)),
+        trial_of("put back", ("options.v",), levels["put back"], now, now, frozenset(ids)),
     ]
     changes = (Change("options.k", "f16", value), Change("options.v", "f16", "q8_0"))
     causes = causes_of(trials, lost, 0.05)
@@ -138,6 +139,9 @@ HOSTILE: dict[str, Any] = {
     "alpha of a half": changed(alpha=0.5),
     "questions without end": changed(questions=10**4000),
     "more by chance than asked": changed(by_chance=21),
+    "a run's evidence that it did not have": changed(p_value=0.0),
+    "an alpha that no run has": changed(run_alpha=0.9),
+    "more gained than the run did": with_trial(1, gained=1, n=21),
     "a setting that is none": with_trial(2, settings=["options.z"]),
     "a trial twice": changed(trials=[asdict(trial) for trial in (*blame_of().trials, blame_of().trials[0])]),
     "no settings": changed(changes=[], trials=[], causes=[]),

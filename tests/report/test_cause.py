@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
-from accgate.decision.cause import Change
+from rich.console import Console
+
+from accgate.decision.bisection import Bisection, Commit, Culprit
+from accgate.decision.cause import Change, trial_of
 from accgate.report.cause import CauseView, blame_markdown
 from accgate.report.html.cause import blame_html
 from accgate.report.html.inline import policy_hash
 from accgate.report.markdown import fill_template
+from accgate.report.repetition import print_bisection
 from accgate.report.room import ROOMS
 from tests.github.test_cause import blame_of
 
@@ -59,3 +65,27 @@ def test_words_say_what_cannot_be_put_back_what_failed_and_that_nothing_explains
     assert "could not be asked |" in plain
     nothing = replace(blame, causes=(), trials=(replace(blame.trials[2], kind="all back", settings=("options.k",)),))
     assert "Nothing in the settings explains the loss" in blame_markdown(nothing)
+
+
+def test_a_setting_that_flips_either_way_is_said_to_and_explains_nothing() -> None:
+    ids = [str(number) for number in range(44)]
+    lost, gained = frozenset(ids[:22]), frozenset(ids[22:])
+    now = {id_: 0.0 if id_ in lost else 100.0 for id_ in ids}
+    flipped = trial_of("put back", ("options.v",), 0.01, now, {id_: 100.0 - now[id_] for id_ in ids}, lost, gained)
+    assert flipped.finding == "either way"
+    blame = blame_of()
+    text = blame_markdown(replace(blame, gained=22, trials=(*blame.trials[:2], flipped)))
+    plain = text.replace("&#40;", "(").replace("&#41;", ")").replace("&#8203;", "").replace("&#59;", ";")
+    assert "options.v flips answers either way: as many came back as went." in plain
+    assert "flips either way, loses nothing |" in plain
+    assert "22 of 22; 22 of 22 gained" in plain
+
+
+def test_a_search_that_names_no_commit_says_so_and_which_flip_answers_either_way() -> None:
+    flips = Culprit(Commit("a" * 40, "kernel"), 0.0, 20, 60, (), 19)
+    screen = Console(file=io.StringIO(), width=200)
+    print_bisection(screen, Bisection("m", "t", 9, 60, (), (), 300, (flips,)), Path("out"))
+    assert isinstance(screen.file, io.StringIO)
+    text = screen.file.getvalue()
+    assert "No commit is shown to lose answers" in text
+    assert "aaaaaaaaa kernel flips answers either way, loses nothing: 20 lost there, 19 gained." in text

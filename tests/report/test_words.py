@@ -138,3 +138,21 @@ def test_a_check_that_could_not_be_evaluated_saved_and_used_nothing() -> None:
         result = Result("error", 3, checks)
         assert samples_used(result) == (50, 100)
         assert savings(result) == "stopping early saved 50%"
+
+
+@pytest.mark.parametrize(
+    ("theta", "n_max", "used", "words"),
+    [
+        (2.0, 1198, 402, "stopping early saved 46%"),
+        (2.0, 1198, 508, "stopping early saved 32%"),
+        (2.0, 1198, 1198, None),
+        (2.0, 600, 402, "stopping early saved 33%"),
+    ],
+)
+def test_what_early_stopping_saved_counts_from_the_fixed_test(
+    theta: float, n_max: int, used: int, words: str | None
+) -> None:
+    """At q 5% and theta 2 that takes 745 samples, or all where there are fewer; 1,198 are the most that gsprt takes."""
+    keys = {"test": "gsprt", "theta_target": theta, "discordance_planned": 0.05, "alpha_applied": 0.05}
+    stopped = verdict_of(n=used, n_max=n_max, stop="futility" if used < n_max else "end", **keys)
+    assert savings(Result("pass", 0, (stopped,))) == words

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from benchmarks.culprit import Case, search
+from benchmarks.culprit import Case, History, search
 from tests.gates import table, write_task
 from tests.launcher import Launched
 from tests.servers import Fault, Server
@@ -111,6 +111,7 @@ def test_the_commit_that_lost_the_answers_is_named_in_few_questions(
 def test_a_run_of_the_bad_commit_saves_the_search_for_lost_answers(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """It stopped at p = 0.004, as one false alarm in 13 does: the bad commit is asked for more, and then searched."""
     repository = Repository(tmp_path, server, 9, lambda i, step: step >= 2 and luck(i) < 0.15)
     config, out = str(tmp_path / "accuracy.toml"), str(tmp_path / "out-run")
     assert main(["run", config, "--out", out, "--quiet"]) == 1
@@ -118,7 +119,7 @@ def test_a_run_of_the_bad_commit_saves_the_search_for_lost_answers(
     assert repository.bisect("--run", out, "--json") == 0
     found = result(capsys)
     assert [each["commit"]["sha"] for each in found["culprits"]] == [repository.shas[2]]
-    assert found["questions"] < 60
+    assert found["questions"] < 200
 
 
 def test_a_run_whose_loss_does_not_come_again_blames_no_commit(
@@ -187,17 +188,32 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(
 
 
 @pytest.mark.slow
-def test_the_right_commit_is_named_in_at_least_95_of_100_histories() -> None:
-    """`python -m benchmarks.culprit` has more; 64 commits, 5 or 2 points lost, 5% to 20% changed."""
-    for case, most, runs in (
-        (Case(64, 0.05, 5.0, known=12), 40, 100),
-        (Case(64, 0.10, 5.0, known=20), 60, 100),
-        (Case(64, 0.20, 2.0, known=30), 180, 40),  # four of five lost answers come and go
-    ):
-        dice = random.Random(11)
-        done = [search(dice, case) for _ in range(runs)]
-        assert sum(right for right, _, _ in done) >= 0.95 * runs
-        assert sum(questions for _, _, questions in done) / runs < most
+@pytest.mark.parametrize(
+    ("case", "least"),
+    [
+        (Case(64, 1319, (4.0,)), 0.98),
+        (Case(64, 1319, (4.0,), (0.03,)), 0.98),
+        (Case(64, 1319, (4.0,), (0.03,) * 3), 0.8),
+        (Case(64, 1319, (8.0,), (0.05,) * 5), 0.8),
+        (Case(64, 1319, (5.0, 4.0), (0.02,) * 2), 0.8),
+        (Case(64, 1319, (4.0,), (0.02,) * 2, 0.04), 0.9),
+        (Case(64, 1319, (), (0.03,)), 0.0),
+        (Case(64, 1319, (), (0.02,) * 5), 0.0),
+        (Case(64, 1319, (0.5,), (0.03,) * 3), 0.0),
+    ],
+)
+def test_commits_that_lose_answers_are_named_and_those_that_flip_them_either_way_are_not(
+    case: Case, least: float
+) -> None:
+    """`python -m benchmarks.culprit` has more; every gate failed, and some by a false alarm."""
+    dice, runs, right, wrong, done = random.Random(11), 150, 0, 0, 0
+    while done < runs:
+        history = History(dice, case)
+        if history.p_value <= 0.05:
+            _, named, _, _ = search(history)
+            done, right, wrong = done + 1, right + (history.right <= named), wrong + bool(named - history.right)
+    assert wrong <= 0.05 * runs
+    assert right >= least * runs
 
 
 def test_a_search_whose_last_line_was_torn_loses_no_line_after_it(tmp_path: Path, server: Server) -> None:

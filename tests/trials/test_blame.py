@@ -280,15 +280,15 @@ def refusal(project: Project, capsys: pytest.CaptureFixture[str], *args: str) ->
 def test_settings_without_effect_are_rarely_named_however_many_there_are() -> None:
     """2,000 searches each over five settings of a model that flickers; alpha 0.1 over all, and all asked to the end."""
     dice = random.Random(3)
-    searches, count, lost, level = 2000, 5, 40, levels_of(0.1, 5)[0]
+    searches, count, lost, levels = 2000, 5, 40, levels_of(0.1, 5)
     ids = frozenset(map(str, range(lost)))
     wrong = 0
     for _ in range(searches):
         now, before = ({i: 100.0 * (dice.random() < p) for i in ids} for p in (0.3, 0.8))
         trials = []
         for name in range(count):
-            back = trial_of("put back", [str(name)], level, now, draw(dice, ids, 0.3), ids)
-            alone = draw(dice, ids, 0.8)
+            back = trial_of("put back", [str(name)], levels["put back"], now, draw(dice, ids, 0.3), ids)
+            alone, level = draw(dice, ids, 0.8), levels["set alone"]
             trials += [back, trial_of("set alone", [str(name)], level, alone, before, ids, earlier=back.evidence)]
         wrong += bool(causes_of(trials, lost, 0.1))
     assert wrong / searches <= 0.1

@@ -11,7 +11,7 @@ import numpy as np
 
 from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Ints, Side, answers, wide
-from accgate.stats.statistics import Unsigned
+from accgate.stats import Unsigned
 
 NEEDS = ("score", "confidence")
 MOST_POINTS = 200  # of a curve in the details; a page draws no more

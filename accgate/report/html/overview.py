@@ -169,7 +169,9 @@ def stats_of(result: Result) -> tuple[Stat, ...]:
     """What the run cost: samples, tokens and time, as far as it says."""
     used, most = samples_used(result)
     saved, idle = savings(result), sum(check.n for check in result.checks if not has_evidence(check))
-    about = "all were used" if saved is None else f"of {most:,}; {saved}"
+    about = "all were used" if not any(check.is_early for check in result.checks) else "early stopping saved none"
+    if saved is not None:
+        about = f"{most:,} without early stopping; {saved}"
     if idle:
         about = f"{idle:,} of them in checks without a verdict" + ("" if saved is None else f"; {saved}")
     stats = [Stat("Samples", f"{used + idle:,}", about if used + idle else "")]
