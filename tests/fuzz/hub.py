@@ -65,7 +65,7 @@ def variables(folder: Path, name: str, event: Path) -> dict[str, str]:
 
 def in_job(folder: Path, name: str, event: Path, *arguments: object) -> Ended:
     """Run a command as a step; no request is waited for."""
-    with mock.patch("accgate.cli.github.client_of", return_value=hub().client()):
+    with mock.patch("accgate.cli.github._client_of", return_value=hub().client()):
         ended = command(*arguments, env=variables(folder, name, event))
     return Ended(ended.code, ended.said, False, ended.shown)
 
