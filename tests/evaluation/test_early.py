@@ -326,8 +326,7 @@ def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = N
     known = Scores(tuple(sample.id for sample in task.samples), values, clusters)
     made = Design(**{"theta": 10.0, "early_stopping": True} | design)
     count = None if clusters is None else len(set(clusters))
-    data = Data(n=known.n, binary=known.is_binary, answers=(1, repeats), clusters=count)
-    choice = choose_test(made, data)
+    choice = choose_test(made, Data(n=known.n, binary=known.is_binary, answers=(1, repeats), clusters=count))
     return Check("m", MODEL, task, "m", Path("references"), repeats, made, choice, known, alpha_planned=0.05)
 
 
