@@ -103,9 +103,9 @@ def _import_logs(
     read: Callable[[Path, Choice], TaskLog],
     **own: str | None,
 ) -> int:
-    """Write logs as run records and references, and print what became of each; the exit code.
+    """Write logs as run records and references, and print what became of each.
 
-    `own` is what only the logs of this tool have to choose.
+    Return the exit code. `own` is what only the logs of this tool have to choose.
     """
     from accgate.interop.task_log import Choice, import_each
     from accgate.records import refuse_unwritable

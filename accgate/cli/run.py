@@ -292,7 +292,7 @@ def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bo
 
 
 def observer_of(arguments: argparse.Namespace) -> Observer:
-    """The progress bar; with --quiet nothing."""
+    """Return the progress bar, or with --quiet a silent observer."""
     if arguments.quiet:
         from accgate.evaluation.assignment import Silent
 

@@ -140,7 +140,9 @@ def config_schema() -> dict[str, Any]:
 
 
 def refuse_unknown(path: Path, configs: Sequence[Config], models: Sequence[str], tasks: Sequence[str] = ()) -> None:
-    """Refuse the names of models, and of tasks or their tags, that no config has; `path` is the file to correct.
+    """Refuse names of models, tasks and tags that no config has.
+
+    `path` is the file to correct.
 
     Raises
     ------
@@ -169,7 +171,10 @@ def select(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] 
 
 
 def restrict(config: Config, models: tuple[str, ...], tasks: tuple[str, ...]) -> Config:
-    """Return the config with those of these models and tasks that it has; all where empty."""
+    """Return the config with those of these models and tasks that it has.
+
+    No names stand for all.
+    """
     selected_models = {k: v for k, v in config.models.items() if not models or k in models}
     selected_tasks = {k: v for k, v in config.tasks.items() if not tasks or k in tasks or set(v.tags) & set(tasks)}
     partial = config.partial or len(selected_tasks) < len(config.tasks)

@@ -46,10 +46,10 @@ PLAIN = r"[A-Za-z0-9_./-]+"  # needs no quotes in YAML, and is one word of docke
 
 @dataclass(frozen=True)
 class Answers:
-    """What a starter is made of; `theta` is a drop in points, None for each task's own.
+    """What a starter is made of.
 
-    `data` is a file with rows of one's own, in the place of tasks of the library; the fields of its rows and the metric
-    are guessed where they are None.
+    `theta` is a drop in points, None for each task's own. `data` is a file with rows of one's own, in the place of
+    tasks of the library; the fields of its rows and the metric are guessed where they are None.
     """
 
     engine: str = "openai"
@@ -103,7 +103,9 @@ def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None
 
 
 def workflow_text(config: str, engine: str = "openai", model: str = "") -> str:
-    """The workflow that runs the gate on pull requests; `config` is the path of accuracy.toml in the repository.
+    """Return the workflow that runs the gate on pull requests.
+
+    `config` is the path of accuracy.toml in the repository.
 
     >>> workflow_text("gates/a b.toml").splitlines()[-1].strip()
     'config: "gates/a b.toml"'
