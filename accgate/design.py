@@ -70,6 +70,10 @@ class Design:
         """Whether the user wants a paired check to stop as soon as the evidence allows."""
         return self.test in SEQUENTIAL_TESTS or (self.early_stopping and self.test == "auto")
 
+    def at_fixed_n(self) -> Design:
+        """Return the same without an early stop."""
+        return replace(self, test="auto", early_stopping=False)
+
     @property
     def statistic_method(self) -> Literal["influence", "bootstrap"]:
         """How a statistic that is no mean of scores is tested."""

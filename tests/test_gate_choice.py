@@ -71,6 +71,19 @@ def test_plan_and_run_name_the_same_test(
     assert row["test"] == project.check["test"]
 
 
+@each("n", [5, 7, 8, 12])
+def test_plan_and_run_name_the_same_test_of_samples_too_few_for_an_early_stop(
+    n: int, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = project_of(tmp_path_factory.mktemp("gate"), n, None, early=False)
+    assert project.record(right_but(1, n)) == 0
+    project.tasks["sums"]["test"] = "gsprt"
+    project.write()
+    row = planned(project, capsys)
+    project.run(right_but(1, n))
+    assert row["test"] == project.check["test"] == ("unconditional" if n < 8 else "gsprt")
+
+
 def test_without_a_reference_the_plan_names_the_tests_that_the_scores_may_ask_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,7 +73,7 @@ def possible_failure(evidence: Evidence, alpha: float) -> tuple[bool, float]:
 def _at_fixed_n(evidence: Evidence, alpha: float) -> Outcome:
     choice = evidence.choice
     if choice.is_sequential:  # so few samples that no drop can be looked for
-        choice = choose_test(replace(evidence.design, test="auto", early_stopping=False), evidence.data)
+        choice = choose_test(evidence.design.at_fixed_n(), evidence.data)
     notes = () if choice.obstacle is None else (Reason.of(choice.obstacle, fewest=FEWEST_CLUSTERS),)
     return Outcome(choice.test, evidence.candidate.n, METHODS[choice.method](evidence, alpha), notes)
 

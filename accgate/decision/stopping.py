@@ -20,9 +20,9 @@ from accgate.decision.sequential import (
 )
 from accgate.design import Method
 from accgate.errors import BadInput
+from accgate.planning.samples import visible_theta
 from accgate.records import Scores
-from accgate.stats import GSPRT_MAXIMUM, Units, mcnemar_theta, units_of
-from accgate.stats.sequential import TYPICAL
+from accgate.stats import Units, units_of
 
 
 def sequential_test(evidence: Evidence, alpha: float) -> SequentialTest | None:
@@ -136,8 +136,7 @@ def _visible_theta(evidence: Evidence, units: Units, alpha: float) -> float | No
     design = evidence.design
     if not units.exact:
         return None
-    q = TYPICAL if design.discordance is None else design.discordance
-    return mcnemar_theta(int(units.n_max / GSPRT_MAXIMUM), discordance=q, alpha=alpha, beta=design.beta)
+    return visible_theta(units.n_max, design.discordance, alpha, design.beta)
 
 
 def _earliest_pass(evidence: Evidence, units: Units, alpha: float) -> int:

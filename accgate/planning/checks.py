@@ -30,6 +30,7 @@ from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
 from accgate.planning.overall import AlphaSplit, alpha_split, reason_not_pooled
+from accgate.planning.samples import visible_theta
 from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
 from accgate.records import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
@@ -186,8 +187,11 @@ class _Draft:
             return f"decided on {aggregate}"
         return reason_not_pooled(self.reference, self.design)
 
-    def choice(self, n: int | None = None, clusters: int | None = None) -> Choice:
-        """The test of so many samples and clusters; before they are read, of as many as the reference has."""
+    def choice(self, n: int | None = None, clusters: int | None = None, *, alpha: float | None = None) -> Choice:
+        """Return the test of so many samples and clusters, at the alpha that the check has.
+
+        Before they are read it is that of as many samples as the reference has.
+        """
         reference, content = self.reference, self.source.definition.content
         bounds, runs = self.source.bounds, 1
         binary = None if None in bounds or bounds == (0.0, 100.0) else False
@@ -201,7 +205,13 @@ class _Draft:
             clusters=clusters,
             statistic=None if content.aggregate is None else self.design.statistic_method,
         )
-        return choose_test(self.design, data)
+        choice, about = choose_test(self.design, data), self.recorded
+        if alpha is None or not choice.is_sequential or self.design.theta is not None or not data.is_exact:
+            return choice
+        q = self.source.settings.discordance
+        q = about.about.discordance if q is None and about is not None else q
+        is_visible = visible_theta(data.n, q, alpha, self.design.beta) is not None
+        return choice if is_visible else choose_test(self.design.at_fixed_n(), data)
 
 
 def _drafts(
@@ -281,7 +291,7 @@ def _plan_check(
     whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
     task = first_samples(whole, sizing, recorded)
     _refuse_out_of_range(reference, recorded, settings, task)
-    choice = draft.choice(len(task.samples), _clusters_in(task, reference))
+    choice = draft.choice(len(task.samples), _clusters_in(task, reference), alpha=alpha)
     notes = (*unread, *notes_on_samples(task, sizing))
     if not recording and reference is None:
         notes = (

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from accgate.design import exact_test
 from accgate.errors import BadInput
 from accgate.stats import (
-    GSPRT_MAXIMUM,
     N_LIMIT,
     PAIRED_TESTS,
     SEQUENTIAL_TESTS,
@@ -21,7 +20,7 @@ from accgate.stats import (
     quantile_sum,
     share_of_alpha,
 )
-from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MORE, two_sample_n
+from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MAXIMUM, GSPRT_MORE, two_sample_n
 from accgate.verdict.figures import Figures
 
 ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
@@ -267,7 +266,7 @@ class Assumptions:
             return quantile_sum(**rates) * self.error(n)
         if self.margin is not None:
             return paired_binary_effect(self.discordance, n, margin=self.margin, **rates)
-        from accgate.stats import mcnemar_theta
+        from accgate.stats.mcnemar import mcnemar_theta
         from accgate.stats.unconditional import unconditional_theta
 
         theta_of = unconditional_theta if self.test == "unconditional" else mcnemar_theta
@@ -324,3 +323,12 @@ class Assumptions:
             extra_pass += 0.4
         passes = -math.log(self.beta) + extra_pass + 1.1 * short
         return passes, math.log((1.0 - self.beta) / self.alpha) + extra_fail + 0.1 * short
+
+
+def visible_theta(n: int, discordance: float | None, alpha: float, beta: float) -> float | None:
+    """Return the drop that a sequential test of 0/100 scores without a target looks for, if n samples show one."""
+    from accgate.stats.mcnemar import mcnemar_theta
+    from accgate.stats.sequential import TYPICAL
+
+    q = TYPICAL if discordance is None else discordance
+    return mcnemar_theta(int(n / GSPRT_MAXIMUM), discordance=q, alpha=alpha, beta=beta)

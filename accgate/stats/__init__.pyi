@@ -5,13 +5,11 @@ from .coin import coin_evidence
 from .drift import anchor_tails, difference_to_anchor
 from .group_sequential import LOOKS, group_design
 from .gsprt import unseen_n
-from .mcnemar import mcnemar_theta
 from .multiplicity import adjust_p_values
 from .names import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, Correction, TestName
 from .noise import discordance_of_repeats
 from .paired import mcnemar_exact
 from .power import (
-    GSPRT_MAXIMUM,
     N_LIMIT,
     error_of_mean,
     one_sample_n,
@@ -28,7 +26,6 @@ from .statistics import Rows, StatisticUndefined, Unsigned, statistic_test
 from .walk import Floats
 
 __all__ = [
-    "GSPRT_MAXIMUM",
     "LOOKS",
     "N_LIMIT",
     "PAIRED_TESTS",
@@ -54,7 +51,6 @@ __all__ = [
     "error_of_mean",
     "group_design",
     "mcnemar_exact",
-    "mcnemar_theta",
     "one_sample_n",
     "paired_binary_effect",
     "paired_sd",
