@@ -72,9 +72,9 @@ class Allowed:
 
 
 def runs_text(share: float) -> str:
-    """A probability as a count of 10,000 runs.
+    """A probability, or a bound on one, as a count of 10,000 runs.
 
-    >>> runs_text(0.0022), runs_text(1e-9), runs_text(0.5)
-    ('22', 'fewer than 1', '5,000')
+    >>> runs_text(0.0022), runs_text(1e-9), runs_text(1.3)
+    ('22', 'fewer than 1', '10,000')
     """
-    return "fewer than 1" if share * RUNS < 1.0 - 1e-9 else f"{share * RUNS:,.0f}"
+    return "fewer than 1" if share * RUNS < 1.0 - 1e-9 else f"{min(1.0, share) * RUNS:,.0f}"

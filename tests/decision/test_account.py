@@ -13,7 +13,10 @@ import pytest
 from accgate import gate
 from accgate.config.config import load_config
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
+from accgate.github.outcome import Outcome
+from accgate.github.rules import Trees, by_rules_in_force
 from accgate.guard.base import Selection, rule_sets_of
+from accgate.guard.state import Guard
 from accgate.planning.checks import Check
 from accgate.records import Record
 from accgate.report.plans import gate_sentence
@@ -208,6 +211,10 @@ def test_limits_that_a_pull_request_adds_to_a_check_begin_with_the_merge(tmp_pat
     own = {verdict.task: verdict for verdict in result.beside}
     assert (own["a"].verdict, own["b"].verdict) == ("regression", "pass")
     assert own["a"].alpha_applied == own["b"].alpha_applied == pytest.approx(0.04 * 0.6 / 2)
+    trees = Trees(base.folder.parent / "head", base.folder, "accuracy.toml")
+    approved = by_rules_in_force(Outcome(result), Guard("approved"), trees).result
+    assert approved is not None
+    assert (approved.verdict, approved.allowed) == ("regression", result.allowed_beside)
     assert result.allowed_beside is not None
     assert astuple(result.allowed_beside) == pytest.approx(astuple(Allowed(0.024, 0.008, 0.008)))
 
