@@ -202,6 +202,16 @@ def test_what_a_pull_request_adds_has_a_rate_of_its_own_which_is_said(
         assert "500 in all 3 checks together" in story
 
 
+def test_a_new_check_is_never_pooled_with_one_of_the_base(tmp_path: Path) -> None:
+    plan = pull_request(project_of(tmp_path / "base", {"a": {}}), {"x": {}, "y": {}})
+    result = unchanged(plan)
+    (overall,) = result.overall
+    assert (overall.is_new, overall.n, overall.level) == (True, 2 * N, pytest.approx(0.01))
+    assert [verdict.level for verdict in result.checks] == pytest.approx([0.05, 0.02, 0.02])
+    assert result.allowed is not None
+    assert astuple(result.allowed) == pytest.approx((0.05, 0.0, 0.0, 0.05))
+
+
 def test_limits_that_a_pull_request_adds_to_a_check_begin_with_the_merge(tmp_path: Path) -> None:
     """By its own rules too the checks of the base keep their alpha, and the base's limits hold."""
     base = project_of(tmp_path / "base", {"a": {"max_more_tokens": "10%"}, "b": {}})
