@@ -67,9 +67,12 @@ def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ..
     p_values = [1.0] * account.limits
     p_values[: len(gated)] = [_p_of(cost) / account.of_limits(alphas[at]) for at, cost in gated]
     shares = level_shares(np.array(p_values), account.correction)
+    again = set()
     for (at, cost), share in zip(gated, shares, strict=False):
-        levels[at][cost.name] = max(levels[at][cost.name], float(share) * account.of_limits(alphas[at]))
-    again = {at for at, cost in gated if levels[at][cost.name] != cost.alpha}
+        level = float(share) * account.of_limits(alphas[at])
+        if level > levels[at][cost.name] * (1.0 + 1e-9):
+            levels[at][cost.name] = level
+            again.add(at)
     finals = [case.costs(levels[at]) if at in again else costs[at] for at, case in enumerate(cases)]
     return tuple(_with_costs(case.verdict, each) for case, each in zip(cases, finals, strict=True))
 
