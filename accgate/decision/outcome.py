@@ -9,10 +9,10 @@ import numpy as np
 
 from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
-from accgate.design import FEWEST_CLUSTERS, Mean, Method, Target, choose_test
+from accgate.design import FEWEST_CLUSTERS, Choice, Mean, Method, Target, choose_test
 from accgate.records import Floats, Scores
 from accgate.stats import SequentialResult, TestResult, mcnemar_exact
-from accgate.stats.paired import paired_t
+from accgate.stats.paired import mcnemar_p, paired_t
 from accgate.stats.result import move
 from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
 from accgate.verdict import Reason
@@ -70,10 +70,23 @@ def possible_failure(evidence: Evidence, alpha: float) -> tuple[bool, float]:
     return outcome.rejects, outcome.result.p_value
 
 
-def _at_fixed_n(evidence: Evidence, alpha: float) -> Outcome:
+def fails(evidence: Evidence, alpha: float, n: int) -> bool:
+    """Return whether such evidence of paired scores is a regression by its first n samples."""
+    if (test := sequential_test(evidence, alpha)) is not None:
+        return test.standing.stop == "regression" and test.standing.n <= n
+    if (p_value := P_VALUES.get(_fixed_choice(evidence).method)) is not None:
+        return p_value(evidence, alpha) <= alpha
+    return _at_fixed_n(evidence, alpha).rejects
+
+
+def _fixed_choice(evidence: Evidence) -> Choice:
+    """The test at a fixed n, also of so few samples that a sequential one has no drop to look for."""
     choice = evidence.choice
-    if choice.is_sequential:  # so few samples that no drop can be looked for
-        choice = choose_test(evidence.design.at_fixed_n(), evidence.data)
+    return choose_test(evidence.design.at_fixed_n(), evidence.data) if choice.is_sequential else choice
+
+
+def _at_fixed_n(evidence: Evidence, alpha: float) -> Outcome:
+    choice = _fixed_choice(evidence)
     notes = () if choice.obstacle is None else (Reason.of(choice.obstacle, fewest=FEWEST_CLUSTERS),)
     return Outcome(choice.test, evidence.candidate.n, METHODS[choice.method](evidence, alpha), notes)
 
@@ -197,6 +210,38 @@ METHODS: Mapping[Method, Callable[[Evidence, float], TestResult]] = {
     "clustered-t": _clustered_t,
     "sign-flip": _sign_flip,
     "bootstrap": _bootstrap,
+}
+
+
+def _p_of_margin(evidence: Evidence, alpha: float) -> float:
+    from accgate.stats.margin import margin_p
+
+    return margin_p(*_changes(evidence), evidence.design.allowed_drop, alpha)
+
+
+def _p_of_mcnemar(evidence: Evidence, alpha: float) -> float:
+    lost, gained, _ = _changes(evidence)
+    return mcnemar_p(lost, lost + gained)
+
+
+def _p_of_unconditional(evidence: Evidence, alpha: float) -> float:
+    from accgate.stats.unconditional import unconditional_p
+
+    return unconditional_p(*_changes(evidence))
+
+
+def _p_of_repeats(evidence: Evidence, alpha: float) -> float:
+    from accgate.stats.repeats import sum_tails
+
+    return sum_tails(evidence.repeats)[0]
+
+
+# Of tests whose other figures take long: gamma asks for the decision alone, of several outcomes.
+P_VALUES: Mapping[Method, Callable[[Evidence, float], float]] = {
+    "margin": _p_of_margin,
+    "mcnemar": _p_of_mcnemar,
+    "unconditional": _p_of_unconditional,
+    "repeats": _p_of_repeats,
 }
 
 

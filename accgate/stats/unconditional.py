@@ -54,8 +54,8 @@ def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: f
     (0.0466, 0.0467)
     """
     m = lost + gained
-    own, limit = _order(lost, m, n) * (1.0 + CLOSE), order_limit(n, alpha)
-    p_value = _worst_size(own, n) if m else 1.0
+    own, limit = _order(lost, m, n), order_limit(n, alpha)
+    p_value = unconditional_p(lost, gained, n)
     if p_value <= alpha:
         limit = max(limit, own)  # which lies between the limit and the next value that any outcome has
     theta = _theta(n, m / n, limit, alpha, beta)
@@ -63,8 +63,16 @@ def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: f
     return exact_result(lost, gained, n, alpha=alpha, p_value=p_value, critical=critical, theta=theta, limit=limit)
 
 
+def unconditional_p(lost: int, gained: int, n: int) -> float:
+    """p-value of `unconditional_exact`, without its other figures."""
+    m = lost + gained
+    return _worst_size(_order(lost, m, n), n) if m else 1.0
+
+
 def _order(lost: int, discordant: int, n: int) -> float:
-    return float(mid_p(lost, discordant)) if 2 * discordant <= n else mcnemar_p(lost, discordant)
+    """The mid-p, or the p, by which an outcome stands in the order, with room for rounding."""
+    order = float(mid_p(lost, discordant)) if 2 * discordant <= n else mcnemar_p(lost, discordant)
+    return order * (1.0 + CLOSE)
 
 
 def unconditional_power(n: int, theta: float, *, discordance: float, alpha: float) -> float:
