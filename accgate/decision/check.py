@@ -36,9 +36,9 @@ def decide_check(evidence: Evidence, alpha: float) -> Verdict:
     if conclusion is None or result is None:
         return blank.because(*outcome.notes)
     verdict = replace(with_figures(blank, result, conclusion), **_changes_of(evidence, outcome.n))
-    if conclusion.can_fail and is_by_outcomes(evidence, outcome):
-        return with_gamma(verdict, gamma_of(evidence, outcome, alpha))
-    return verdict
+    if evidence.is_paired and not conclusion.can_fail:
+        return with_gamma(verdict, None)
+    return with_gamma(verdict, gamma_of(evidence, outcome, alpha)) if is_by_outcomes(evidence, outcome) else verdict
 
 
 def _blank(evidence: Evidence, alpha: float) -> Verdict:
@@ -99,7 +99,7 @@ def with_statistic(blank: Verdict, before: float, now: float) -> Verdict:
 
 def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> Verdict:
     """Return the verdict with its figures, from a result in the direction of the metric."""
-    before, threshold = blank.reference.mean, result.threshold if conclusion.can_fail else None
+    before, threshold = blank.reference.mean, result.threshold
     verdict = replace(
         blank,
         verdict=conclusion.verdict,

@@ -73,7 +73,8 @@ def possible_failure(evidence: Evidence, alpha: float) -> tuple[bool, float]:
 def fails(evidence: Evidence, alpha: float, n: int) -> bool:
     """Return whether such evidence of paired scores is a regression by its first n samples."""
     if (test := sequential_test(evidence, alpha)) is not None:
-        return test.standing.stop == "regression" and test.standing.n <= n
+        standing = test.standing
+        return standing.stop == "regression" and not standing.open and standing.n <= n
     if (p_value := P_VALUES.get(_fixed_choice(evidence).method)) is not None:
         return p_value(evidence, alpha) <= alpha
     return _at_fixed_n(evidence, alpha).rejects
