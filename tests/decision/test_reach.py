@@ -41,9 +41,10 @@ def test_five_samples_all_lost_are_a_regression() -> None:
     assert compare([RIGHT] * 5, [WRONG] * 5).verdict == "regression"
 
 
-def test_no_change_among_many_stays_a_pass_though_gamma_is_null() -> None:
+def test_no_change_among_many_is_a_pass_with_the_gamma_of_losses_alone() -> None:
     verdict = compare(some_right(900, 1319), some_right(900, 1319))
-    assert (verdict.verdict, verdict.gamma) == ("pass", None)
+    least = next(lost for lost in range(1, 9) if unconditional_p(lost, 0, 1319) <= 0.05)
+    assert (verdict.verdict, verdict.gamma) == ("pass", pytest.approx(100.0 * (900 - (least - 1)) / 1319))
 
 
 TESTS = ["auto", "paired", "permutation", "bootstrap", "gsprt", "group-sequential", "e-process"]
