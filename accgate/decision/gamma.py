@@ -16,7 +16,6 @@ from accgate.decision.conclusion import worst_outcomes
 from accgate.decision.evidence import Evidence
 from accgate.decision.outcome import Outcome, fails
 from accgate.records import Floats
-from accgate.stats import TestResult
 from accgate.stats.walk import Ints
 
 FINE = 100  # steps to a standard error, of falls of all samples together
@@ -47,16 +46,25 @@ def gamma_of(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None
     """Return the mean below which a check of paired scores fails, None where no outcome of its samples does.
 
     The evidence is in the order in which its test looks at it. A run that stopped early fails where the same test fails
-    by then, with what came before the last losses as it was seen.
+    by then, with what came before the last losses as it was seen. Where the test rejects nothing so early, it fails as
+    it would if these samples were all.
     """
-    evidence, n, result = replace(evidence, reference=evidence.before), outcome.n, outcome.result
-    assert result is not None
+    evidence, n = replace(evidence, reference=evidence.before), outcome.n
     if outcome.rejects:
         path = fewer_losses(evidence, n)
         steps = first_step(lambda count: not fails(path.at(count), alpha, n), path.most)
         return _mean(path.at(path.most if steps is None else steps), n)
-    is_spread = not evidence.data.binary and result.sigma
-    path = _falls(evidence, result, n) if is_spread else more_losses(evidence, n)
+    gamma = _gamma_below(evidence, outcome, alpha)
+    if gamma is None and n < (evidence.n_max or evidence.candidate.n):
+        gamma = _gamma_below(replace(evidence.first(n), n_max=None), outcome, alpha)
+    return gamma
+
+
+def _gamma_below(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None:
+    """Gamma of a check that does not fail."""
+    result, n = outcome.result, outcome.n
+    sigma = None if result is None or evidence.data.binary else result.sigma
+    path = _falls(evidence, sigma, n) if sigma else more_losses(evidence, n)
     steps = first_step(lambda count: fails(path.at(count), alpha, n), path.most)
     if steps is not None:
         return _mean(path.at(steps - 1), n)
@@ -114,13 +122,12 @@ def first_step(holds: Callable[[int], bool], most: int) -> int | None:
     return None
 
 
-def _falls(evidence: Evidence, result: TestResult, n: int) -> Path:
+def _falls(evidence: Evidence, sigma: float, n: int) -> Path:
     """The path on which all samples fall further by the same, by small steps: what they changed by stays between them.
 
     None falls past the worst score.
     """
-    assert result.sigma is not None
-    now, floor, step = evidence.better(evidence.candidate.values), _floor(evidence), result.sigma / n**0.5 / FINE
+    now, floor, step = evidence.better(evidence.candidate.values), _floor(evidence), sigma / n**0.5 / FINE
     most = FURTHEST if floor is None else int(np.ceil((float(now[:n].max()) - floor) / step))
 
     def at(count: int) -> Evidence:

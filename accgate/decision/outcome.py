@@ -75,9 +75,8 @@ def fails(evidence: Evidence, alpha: float, n: int) -> bool:
     if (test := sequential_test(evidence, alpha)) is not None:
         standing = test.standing
         return standing.stop == "regression" and not standing.open and standing.n <= n
-    if (p_value := P_VALUES.get(_fixed_choice(evidence).method)) is not None:
-        return p_value(evidence, alpha) <= alpha
-    return _at_fixed_n(evidence, alpha).rejects
+    p_value = _quick_p(evidence, alpha)
+    return _at_fixed_n(evidence, alpha).rejects if p_value is None else p_value <= alpha
 
 
 def _fixed_choice(evidence: Evidence) -> Choice:
@@ -214,36 +213,25 @@ METHODS: Mapping[Method, Callable[[Evidence, float], TestResult]] = {
 }
 
 
-def _p_of_margin(evidence: Evidence, alpha: float) -> float:
-    from accgate.stats.margin import margin_p
+def _quick_p(evidence: Evidence, alpha: float) -> float | None:
+    """The p-value alone, of tests whose other figures take long: gamma asks for the decision on many outcomes."""
+    method = _fixed_choice(evidence).method
+    if method == "repeats":
+        from accgate.stats.repeats import sum_tails
 
-    return margin_p(*_changes(evidence), evidence.design.allowed_drop, alpha)
+        return sum_tails(evidence.repeats)[0]
+    if method == "unconditional":
+        from accgate.stats.unconditional import unconditional_p
 
+        return unconditional_p(*_changes(evidence))
+    if method == "margin":
+        from accgate.stats.margin import margin_p
 
-def _p_of_mcnemar(evidence: Evidence, alpha: float) -> float:
-    lost, gained, _ = _changes(evidence)
-    return mcnemar_p(lost, lost + gained)
-
-
-def _p_of_unconditional(evidence: Evidence, alpha: float) -> float:
-    from accgate.stats.unconditional import unconditional_p
-
-    return unconditional_p(*_changes(evidence))
-
-
-def _p_of_repeats(evidence: Evidence, alpha: float) -> float:
-    from accgate.stats.repeats import sum_tails
-
-    return sum_tails(evidence.repeats)[0]
-
-
-# Of tests whose other figures take long: gamma asks for the decision alone, of several outcomes.
-P_VALUES: Mapping[Method, Callable[[Evidence, float], float]] = {
-    "margin": _p_of_margin,
-    "mcnemar": _p_of_mcnemar,
-    "unconditional": _p_of_unconditional,
-    "repeats": _p_of_repeats,
-}
+        return margin_p(*_changes(evidence), evidence.design.allowed_drop, alpha)
+    if method == "mcnemar":
+        lost, gained, _ = _changes(evidence)
+        return mcnemar_p(lost, lost + gained)
+    return None
 
 
 def _changes(evidence: Evidence) -> tuple[int, int, int]:

@@ -262,9 +262,7 @@ def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) ->
     )
 
 
-def _swap_test(
-    pair: _Pair, draws: _Draws, theta: float | None, fall: float, alpha: float, reason: str
-) -> TestResult:
+def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alpha: float, reason: str) -> TestResult:
     """Randomisation test: each unit's rows belong to either side with equal chance where nothing changed.
 
     What did not get worse could have by the `fall` (points), and not been a regression.

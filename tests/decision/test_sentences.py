@@ -136,7 +136,7 @@ def compared(changes: np.ndarray, **rules: Any) -> Verdict:
     (100.0, {"clusters": [i % 12 for i in range(12)]}), (100.0, {"allowed_drop": 1.0, "theta": 30.0}),
     (100.0, {"alpha": 0.01}), (100.0, {"test": "paired", "alpha": 0.2}),
 ])  # fmt: skip
-def test_no_gamma_is_said_just_where_not_even_the_loss_of_every_sample_fails(size: float, rules: dict[str, Any]) -> None:
+def test_no_gamma_is_said_just_where_no_outcome_fails(size: float, rules: dict[str, Any]) -> None:
     said = 0
     for n in range(1, 13):
         sides = np.full(n, 100.0 if size == 100.0 else 50.0), np.zeros(n)
