@@ -211,7 +211,7 @@ def worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
         yield _with_scores(evidence, np.full(n, floor))
     now = evidence.candidate.means()
     before = evidence.better(evidence.before.means()) if evidence.is_paired else np.full(n, evidence.reference_value)
-    scores = now if not evidence.is_paired else np.concatenate([before, now])
+    scores = now if not evidence.is_paired else np.concatenate([evidence.before.means(), now])
     if floor is not None and is_binary(scores):
         return
     room = np.full(n, math.inf) if floor is None else before - floor

@@ -128,8 +128,6 @@ def _samples(verdict: Figures) -> str:
 
 def threshold(verdict: Figures) -> str:
     """Where the gate fails, or that no outcome would have failed it; without a full stop."""
-    if verdict.gamma is None and verdict.stop is not None:
-        return "at this stop no mean would have failed the gate"
     if verdict.gamma is None and (verdict.discordance is None or verdict.statistic):
         return f"so few samples have no {what_of(verdict)} that would have failed the gate"
     if verdict.gamma is None:
