@@ -54,10 +54,18 @@ def gamma_of(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None
         path = fewer_losses(evidence, n)
         steps = first_step(lambda count: not fails(path.at(count), alpha, n), path.most)
         return _mean(path.at(path.most if steps is None else steps), n)
-    gamma = _gamma_below(evidence, outcome, alpha)
+    gamma = None if _rejects_later(evidence, outcome) else _gamma_below(evidence, outcome, alpha)
     if gamma is None and n < (evidence.n_max or evidence.candidate.n):
         gamma = _gamma_below(replace(evidence.first(n), n_max=None), outcome, alpha)
     return gamma
+
+
+def _rejects_later(evidence: Evidence, outcome: Outcome) -> bool:
+    """Whether the test of a run that stopped early waits for more changes before it may reject."""
+    assert outcome.result is not None
+    waits = evidence.choice.method == "group-sequential" and not evidence.data.is_exact
+    is_early = outcome.n < (evidence.n_max or evidence.candidate.n)
+    return waits and is_early and outcome.result.threshold is None
 
 
 def _gamma_below(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None:

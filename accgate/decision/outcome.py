@@ -75,8 +75,8 @@ def fails(evidence: Evidence, alpha: float, n: int) -> bool:
     if (test := sequential_test(evidence, alpha)) is not None:
         standing = test.standing
         return standing.stop == "regression" and not standing.open and standing.n <= n
-    p_value = _quick_p(evidence, alpha)
-    return _at_fixed_n(evidence, alpha).rejects if p_value is None else p_value <= alpha
+    is_failed = _fails_quickly(evidence, alpha)
+    return _at_fixed_n(evidence, alpha).rejects if is_failed is None else is_failed
 
 
 def _fixed_choice(evidence: Evidence) -> Choice:
@@ -213,24 +213,24 @@ METHODS: Mapping[Method, Callable[[Evidence, float], TestResult]] = {
 }
 
 
-def _quick_p(evidence: Evidence, alpha: float) -> float | None:
-    """The p-value alone, of tests whose other figures take long: gamma asks for the decision on many outcomes."""
+def _fails_quickly(evidence: Evidence, alpha: float) -> bool | None:
+    """The decision alone, of tests whose figures take long; None for others."""
     method = _fixed_choice(evidence).method
     if method == "repeats":
         from accgate.stats.repeats import sum_tails
 
-        return sum_tails(evidence.repeats)[0]
+        return sum_tails(evidence.repeats)[0] <= alpha
     if method == "unconditional":
-        from accgate.stats.unconditional import unconditional_p
+        from accgate.stats.unconditional import unconditional_rejects
 
-        return unconditional_p(*_changes(evidence))
+        return unconditional_rejects(*_changes(evidence), alpha=alpha)
     if method == "margin":
         from accgate.stats.margin import margin_p
 
-        return margin_p(*_changes(evidence), evidence.design.allowed_drop, alpha)
+        return margin_p(*_changes(evidence), evidence.design.allowed_drop, alpha) <= alpha
     if method == "mcnemar":
         lost, gained, _ = _changes(evidence)
-        return mcnemar_p(lost, lost + gained)
+        return mcnemar_p(lost, lost + gained) <= alpha
     return None
 
 

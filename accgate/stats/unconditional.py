@@ -55,7 +55,7 @@ def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: f
     """
     m = lost + gained
     own, limit = _order(lost, m, n), order_limit(n, alpha)
-    p_value = unconditional_p(lost, gained, n)
+    p_value = _worst_size(own, n) if m else 1.0
     if p_value <= alpha:
         limit = max(limit, own)  # which lies between the limit and the next value that any outcome has
     theta = _theta(n, m / n, limit, alpha, beta)
@@ -63,10 +63,15 @@ def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: f
     return exact_result(lost, gained, n, alpha=alpha, p_value=p_value, critical=critical, theta=theta, limit=limit)
 
 
-def unconditional_p(lost: int, gained: int, n: int) -> float:
-    """p-value of `unconditional_exact`, without its other figures."""
+def unconditional_rejects(lost: int, gained: int, n: int, *, alpha: float) -> bool:
+    """Whether `unconditional_exact` rejects, without its figures.
+
+    >>> unconditional_rejects(15, 7, 200, alpha=0.05), unconditional_rejects(14, 7, 200, alpha=0.05)
+    (True, False)
+    """
     m = lost + gained
-    return _worst_size(_order(lost, m, n), n) if m else 1.0
+    own = _order(lost, m, n)
+    return m > 0 and (own <= order_limit(n, alpha) or _worst_size(own, n) <= alpha)
 
 
 def _order(lost: int, discordant: int, n: int) -> float:
