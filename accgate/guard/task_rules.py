@@ -237,7 +237,7 @@ def _parts(definition: Definition) -> dict[str, Any]:
     parts["attack"] = [asdict(attack) for attack in content.attack]
     code = None if is_of_harness(definition) else code_digest(content.metric, definition.folder)
     if code is not None:  # a metric that is a file of the user's own
-        helpers = helpers_digest(content.metric, definition.folder)
+        helpers = helpers_digest(content.metric, definition.folder, content.files)
         parts["metric"] = {"metric": content.metric, "sha256": code, "uses": helpers}
     for name in ("dataset", "few_shot"):
         table = asdict(getattr(content, name))
