@@ -47,7 +47,7 @@ def judge_files(config: Config, judge: Judge) -> Iterator[tuple[str, Path]]:
 
 
 def judge_names(config: Config, judge: Judge) -> Iterator[str]:
-    """What names a file or folder in a judge's settings: weights, adapters, templates, words of its command, `files`."""
+    """What names a file or folder in a judge's settings: weights, templates, words of its command, `files`."""
     yield from judge.files
     words = (word for text in texts_in([judge.model, judge.options, judge.sampling.extra]) for word in _words(text))
     for text in dict.fromkeys(words):

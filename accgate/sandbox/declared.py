@@ -71,10 +71,10 @@ class Code:
     def fault(self, path: str) -> ReadsOutside:
         """The error that it opens a file which it does not consist of."""
         if not is_within(path, [os.path.realpath(self.trees[0])]):
-            return ReadsOutside(f"{path}: {self.name} opens this, which is in another checkout; put it into its own")
+            return ReadsOutside(f"{path}: {self.name} opens this file of another checkout; put it into its own")
         name = json.dumps(os.path.relpath(path, os.path.realpath(self.folder)), ensure_ascii=False)
         return ReadsOutside(
-            f"{path}: {self.name} opens this, which is not part of it; declare it: files = [{name}] in {self.table}"
+            f"{path}: {self.name} opens this file, which is not part of it; add files = [{name}] to {self.table}"
         )
 
 
@@ -173,7 +173,7 @@ def _bring(file: Path, place: Path) -> None:
 
 
 def around_trees(path: str, rights: int, trees: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Landlock's rules for all that lies at a path but these folders: it can only allow, and what it allows holds below.
+    """Landlock's rules for all at a path but these folders: it can only allow, and what it allows holds below.
 
     >>> import tempfile
     >>> folder = os.path.realpath(tempfile.mkdtemp())
@@ -189,11 +189,11 @@ def around_trees(path: str, rights: int, trees: Sequence[str]) -> Iterator[tuple
         yield real, rights
         return
     try:
-        names = sorted(os.listdir(real))
+        inner = sorted(Path(real).iterdir())
     except OSError:  # then nothing in it can be opened either
         return
-    for name in names:
-        yield from around_trees(f"{real.rstrip(os.sep)}/{name}", rights, trees)
+    for each in inner:
+        yield from around_trees(str(each), rights, trees)
 
 
 def _installed() -> Iterator[str]:
@@ -202,7 +202,7 @@ def _installed() -> Iterator[str]:
     paths = {path for name in names if (path := sysconfig.get_path(name))}
     binaries = {os.path.dirname(path) for path in (sys.executable, os.path.realpath(sys.executable))}  # noqa: PTH120
     paths |= {*binaries, *(f"{sys.base_prefix}/{name}" for name in ("lib", "lib64")), f"{sys.prefix}/pyvenv.cfg"}
-    yield from sorted(os.path.realpath(path) for path in (*paths, _rooms().parent))
+    yield from sorted(os.path.realpath(path) for path in (*paths, str(_rooms().parent)))
 
 
 def _rooms() -> Path:
@@ -279,7 +279,7 @@ class CodeProcess:
             text = text.replace(self._folder.copy, self._folder.places.origin)
         if reply["faults"] and "KeyFaults" in reply["kinds"]:
             raise KeyFaults(*((tuple(key), fault) for key, fault in reply["faults"]))
-        for known in (BadInput, CannotEvaluate, ImportError):
+        for known in (BadInput, CannotEvaluate, ModuleNotFoundError, ImportError):
             if known.__name__ in reply["kinds"]:
                 raise known(text)
         raise CodeFailed(kind, text)

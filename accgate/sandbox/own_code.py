@@ -13,7 +13,6 @@ import inspect
 import json
 import os
 import re
-import shlex
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +68,7 @@ class Places(NamedTuple):
 
     def undeclared_in(self, text: str, start: str = "") -> str | None:
         """The first such file that a text names, as a message or a command does; relative paths are from `start`."""
-        words = (word.strip(".,:;()[]") for word in re.split(r"[\s=:'\"`]+", text[-MOST_WORDS:]))
+        words = (word.strip(".,:;()[]") for word in re.split(r"[\s=:<>|&'\"`]+", text[-MOST_WORDS:]))
         names = (Path(start, word) for word in (*_QUOTED.findall(text), *words) if word)
         return next(filter(None, map(self.undeclared, names)), None)
 
@@ -96,7 +95,8 @@ class Watch:
     def look_at(self, error: BaseException | None) -> None:
         """Look for such a file in an error, and in those that led to it."""
         while error is not None and self.outside is None:
-            names = (getattr(error, "filename", None), getattr(error, "filename2", None))
+            names = [getattr(error, "filename", None), getattr(error, "filename2", None)]
+            names += sys.path if isinstance(error, ImportError) else ()  # where code looks for its modules
             self.outside = next(filter(None, map(self._places.undeclared, names)), None) or self._places.undeclared_in(
                 str(error)
             )
@@ -118,10 +118,9 @@ class Watch:
             return
         if event == "sqlite3.connect" and isinstance(name, str):
             name = name.removeprefix("file:").partition("?")[0]
-        outside = self._places.undeclared(name)
-        if outside is None and isinstance(name, str) and event == "os.system":
-            outside = self._places.undeclared_in(" ".join(shlex.split(name)))
-        self.outside = self.outside or outside
+        is_command = event == "os.system" and isinstance(name, (str, bytes))
+        look = self._places.undeclared_in if is_command else self._places.undeclared
+        self.outside = self.outside or look(os.fsdecode(name) if is_command else name)
 
     def _refuse(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Without Landlock: raise for a file that is not declared, and for what opens files unseen."""

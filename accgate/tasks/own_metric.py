@@ -64,7 +64,8 @@ def _process(name: str, code: Code, options: Mapping[str, Any]) -> CodeProcess:
                 },
             )
         except ImportError as error:
-            raise BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
+            hint = "; of the repository it can import its own files alone" if code.trees else ""
+            raise BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}{hint}") from error
         except CodeFailed as error:
             if error.kind == "CannotBeCalled":
                 fault = f"cannot be called as function(answer, target, **metric_options): {error.text}"

@@ -111,7 +111,7 @@ class Server:
                 words = self.last_words()
                 if self._wall is not None and (fault := self._wall.fault_in(words)):
                     raise fault
-                beside = "" if self._wall is None else "; of the repository it sees what its table names, and its files"
+                beside = "; of the repository it sees what its table names or `files` in it lists" if self._wall else ""
                 raise CannotEvaluate(f"{end}, before it answered; {words}{beside}")
             if clock() > deadline:
                 raise CannotEvaluate(
