@@ -34,7 +34,7 @@ _UNSEEN = frozenset(
     }
 )  # fmt: skip
 _QUOTED = re.compile(r"""['"`]([^'"`\n]+)['"`]""")
-MOST_WORDS = 10_000  # of a text that may name a file
+MOST_TEXT = 10_000  # characters of a text that may name a file
 
 
 class Places(NamedTuple):
@@ -66,11 +66,14 @@ class Places(NamedTuple):
             return there if not os.path.lexists(path) and os.path.lexists(there) else None
         return path if is_within(path, self.trees) and not is_within(path, self.installed) else None
 
-    def undeclared_in(self, text: str, start: str = "") -> str | None:
-        """The first such file that a text names, as a message or a command does; relative paths are from `start`."""
-        words = (word.strip(".,:;()[]") for word in re.split(r"[\s=:<>|&'\"`]+", text[-MOST_WORDS:]))
-        names = (Path(start, word) for word in (*_QUOTED.findall(text), *words) if word)
-        return next(filter(None, map(self.undeclared, names)), None)
+    def undeclared_in(self, text: str, start: str | None = None) -> str | None:
+        """The first such file that a text names by its whole path, or from the folder `start`.
+
+        Other texts hold words of a model's reply, which may be the name of any file.
+        """
+        words = (word.strip(".,:;()[]") for word in re.split(r"[\s=:<>|&'\"`]+", text[-MOST_TEXT:]))
+        names = (word for word in (*_QUOTED.findall(text), *words) if word and (start or word.startswith(os.sep)))
+        return next(filter(None, (self.undeclared(Path(start or "", name)) for name in names)), None)
 
 
 def is_within(path: str, folders: Sequence[str]) -> bool:
@@ -118,9 +121,11 @@ class Watch:
             return
         if event == "sqlite3.connect" and isinstance(name, str):
             name = name.removeprefix("file:").partition("?")[0]
-        is_command = event == "os.system" and isinstance(name, (str, bytes))
-        look = self._places.undeclared_in if is_command else self._places.undeclared
-        self.outside = self.outside or look(os.fsdecode(name) if is_command else name)
+        if _PATHS[event] is None:  # words of a command
+            is_text = isinstance(name, (str, bytes, os.PathLike))
+            self.outside = self.outside or (self._places.undeclared_in(os.fsdecode(name)) if is_text else None)
+        else:
+            self.outside = self.outside or self._places.undeclared(name)
 
     def _refuse(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Without Landlock: raise for a file that is not declared, and for what opens files unseen."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from accgate.errors import CannotEvaluate
+from accgate.metrics import BadOption, Metric
 from accgate.metrics.code import files_digest
-from accgate.metrics.metric import BadOption, Metric
 from accgate.metrics.own import DESCRIBING, entry_point_of, own_file, unloaded_metric
 from accgate.sandbox.declared import Code, CodeFailed, CodeProcess
 
@@ -37,6 +38,8 @@ def own_metric(name: str, code: Code, **options: Any) -> Metric:
     def points(answer: str, target: str) -> float:
         try:
             return float(process.call("points", answer=answer, target=target))
+        except ImportError as error:
+            raise CannotEvaluate(f"{name} cannot import what it needs: {error}") from error
         except CodeFailed as error:  # as if the function had raised it here
             raise type(error.kind, (Exception,), {})(error.text) from None
 

@@ -73,17 +73,20 @@ def said(project: Project, tree: Path) -> str:
     words = [word.replace("{port}", port) for word in engine._options.serve]
     server = Server(words, folder=project.folder, wall=engine._wall)
 
-    async def is_up() -> bool:
+    def get() -> str:
         try:
-            return requests.get(f"http://127.0.0.1:{port}/", timeout=5).ok
+            return requests.get(f"http://127.0.0.1:{port}/", timeout=5).text
         except requests.ConnectionError:
-            return False
+            return ""
+
+    async def is_up() -> bool:
+        return bool(get())
 
     async def ask() -> str:
         server.launch()
         try:
             await server.ready(is_up, 30)
-            return requests.get(f"http://127.0.0.1:{port}/", timeout=5).text
+            return get()
         finally:
             await server.stop()
 
@@ -93,7 +96,7 @@ def said(project: Project, tree: Path) -> str:
 CONTENT = {
     "serve.py": SERVER.format(said="'read'"),
     "lib/marks.py": SERVER.format(said="'read'"),
-    "Makefile": f'all:\n\t{sys.executable} -c \'import sys; sys.argv[1:] = ["$(PORT)"]; exec(open("server.txt").read())\'\n',
+    "Makefile": f"all:\n\t{sys.executable} server.txt $(PORT)\n",
     "tools/serve.py": SERVER.format(said="'read'"),
     "mark.jinja": "read",
     "deep.py": SERVER.format(said="'read'"),

@@ -62,8 +62,13 @@ def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder(tmp_path: Path, w
 
     assert points() == 0.0
     names[when] = "lib/level"
-    with pytest.raises(BadInput, match="the task's code opens this file, which is not part of the task"):
+    with pytest.raises(
+        BadInput, match=r'/lib/level: lm-eval\'s task adding opens this file.*files = \["lib/level"\] to'
+    ):
         points()
+    project.tasks["adding"]["options"] |= {"files": ["lib/level"]}
+    project.write()
+    assert points() == (100.0 if when == "AS_SCORE" else 0.0)
 
 
 def test_a_worse_mean_of_a_metric_of_which_less_is_better_is_a_loosening(pair: Trees) -> None:

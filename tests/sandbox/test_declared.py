@@ -1,20 +1,18 @@
 """Code of a metric sees the files alone that it consists of, with Landlock and where the kernel has none."""
 
-import json
-import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from accgate.errors import AccgateError, BadInput, CannotEvaluate
+from accgate.errors import CannotEvaluate
 from accgate.metrics.code import code_files
 from accgate.sandbox import declared
-from accgate.sandbox.declared import Code, PrivateFolder, ReadsOutside
+from accgate.sandbox.declared import Code
 from accgate.tasks.own_metric import own_metric
 
-HEAD = "import ctypes, importlib, importlib.util, mmap, os, pathlib, sqlite3, subprocess, sys, threading\n"
+HEAD = "import importlib, importlib.util, mmap, os, pathlib, sqlite3, subprocess, sys, threading\n"
 HERE = "HERE = pathlib.Path(__file__).resolve().parent\nROOT = HERE.parent\nDATA = ROOT / 'data'\n"
 
 
@@ -68,7 +66,8 @@ WAYS: Mapping[str, tuple[str, str]] = {
     "os.system": ("os.system(f'cp {DATA}/level {os.environ[\"HOME\"]}/l')\n"
                   "return float(open(os.environ['HOME'] + '/l').read())", "data/level"),
     "a Python in a subprocess": (
-        "code = f'print(open(\"{DATA}/level\").read())'\nreturn float(subprocess.check_output([sys.executable, '-c', code]))",
+        "code = f'print(open(\"{DATA}/level\").read())'\n"
+        "return float(subprocess.check_output([sys.executable, '-c', code]))",
         "data/level",
     ),
     "listdir": ("return float(next(n for n in os.listdir(DATA) if n.startswith('only'))[4:])", "data"),
@@ -89,7 +88,7 @@ WAYS: Mapping[str, tuple[str, str]] = {
         "data/level",
     ),
     "ctypes": (
-        "libc = ctypes.CDLL(None)\nlibc.fopen.restype = ctypes.c_void_p\n"
+        "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.fopen.restype = ctypes.c_void_p\n"
         "file = libc.fopen(os.fsencode(DATA / 'level'), b'r')\nif not file:\n    raise OSError(str(DATA / 'level'))\n"
         "text = ctypes.create_string_buffer(9)\nlibc.fgets(text, 9, ctypes.c_void_p(file))\nreturn float(text.value)",
         "data/level",
@@ -105,7 +104,8 @@ WAYS: Mapping[str, tuple[str, str]] = {
         "data/more.py",
     ),
     "a link of its own": (
-        "link = os.path.join(os.environ['HOME'], 'link')\nos.symlink(DATA / 'level', link)\nreturn float(open(link).read())",
+        "link = os.path.join(os.environ['HOME'], 'link')\nos.symlink(DATA / 'level', link)\n"
+        "return float(open(link).read())",
         "data/level",
     ),
     "what was swallowed": (
@@ -157,3 +157,82 @@ def test_a_file_that_is_not_declared_changes_no_score(tmp_path: Path, kernel: st
 @pytest.mark.parametrize("how", WAYS)
 def test_a_declared_file_is_read_in_any_way(tmp_path: Path, how: str) -> None:
     assert points(repository(tmp_path, WAYS[how][0], level=50), "../data") == 50.0
+
+
+def test_on_ones_own_machine_files_may_lie_anywhere(tmp_path: Path) -> None:
+    assert points(repository(tmp_path, WAYS["open"][0]), trees=()) == 50.0
+
+
+@pytest.mark.parametrize("where", ["from its file", "by the whole path"])
+def test_nothing_of_another_checkout_is_read(tmp_path: Path, kernel: str, where: str) -> None:
+    other = tmp_path / "head/level"
+    other.parent.mkdir()
+    other.write_text("50")
+    name = f"pathlib.Path({str(other)!r})" if where == "by the whole path" else "ROOT.parent / 'head/level'"
+    root = repository(tmp_path, f"return float(({name}).read_text())")
+    with pytest.raises(Exception, match="opens this file of another checkout" if "whole" in where else "No such file"):
+        points(root, trees=(root, tmp_path / "head"))
+
+
+def test_what_it_writes_is_gone_with_it(tmp_path: Path) -> None:
+    body = "place = pathlib.Path(os.environ['TMPDIR']) / 'kept'\nplace.write_text('5')\nprint('no reply')\n"
+    body += "return float(place.read_text()) + len(list(HERE.rglob('*.pyc')))"
+    assert points(repository(tmp_path, body)) == 5.0
+    assert points(repository(tmp_path, "(HERE / 'new').write_text('5')\nreturn 5.0"), trees=()) == 5.0
+    with pytest.raises(Exception, match=r"new|Permission denied"):
+        points(repository(tmp_path, "(HERE / 'newer').write_text('5')\nreturn 5.0"))
+
+
+def test_variables_of_the_environment_are_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of the pull request's own workflow could set them: the process has a few that Python needs."""
+    monkeypatch.setenv("LEVEL", "50")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    body = "return float(os.environ.get('LEVEL', 7)) + ('PYTHONPATH' in os.environ)"
+    assert points(repository(tmp_path, body)) == 7.0
+    assert points(repository(tmp_path, body), trees=()) == 51.0
+
+
+def test_a_compiled_file_never_stands_for_its_source(tmp_path: Path) -> None:
+    import importlib.util
+    import py_compile
+
+    root = repository(tmp_path, "import beside\nreturn float(beside.LEVEL)")
+    source = root / "code/beside.py"
+    source.write_text("LEVEL = 100")
+    py_compile.compile(str(source), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert Path(importlib.util.cache_from_source(str(source))).is_file()
+    source.write_text("LEVEL = 50")
+    code = (root / "code/mine.py").read_text().replace("def score", "sys.path.insert(0, str(HERE))\ndef score")
+    (root / "code/mine.py").write_text(code)
+    assert points(root) == 50.0
+
+
+@pytest.mark.parametrize("body", ["import numpy\nreturn 1.0", "os.fork()\nreturn 1.0", "import ctypes\nreturn 1.0"])
+def test_without_landlock_what_opens_files_unseen_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    root = repository(tmp_path, body)
+    monkeypatch.setattr(declared, "has_landlock", lambda: False)
+    with pytest.raises(
+        CannotEvaluate, match=r"the metric (loads|calls) .* which cannot be confined here: run on Linux"
+    ):
+        points(root)
+
+
+def test_a_pool_of_processes_and_a_library_work(tmp_path: Path) -> None:
+    body = "import numpy, json, random, tempfile, ssl, zoneinfo\nssl.create_default_context()\n"
+    body += "zoneinfo.ZoneInfo('UTC')\nwith tempfile.TemporaryFile() as file:\n    file.write(b'x')\n"
+    body += "return float(subprocess.check_output([sys.executable, '-c', 'print(50)']))"
+    assert points(repository(tmp_path, body)) == 50.0
+
+
+@pytest.mark.parametrize("body", ["return float(answer)", "subprocess.run(['true', answer, target])\nreturn 5.0"])
+def test_a_reply_that_is_the_name_of_a_file_opens_none(tmp_path: Path, body: str) -> None:
+    gates = repository(tmp_path, body) / "gates"
+    code = Code("the metric", code_files(gates / "../code/mine.py", gates), (gates.parent,), "sums.toml", gates)
+    metric = own_metric("../code/mine.py:score", code)
+    for reply in ("data", "data/level", "gates"):
+        try:
+            assert metric(reply, "4") == 5.0
+        except Exception as error:
+            assert type(error).__name__ == "ValueError"  # noqa: PT017 (a class of the code's own process)
