@@ -150,8 +150,8 @@ class PrivateFolder:
             raise CannotEvaluate(f"{self.code.name} cannot be kept from other files of the repository here: {NEEDS}")
         from accgate.sandbox import landlock
 
-        own = [(self.copy, landlock.RUN), (self.tmp, landlock.RUN)]
-        rules = [*own, *around_trees("/", landlock.RUN, self.places.trees)]
+        own = [(self.copy, landlock.MOVE), (self.tmp, landlock.MOVE)]
+        rules = [*own, *around_trees("/", landlock.MOVE, self.places.trees)]
         setup = json.dumps({"rules": rules, "environment": {"TMPDIR": self.tmp}})
         return (sys.executable, "-I", "-c", ROOMS.format(str(_rooms()), "become", "become(sys.argv[1:])"), setup)
 

@@ -21,6 +21,7 @@ _VERSION, _PATH_BENEATH = 1, 1
 
 READ = _READ_FILE | _READ_DIR
 RUN = READ | _EXECUTE
+MOVE = RUN | _REFER  # from folder to folder, which every rule set forbids where it does not allow it
 LIST = _READ_DIR
 WRITE = _WRITE_FILE | _READ_FILE
 OWN = (
@@ -41,8 +42,8 @@ def ruleset(rules: Iterable[tuple[str, int]], *, isolated: bool = True, reads_al
     """
     version = abi()
     handled = RUN if reads_alone else _ALL_OF_ABI_1
-    for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
-        handled |= right if version >= since and not reads_alone else 0
+    for since, right in ((2, _REFER), (3, 0 if reads_alone else _TRUNCATE), (5, 0 if reads_alone else _IOCTL_DEV)):
+        handled |= right if version >= since else 0
     attributes = struct.pack("=Q", handled)
     if version >= 4 and isolated:
         attributes += struct.pack("=Q", _BIND_AND_CONNECT_TCP)

@@ -158,7 +158,7 @@ def serve() -> None:
         return
     sys.path[:] = setup["path"]
     sys.prefix, sys.exec_prefix = setup["prefixes"]
-    sys.dont_write_bytecode, sys.pycache_prefix = True, os.devnull  # nothing ties compiled files to their source
+    sys.dont_write_bytecode = True
     watch = None
     if setup["places"] is not None:
         places = Places(**setup["places"])

@@ -141,8 +141,10 @@ def test_a_judges_command_reads_and_writes_what_lies_outside_of_the_repository(t
     root = tmp_path / "repository"
     root.mkdir()
     (tmp_path / "weights").write_text("weights")
-    code = "import os, pathlib, tempfile\nplace = pathlib.Path(tempfile.mkdtemp()) / 'cache'\n"
-    code += f"place.write_text(pathlib.Path({str(tmp_path / 'weights')!r}).read_text())\n"
+    (tmp_path / "cache").mkdir()
+    code = "import os, pathlib, tempfile\nmade = pathlib.Path(tempfile.mkdtemp()) / 'made'\n"
+    code += f"made.write_text(pathlib.Path({str(tmp_path / 'weights')!r}).read_text())\n"
+    code += f"place = pathlib.Path({str(tmp_path / 'cache')!r}) / 'moved'\nos.rename(made, place)\n"
     project = Project(root, n=2)
     files = {"judge/server.py": code + SERVER.format(said="place.read_text()")}
     with_judge(project, [sys.executable, "-m", "judge.server", "{port}"], files)

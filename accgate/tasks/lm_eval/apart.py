@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from accgate.errors import CannotEvaluate
 from accgate.sandbox.declared import Code, CodeFailed, CodeProcess, hub_cache
@@ -19,23 +20,29 @@ PLAIN = ("name", "metric", "filter", "scale", "higher_is_better", "output_type",
 
 @dataclass(frozen=True)
 class TaskApart(LmEvalTask):
-    """A task whose samples are here, and whose scorer is in the process."""
+    """A task whose samples are here, and whose scorer is in the process, under the number `place`."""
 
     process: CodeProcess = field(repr=False, compare=False)
+    place: int = field(repr=False, compare=False)
 
     def score(self, sample: LmEvalSample, responses: Sequence[Response]) -> dict[str, float]:
         """As `LmEvalTask.score`; raises BadInput where the task's code opens another file of the repository."""
-        scores: dict[str, float] = _call(self.process, "score", id_=sample.id, responses=list(responses))
+        scores: dict[str, float] = _call(
+            self.process, "score", place=self.place, id_=sample.id, responses=list(responses)
+        )
         return scores
 
     def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
         """As `LmEvalTask.answer`."""
-        text: str | None = _call(self.process, "answer", id_=sample.id, responses=list(responses))
+        text: str | None = _call(self.process, "answer", place=self.place, id_=sample.id, responses=list(responses))
         return text
 
     def is_unread(self, answer: str | None) -> bool:
         """As `LmEvalTask.is_unread`."""
-        return bool(_call(self.process, "is_unread", answer=answer))
+        return bool(_call(self.process, "is_unread", place=self.place, answer=answer))
+
+
+_of_lm_eval: WeakValueDictionary[Code, CodeProcess] = WeakValueDictionary()
 
 
 def load_apart(code: Code, name: str, options: LmEvalOptions) -> TaskApart:
@@ -46,20 +53,28 @@ def load_apart(code: Code, name: str, options: LmEvalOptions) -> TaskApart:
     KeyFaults, BadInput, CannotEvaluate
         As `lm_eval_task`; BadInput where its code opens another file of the repository.
     """
-    os.makedirs(hub_cache(), exist_ok=True)  # noqa: PTH103 (a text)
-    try:
-        process = CodeProcess(
-            code, f"{__name__}:start",
-            lambda inside: {"name": name, "options": asdict(options), "folder": inside(code.folder)},
-        )  # fmt: skip
-    except CodeFailed as error:
-        raise CannotEvaluate(f"lm-eval cannot load its task {name}: {error}") from error
-    about = _call(process, "about")
+    process = _process(code)
+    about = _call(process, "load", name=name, options=asdict(options))
     samples = tuple(
         LmEvalSample(**{**each, "requests": tuple(LmEvalRequest(**_request(one)) for one in each["requests"])})
-        for each in _call(process, "samples")
+        for each in _call(process, "samples", place=about["place"])
     )
     return TaskApart(**about, samples=samples, tasks={}, process=process)
+
+
+def _process(code: Code) -> CodeProcess:
+    """A process for a task; those without files of their own share one, and lm-eval's slow index in it."""
+    if not code.files:
+        code = replace(code, name="a task of lm-eval", table="its [tasks.NAME.options]")
+    process = None if code.files else _of_lm_eval.get(code)
+    if process is None:
+        os.makedirs(hub_cache(), exist_ok=True)  # noqa: PTH103 (a text)
+        try:
+            process = CodeProcess(code, f"{__name__}:start", lambda inside: {"folder": inside(code.folder)})
+        except CodeFailed as error:
+            raise CannotEvaluate(f"{code.name} cannot be loaded: {error}") from error
+        _of_lm_eval[code] = process
+    return process
 
 
 def _request(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,26 +85,35 @@ def _request(values: Mapping[str, Any]) -> dict[str, Any]:
 def _call(process: CodeProcess, function: str, **arguments: Any) -> Any:
     try:
         return process.call(function, **arguments)
-    except CodeFailed as error:
-        raise CannotEvaluate(str(error)) from error
+    except (CodeFailed, ImportError) as error:
+        raise CannotEvaluate(f"lm-eval failed: {error}") from error
 
 
-def start(name: str, options: Mapping[str, Any], folder: str) -> Mapping[str, Callable[..., Any]]:
-    """In the process: load the task, and return what is asked of it."""
-    task = lm_eval_task(name, options=LmEvalOptions(**options), folder=Path(folder))
-    samples = {sample.id: sample for sample in task.samples}
+def start(folder: str) -> Mapping[str, Callable[..., Any]]:
+    """In the process: what loads tasks, and what is asked of them."""
+    tasks: list[LmEvalTask] = []
+    samples: list[dict[str, LmEvalSample]] = []
     kept = [each.name for each in fields(LmEvalSample) if each.name not in ("requests", "instances")]
+
+    def load(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        task = lm_eval_task(name, options=LmEvalOptions(**options), folder=Path(folder))
+        tasks.append(task)
+        samples.append({sample.id: sample for sample in task.samples})
+        return {each: getattr(task, each) for each in PLAIN} | {"place": len(tasks) - 1}
+
+    def samples_of(place: int) -> list[dict[str, Any]]:
+        return [
+            {each: getattr(sample, each) for each in kept} | {"requests": [asdict(one) for one in sample.requests]}
+            for sample in tasks[place].samples
+        ]
 
     def responses_of(values: Sequence[Any]) -> list[Response]:
         return [(value[0], value[1]) if isinstance(value, list) else value for value in values]
 
     return {
-        "about": lambda: {each: getattr(task, each) for each in PLAIN},
-        "samples": lambda: [
-            {each: getattr(sample, each) for each in kept} | {"requests": [asdict(one) for one in sample.requests]}
-            for sample in task.samples
-        ],
-        "score": lambda id_, responses: task.score(samples[id_], responses_of(responses)),
-        "answer": lambda id_, responses: task.answer(samples[id_], responses_of(responses)),
-        "is_unread": task.is_unread,
+        "load": load,
+        "samples": samples_of,
+        "score": lambda place, id_, responses: tasks[place].score(samples[place][id_], responses_of(responses)),
+        "answer": lambda place, id_, responses: tasks[place].answer(samples[place][id_], responses_of(responses)),
+        "is_unread": lambda place, answer: tasks[place].is_unread(answer),
     }
