@@ -109,7 +109,7 @@ def plan(
     n = most if n_max is None else min(most, n_max)
     if test == "unconditional":
         assumed = replace(assumed, test=exact_test(n))
-    healthy, dropped = assumed.expected_n(n, theta, fixed)
+    healthy, dropped = assumed.expected_n(n, theta)
     reached = assumed.theta(n, theta)
     return Plan(assumed.test, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
 
@@ -282,12 +282,11 @@ class Assumptions:
         assert self.sigma is not None
         return error_of_mean(self.sigma, n, (self.reference_n or n) if self.test == "two-sample" else None)
 
-    def expected_n(self, n: int, theta: float, fixed: int | None = None) -> tuple[float, float]:
+    def expected_n(self, n: int, theta: float) -> tuple[float, float]:
         """Return the mean samples when nothing changed and after a drop of theta, of `n` planned.
 
-        `fixed` is what the fixed-n test needs, by default its normal approximation. For `gsprt` and `e-process` it is
-        Wald's approximation, with bounds as these tests have them: mostly within a tenth of the simulated means, a
-        fifth where few samples change (benchmarks/decisions.py prints both).
+        Mostly within a tenth of the simulated means, a fifth where few samples change (benchmarks/decisions.py prints
+        both).
         """
         if not self.is_sequential:
             return float(n), float(n)
@@ -302,27 +301,24 @@ class Assumptions:
 
             healthy, dropped = expected_shares(LOOKS, self.alpha, self.beta)
             return healthy * n, dropped * n
-        ideal = self.normal_n(theta)
-        passes, fails = self._evidence(theta, short=max(0.0, GSPRT_MAXIMUM - n / (fixed or ideal)))
-        scale = 2.0 * ideal / quantile_sum(self.alpha, self.beta) ** 2
+        rates = {"alpha": self.alpha, "beta": self.beta}
+        if self.test == "gsprt" and self.discordance is not None:
+            from accgate.stats.gsprt import expected_samples
+
+            return expected_samples(n, theta, discordance=self.discordance, **rates)
+        extra_pass, extra_fail = self._beyond
+        passes, fails = extra_pass - math.log(self.beta), extra_fail + math.log((1.0 - self.beta) / self.alpha)
+        scale = 2.0 * self.normal_n(theta) / quantile_sum(**rates) ** 2  # Wald's approximation
         healthy = scale * ((1.0 - self.alpha) * passes - self.alpha * fails)
         dropped = scale * ((1.0 - self.beta) * fails - self.beta * passes)
         return min(max(healthy, 1.0), float(n)), min(max(dropped, 1.0), float(n))
 
-    def _evidence(self, theta: float, *, short: float) -> tuple[float, float]:
-        """The log likelihood ratios at which a run passes and fails; `short` says how far n is under the maximum."""
-        late, extra_pass, extra_fail = max(0.0, self.beta - 0.2), 0.35, 0.6
-        if self.test != "gsprt" or self.discordance is None:
-            short = 0.0
-        if self.test == "gsprt" and self.discordance is not None:
-            share = theta / 100.0 / max(self.discordance, theta / 100.0)  # of a drop among all changes
-            extra_pass, extra_fail = 0.9 * share - 0.12 + late, share - 0.17
-        elif self.test != "e-process":  # other scores are decided later
-            extra_pass, extra_fail = 0.7 + late, 0.7
-        elif self.discordance is None:
-            extra_pass += 0.4
-        passes = -math.log(self.beta) + extra_pass + 1.1 * short
-        return passes, math.log((1.0 - self.beta) / self.alpha) + extra_fail + 0.1 * short
+    @property
+    def _beyond(self) -> tuple[float, float]:
+        """How far the log likelihood ratios at which runs pass and fail lie beyond Wald's bounds."""
+        if self.test == "e-process":
+            return (0.75 if self.discordance is None else 0.35), 0.6
+        return 0.7 + max(0.0, self.beta - 0.2), 0.7
 
 
 def visible_theta(n: int, discordance: float | None, alpha: float, beta: float) -> float | None:
