@@ -92,11 +92,11 @@ def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
     decided = Decided()
     for part in plan.parts:
         decided += decide_checks(part.gate, part.checks, evaluated).mark_new(part.is_new)
-    return replace(
-        result_of(plan.parts[0].gate, decided, evaluated),
-        rules=plan.rules,
-        beside=() if plan.own is None else verdicts_beside(plan.own, evaluated, decided, stored=plan.stored),
-    )
+    result = replace(result_of(plan.parts[0].gate, decided, evaluated), rules=plan.rules)
+    if plan.own is None:
+        return result
+    beside, allowed = verdicts_beside(plan.own, evaluated, decided, stored=plan.stored)
+    return replace(result, beside=beside, allowed_beside=allowed)
 
 
 def write(result: Result, plan: RunPlan, out: Path) -> Result:
@@ -135,7 +135,7 @@ def verify(
     written = read_result(out / NAME)
     if faults := differences(written, computed):
         raise BadInput(*(f"{out / NAME}: {fault}" for fault in faults))
-    return replace(written, beside=computed.beside)
+    return replace(written, beside=computed.beside, allowed=computed.allowed, allowed_beside=computed.allowed_beside)
 
 
 def run_shard(config: Config, options: RunOptions, rules: RuleSets | None = None) -> ShardRun:

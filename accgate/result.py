@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from accgate.errors import VerdictName, exit_code
-from accgate.verdict import Verdict
+from accgate.verdict import Allowed, Verdict
 
 NAME = "accgate.json"
 REPORT = "report.md"  # beside it
@@ -27,6 +27,8 @@ class Result:
     base has none; or a pull request's own, because somebody approved them. `beside` holds the verdicts that the other
     rules (a pull request's own, or those of its base) give on the same records where they differ; they decide nothing.
     `samples` counts all evaluated samples, and `cached` those of them that came from a cache and cost no tokens.
+    `allowed` is how many harmless changes the rules that decided fail at most, and `allowed_beside` how many a pull
+    request's own rules do; null in results of earlier versions, and where there are no own rules beside.
     `shards` counts the parts that were merged. `saved_tokens` and `saved_seconds` are what early stopping saved against
     runs at a fixed n, from the tokens and the time of the samples that were asked; null where nothing tells.
     """
@@ -51,6 +53,8 @@ class Result:
     overall: tuple[Verdict, ...] = ()
     saved_tokens: int | None = None
     saved_seconds: float | None = None
+    allowed: Allowed | None = None
+    allowed_beside: Allowed | None = None
 
     @property
     def decided(self) -> tuple[Verdict, ...]:

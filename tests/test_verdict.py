@@ -14,7 +14,7 @@ from accgate.report.words import explanation_of
 from accgate.result import result_of_verdict
 from accgate.stats.names import TESTS
 from accgate.stats.result import Interval
-from accgate.verdict import CandidateSummary, Drift, Verdict, sentence
+from accgate.verdict import Allowed, CandidateSummary, Drift, Verdict, sentence
 from accgate.verdict.advice import ALONE, advice
 from accgate.verdict.sentences import flip_counts
 from tests.cases import each
@@ -85,12 +85,20 @@ def test_a_check_without_figures_says_its_reasons_and_the_fix(verdict: Any) -> N
 def test_alpha_names_the_correction_and_what_it_left() -> None:
     one = verdict_of(alpha_applied=0.025, p_adjusted=0.04)
     told = parts(one, verdict_of(task="u"), correction="holm")
-    assert "At most 5% of harmless changes fail (alpha 0.05)." in told["Alpha"]
+    assert "At most 500 of 10,000 harmless changes fail (alpha 0.05)." in told["Alpha"]
     assert "The run has 2 checks: alpha is shared among them by Holm's procedure" in told["Alpha"]
     assert "(holm), 0.025 here." in told["Alpha"]
     assert "Corrected for the other checks, p = 0.0400, against 0.05." in told["p"]
     assert "2 checks" not in parts(one)["Alpha"]
     assert "2 checks" not in parts(one, verdict_of(task="u"), correction="none")["Alpha"]
+    told = parts(one, verdict_of(task="u"), correction="holm", allowed=Allowed(0.03, 0.01, 0.01, new=0.05))
+    assert told["Alpha"] == (
+        "At most 1,000 of 10,000 harmless changes fail: 500 by the base's checks, 500 more by those that this pull "
+        "request adds (alpha 0.05). Of alpha the overall checks and the limits on tokens and seconds have a fifth "
+        "each. "
+        "The run has 2 checks: the rest is shared among them by Holm's procedure (holm), 0.025 here."
+    )
+    assert "The run has" not in parts(replace(one, is_new=True), verdict_of(task="u"), correction="holm")["Alpha"]
 
 
 @each(

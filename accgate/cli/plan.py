@@ -108,7 +108,7 @@ def _print_checks(
     print_plan(
         console(),
         checks,
-        title=gate_sentence(Path(as_typed(config.source.path)), config.gate, len(checks)),
+        title=gate_sentence(Path(as_typed(config.source.path)), config.gate, checks),
         table=table,
     )
     print_overall(console(), config.gate, checks)

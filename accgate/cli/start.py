@@ -317,7 +317,7 @@ def _validate(config: Path) -> int:
             print(f"not ready yet: {line}")
         print("Next: correct that and run `accgate validate`, then `accgate record` on a version that you trust.")
         return PASSED
-    print(f"valid: {gate_sentence(loaded.source.path, loaded.gate, len(checks))}")
+    print(f"valid: {gate_sentence(loaded.source.path, loaded.gate, checks)}")
     notes = (words_of(note) for check in checks for note in check.notes if note.kind != "no-reference")
     for note in dict.fromkeys(notes):
         print(f"note: {note}")

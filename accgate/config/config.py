@@ -29,6 +29,7 @@ class Config:
     models_in_file: Mapping[str, Model] = field(default_factory=dict)  # `models` are those of them that are selected
     checks_in_file: int = 0  # (model, task) pairs of the whole file, which a reference must serve
     pools_in_file: bool = False  # some model of the whole file has two checks or more
+    limits_in_file: int = 0  # on tokens and seconds, of all checks of the whole file
     models_source: TomlFile | None = None  # the file of [models], where it is another than that of the rules
     only: frozenset[tuple[str, str]] | None = None  # the (model, task) pairs that are checked; all where None
     report: Report = field(default_factory=Report)
@@ -123,12 +124,14 @@ def config_of(file: TomlFile) -> Config:
     with file.locating():
         refuse_faults(faults_between(content, file))
     config = Config(content.gate, content.models, content.tasks, file, report=content.report, judges=content.judges)
-    models = [model for model, _ in config.pairs()]
+    pairs = config.pairs()
+    models = [model for model, _ in pairs]
     return replace(
         config,
         models_in_file=config.models,
         checks_in_file=len(models),
         pools_in_file=len(set(models)) < len(models),
+        limits_in_file=sum(config.tasks[task].limits for _, task in pairs),
     )
 
 

@@ -134,6 +134,11 @@ class TaskSettings:
     repeats: Count = Field(default=1, description="answers per sample, 1 or more")
     tags: Texts = Field(default=(), description="labels to choose tasks by")
 
+    @property
+    def limits(self) -> int:
+        """The number of limits on tokens and seconds."""
+        return (self.max_more_tokens is not None) + (self.max_slower is not None)
+
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Judge:

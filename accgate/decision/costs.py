@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from accgate.errors import SEVERITY
 from accgate.records import Figures, Floats, Ids, Record, Scores
+from accgate.stats.multiplicity import level_shares
 from accgate.stats.ratio import ratio_test
 from accgate.verdict import Cost, Reason, Verdict
 
 if TYPE_CHECKING:
     from accgate.decision.evidence import Evidence
+    from accgate.planning.account import Account
     from accgate.planning.checks import Check
     from accgate.result import EngineInfo
 
@@ -23,31 +25,64 @@ KEYS: Mapping[CostName, str] = {"tokens": "max_more_tokens", "seconds": "max_slo
 AGAIN = "record the reference again"
 
 
-def count_cost_gates(checks: Sequence[Check]) -> int:
-    """How many gates on tokens and seconds a run has, which share alpha."""
-    return sum(check.allowed_cost(name) is not None for check in checks for name in KEYS)
+@dataclass(frozen=True)
+class CostCase:
+    """A check's verdict by its scores, and what its costs are decided on: evidence, records, and what ran."""
+
+    verdict: Verdict
+    evidence: Evidence
+    check: Check
+    records: Sequence[Record]
+    info: EngineInfo | None
+
+    def costs(self, levels: Mapping[CostName, float]) -> tuple[Cost, ...]:
+        """The change of tokens and seconds, each with a limit tested at its level."""
+        check, evidence = self.check, self.evidence
+        if check.recorded is None or not isinstance(evidence.reference, Scores):
+            lacking = "there are no recorded samples to compare with"
+            return tuple(_error(name, share, lacking) for name, share in _gated_shares(check))
+        # A test that stopped early may leave out the last that finished.
+        ids = evidence.candidate.ids[: self.verdict.n]
+        before, now = Figures.of(check.recorded.records()), Figures.of(self.records)
+        costs = []
+        for name in KEYS:
+            cost = _cost(name, ids, before, now, check, levels[name], evidence)
+            if cost is not None:
+                hardware = check.recorded.about.hardware
+                costs.append(_with_hardware(cost, hardware, self.info) if name == "seconds" else cost)
+        return tuple(costs)
 
 
-def with_costs(
-    verdict: Verdict, evidence: Evidence, check: Check, records: Sequence[Record], info: EngineInfo | None, gates: int
-) -> Verdict:
-    """The verdict with the change of tokens and seconds, over the samples that it used; a gate on them can fail it.
+def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ...]:
+    """The verdicts of checks with the change of tokens and seconds, over the samples that each used.
 
-    A gate is tested at alpha over the number of `gates` of the run, or at alpha where nothing is corrected. It is an
-    error where even samples that took twice what is allowed would pass.
+    A limit on them can fail a check. The limits of a run share their part of alpha by the correction, where one that
+    cannot be decided counts as one that was kept. It is an error where even samples that took twice what is allowed
+    would pass.
     """
-    if check.recorded is None or not isinstance(evidence.reference, Scores):
-        lacking = "there are no recorded samples to compare with"
-        return _with_costs(verdict, tuple(_error(name, share, lacking) for name, share in _gated_shares(check)))
-    ids = evidence.candidate.ids[: verdict.n]  # a test that stopped early may leave out the last that finished
-    before, now = Figures.of(check.recorded.records()), Figures.of(records)
-    alpha = verdict.alpha / max(gates, 1)
-    costs = []
-    for name in KEYS:
-        cost = _cost(name, ids, before, now, check, alpha, evidence)
-        if cost is not None:
-            costs.append(_with_hardware(cost, check.recorded.about.hardware, info) if name == "seconds" else cost)
-    return _with_costs(verdict, tuple(costs))
+    alphas = [case.evidence.design.alpha for case in cases]
+    levels = [dict.fromkeys(KEYS, account.of_limit(alpha) if account.limits else 0.0) for alpha in alphas]
+    costs = [case.costs(each) for case, each in zip(cases, levels, strict=True)]
+    gated = [(at, cost) for at, each in enumerate(costs) for cost in each if cost.outcome in ("pass", "regression")]
+    p_values = [1.0] * account.limits
+    p_values[: len(gated)] = [_p_of(cost) / account.of_limits(alphas[at]) for at, cost in gated]
+    shares = level_shares(np.array(p_values), account.correction)
+    again = set()
+    for (at, cost), share in zip(gated, shares, strict=False):
+        level = float(share) * account.of_limits(alphas[at])
+        if level > levels[at][cost.name] * (1.0 + 1e-9):
+            levels[at][cost.name] = level
+            again.add(at)
+    finals = [case.costs(levels[at]) if at in again else costs[at] for at, case in enumerate(cases)]
+    return tuple(_with_costs(case.verdict, each) for case, each in zip(cases, finals, strict=True))
+
+
+def _p_of(cost: Cost) -> float:
+    """p of a limit; 1 where the mean grew by no more than is allowed, which never fails."""
+    assert cost.p_value is not None
+    assert cost.change is not None
+    assert cost.allowed is not None
+    return cost.p_value if cost.change > cost.allowed else 1.0
 
 
 def _gated_shares(check: Check) -> list[tuple[CostName, float]]:

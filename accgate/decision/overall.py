@@ -13,8 +13,8 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
 from accgate.design import oriented
 from accgate.errors import VerdictName
+from accgate.planning.account import Account
 from accgate.planning.checks import Check
-from accgate.planning.overall import AlphaSplit
 from accgate.records import Floats
 from accgate.stats import Repeats, TestResult, mcnemar_exact, repeats_exact
 from accgate.stats.pooled import Series, pooled_test
@@ -26,7 +26,7 @@ Evidences = Mapping[tuple[str, str], Evidence]
 
 
 def decide_overall(
-    split: AlphaSplit, checks: Sequence[Check], evidences: Evidences, verdicts: Sequence[Verdict]
+    account: Account, checks: Sequence[Check], evidences: Evidences, verdicts: Sequence[Verdict]
 ) -> tuple[Verdict, ...]:
     """The overall verdict of each model that has one.
 
@@ -35,8 +35,8 @@ def decide_overall(
 
     Parameters
     ----------
-    split : AlphaSplit
-        How alpha is shared.
+    account : Account
+        How the run shares alpha.
     checks : sequence of Check
         All checks of the run.
     evidences : mapping of (model, task) to Evidence
@@ -47,14 +47,14 @@ def decide_overall(
     names = {(verdict.model, verdict.task): verdict.verdict for verdict in verdicts}
     models = {check.model for check in checks}
     return tuple(
-        _decide_model(split, [c for c in checks if c.model == model], evidences, names)
-        for model in split.pooled
+        _decide_model(account, [c for c in checks if c.model == model], evidences, names)
+        for model in account.pooled
         if model in models
     )
 
 
 def _decide_model(
-    split: AlphaSplit,
+    account: Account,
     checks: Sequence[Check],
     evidences: Evidences,
     names: Mapping[tuple[str | None, str | None], VerdictName],
@@ -62,17 +62,17 @@ def _decide_model(
     pooled = [check for check in checks if check.not_pooled is None]
     left_out = [f"{check.task.name} ({check.not_pooled})" for check in checks if check.not_pooled is not None]
     notes = (Reason.of("left-out", names=some_of(left_out)),) if left_out else ()
-    least = min(check.design.alpha for check in pooled)
-    alpha = split.of_overall(least)
+    model = pooled[0].model
+    alpha = account.of_overall(model)
     blank = Verdict(
-        model=pooled[0].model,
+        model=model,
         task=NAME,
         verdict="error",
         test=NAME,
         n=0,
         reference=ReferenceSummary(None, None),
         candidate=CandidateSummary(None, 0),
-        alpha=least,
+        alpha=account.pooled[model],
         beta=max(check.design.beta for check in pooled),
         alpha_applied=alpha,
     )

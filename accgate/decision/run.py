@@ -3,45 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from accgate._version import __version__
 from accgate.config.tables import Gate
 from accgate.decision.comparison import decide
-from accgate.decision.costs import count_cost_gates, with_costs
+from accgate.decision.costs import CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.readings import with_readings
 from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault
-from accgate.planning.checks import Check, split_of
+from accgate.planning.checks import Check, account_of
 from accgate.planning.samples import n_without_early_stopping
 from accgate.records import Figures, Record, failed_of, readings_of
 from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, setting_changes
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
-from accgate.verdict import CandidateSummary, Reason, ReferenceSummary, Verdict, texts_of
+from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, texts_of
 
 
 @dataclass(frozen=True)
 class Decided:
-    """Verdicts in the order of the checks, and the overall verdict of each model that has one."""
+    """Verdicts in the order of the checks, and the overall verdict of each model that has one.
+
+    Of harmless changes they fail at most those that are `allowed`.
+    """
 
     checks: tuple[Verdict, ...] = ()
     overall: tuple[Verdict, ...] = ()
+    allowed: Allowed = field(default_factory=Allowed)
 
     def __add__(self, other: Decided) -> Decided:
-        return Decided(self.checks + other.checks, self.overall + other.overall)
+        return Decided(self.checks + other.checks, self.overall + other.overall, self.allowed + other.allowed)
 
     def mark_new(self, is_new: bool) -> Decided:
         """The same as checks that a pull request adds, or not."""
         checks, overall = (
             tuple(replace(verdict, is_new=is_new) for verdict in verdicts) for verdicts in (self.checks, self.overall)
         )
-        return Decided(checks, overall)
+        return Decided(checks, overall, self.allowed.as_new() if is_new else self.allowed)
 
 
 def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) -> Decided:
@@ -62,28 +66,26 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
             if item.check.task.content.aggregate is None:
                 raise
             done[key] = replace(item, problem=str(error))  # the records lack what its statistic needs
-    split = split_of(gate, checks)
-    decided = decide(list(evidences.values()), correction=gate.correction, checks=len(checks), left=split.left)
-    verdicts = dict(zip(evidences, decided, strict=True))
-    gates = count_cost_gates(checks) if gate.correction != "none" else 1
-    annotated = tuple(
-        with_readings(
-            with_costs(
-                _annotate(verdicts[key], evidences[key], check, gate, evaluated.engines.get(check.model)),
-                evidences[key],
-                check,
-                _records(done[key]),
-                evaluated.engines.get(check.model),
-                gates,
-            ),
-            check,
+    account = account_of(gate, checks)
+    decided = decide(list(evidences.values()), correction=gate.correction, checks=len(checks), left=account.left)
+    cases = [
+        CostCase(
+            _annotate(verdict, evidences[key], done[key].check, gate, evaluated.engines.get(done[key].check.model)),
+            evidences[key],
+            done[key].check,
             _records(done[key]),
+            evaluated.engines.get(done[key].check.model),
         )
-        if (key := check.key) in verdicts
-        else _verdict_without_evidence(check, done.get(key))
-        for check in checks
+        for key, verdict in zip(evidences, decided, strict=True)
+    ]
+    verdicts = {
+        case.check.key: with_readings(verdict, case.check, case.records)
+        for case, verdict in zip(cases, with_costs(cases, account), strict=True)
+    }
+    annotated = tuple(
+        verdicts.get(check.key) or _verdict_without_evidence(check, done.get(check.key)) for check in checks
     )
-    return Decided(annotated, decide_overall(split, checks, evidences, annotated))
+    return Decided(annotated, decide_overall(account, checks, evidences, annotated), account.allowed)
 
 
 def _without_foreign_marks(item: EvaluatedCheck) -> EvaluatedCheck:
@@ -185,6 +187,7 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
         cached=sum(each.cached for each in figures),
         saved_tokens=_sum([tokens for tokens, _ in saved]),
         saved_seconds=_sum([seconds for _, seconds in saved]),
+        allowed=decided.allowed,
     )
 
 

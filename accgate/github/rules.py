@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from accgate.guard.state import Guard
 from accgate.guard.tree import has_rules
 from accgate.inputs.paths import read_plain
 from accgate.result import Result
-from accgate.verdict import Reason, Verdict
+from accgate.verdict import Allowed, Reason, Verdict
 
 WORKFLOW_BYTES = 512 * 1024  # GitHub runs no larger one
 
@@ -156,7 +156,20 @@ def _by_own_rules(result: Result, trees: Trees) -> Result:
         rules="approved",
         correction=head.gate.correction,
         on_inconclusive=head.gate.on_inconclusive,
+        allowed=_allowed_by_own(result, checks),
+        allowed_beside=result.allowed,
     )
+
+
+def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None:
+    """What the own rules allow, with what the base's allow the checks that they could not decide, and new checks."""
+    if result.allowed is None or result.allowed_beside is None:
+        return None
+    undecided = {(v.model, v.task) for v in result.beside if v.test is None}
+    kept = [v for v in checks if (v.model, v.task) in undecided and v.p_value is not None and not v.is_new]
+    limits = [cost.alpha or 0.0 for v in kept for cost in v.costs if cost.allowed is not None]
+    by_base = Allowed(checks=sum(v.level for v in kept), limits=sum(limits), new=result.allowed.new)
+    return result.allowed_beside + by_base
 
 
 def _with_reason(verdict: Verdict, result: Result) -> Verdict:

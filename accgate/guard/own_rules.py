@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from accgate.config.config import Config
 from accgate.decision.comparison import decide
+from accgate.decision.costs import KEYS, CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.progress import early_stop
@@ -16,20 +17,23 @@ from accgate.errors import AccgateError, BadInput
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.rescoring import rescore
 from accgate.evaluation.scoring import judge_fault
-from accgate.planning.checks import Check, plan_checks, split_of_pairs
+from accgate.planning.checks import Check, account_of_pairs, plan_checks
 from accgate.records import Record
 from accgate.tasks.task import WORDING
-from accgate.verdict import CandidateSummary, Reason, ReferenceSummary, Verdict, words_of
+from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, words_of
 
 # What tells two verdicts apart.
 SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "theta_target", "alpha_applied")
 
 
-def verdicts_beside(own: Config, evaluated: EvaluatedRun, decided: Decided, *, stored: bool) -> tuple[Verdict, ...]:
+def verdicts_beside(
+    own: Config, evaluated: EvaluatedRun, decided: Decided, *, stored: bool
+) -> tuple[tuple[Verdict, ...], Allowed]:
     """The verdicts by a pull request's own rules, where they differ from those by the base's.
 
-    They decide nothing. A check that was not evaluated under the own rules (other prompts, other settings of the reply,
-    more samples) is `inconclusive` and says so.
+    Beside them stands how many harmless changes these rules fail at most. They decide nothing. A check
+    that was not evaluated under the own rules (other prompts, other settings of the reply, more samples) is
+    `inconclusive` and says so.
 
     Parameters
     ----------
@@ -45,35 +49,57 @@ def verdicts_beside(own: Config, evaluated: EvaluatedRun, decided: Decided, *, s
     """
     done = {item.check.key: item for item in evaluated.checks}
     by_base = {(v.model or "", v.task or ""): v for v in decided.checks if not v.is_new}
-    # The checks that a pull request adds do not thin out the alpha of the others, here as little as in the verdicts.
+    # What a pull request adds does not thin out the alpha of the others, here as little as in the verdicts.
+    own = _without_new_limits(own, [done[pair].check for pair in by_base if pair in done])
     pairs, verdict_of = [pair for pair in own.pairs() if pair in by_base], {}
     evidences: dict[tuple[str, str], Evidence] = {}
     scored: dict[tuple[str, str], Sequence[Record]] = {}
     checks: list[Check] = []
-    split = split_of_pairs(own, pairs, stored=stored)
+    account = account_of_pairs(own, pairs, stored=stored)
     for pair in pairs:
         item = done.get(pair)
         if item is None or item.evaluation is None or not item.evaluation.complete:
             continue
         try:
-            (check,) = plan_checks(replace(own, only=frozenset({pair})), stored=stored, split=split)
+            (check,) = plan_checks(replace(own, only=frozenset({pair})), stored=stored, account=account)
             checks.append(check)
             evidences[pair], scored[pair] = _evidence(check, item, stored=stored)
         except AccgateError as error:
             verdict_of[pair] = _inconclusive(by_base[pair], str(error))
     try:
-        by_own = decide(list(evidences.values()), correction=own.gate.correction, checks=len(pairs), left=split.left)
+        by_own = decide(list(evidences.values()), correction=own.gate.correction, checks=len(pairs), left=account.left)
         planned = {check.key: check for check in checks}
-        for pair, verdict in zip(evidences, by_own, strict=True):
+        cases = [
+            CostCase(verdict, evidences[pair], planned[pair], scored[pair], evaluated.engines.get(pair[0]))
+            for pair, verdict in zip(evidences, by_own, strict=True)
+        ]
+        for pair, verdict in zip(evidences, with_costs(cases, account), strict=True):
             verdict_of[pair] = with_readings(verdict, planned[pair], scored[pair])
     except BadInput as error:
         verdict_of |= {pair: _inconclusive(by_base[pair], str(error)) for pair in evidences}
     beside = [verdict_of[pair] for pair in pairs if pair in verdict_of and _differs(verdict_of[pair], by_base[pair])]
     before = {v.model: v for v in decided.overall if not v.is_new}
-    whole = {model for model in split.pooled if all(pair in evidences for pair in pairs if pair[0] == model)}
-    overall = decide_overall(split, [c for c in checks if c.model in whole], evidences, list(verdict_of.values()))
-    none = [_inconclusive(v, "they have no overall check") for v in before.values() if v.model not in split.pooled]
-    return (*beside, *none, *(v for v in overall if v.model not in before or _differs(v, before[v.model])))
+    whole = {model for model in account.pooled if all(pair in evidences for pair in pairs if pair[0] == model)}
+    overall = decide_overall(account, [c for c in checks if c.model in whole], evidences, list(verdict_of.values()))
+    none = [_inconclusive(v, "they have no overall check") for v in before.values() if v.model not in account.pooled]
+    others = [v for v in overall if v.model not in before or _differs(v, before[v.model])]
+    return (*beside, *none, *others), account.allowed
+
+
+def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
+    """The rules without limits on tokens and seconds that the base's checks lack: these begin with the merge."""
+    tokens, seconds = ({check.task.name for check in by_base if check.allowed_cost(name) is not None} for name in KEYS)
+    return replace(
+        own,
+        tasks={
+            name: replace(
+                task,
+                max_more_tokens=task.max_more_tokens if name in tokens else None,
+                max_slower=task.max_slower if name in seconds else None,
+            )
+            for name, task in own.tasks.items()
+        },
+    )
 
 
 def _evidence(check: Check, item: EvaluatedCheck, *, stored: bool) -> tuple[Evidence, Sequence[Record]]:

@@ -26,10 +26,10 @@ from accgate.design import (
     oriented,
 )
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
+from accgate.planning.account import Account, Claim, reason_not_pooled
 from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
-from accgate.planning.overall import AlphaSplit, alpha_split, reason_not_pooled
 from accgate.planning.samples import visible_theta
 from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
 from accgate.records import Scores, check_bounds
@@ -82,6 +82,11 @@ class Check:
         return self.max_more_tokens if name == "tokens" else self.max_slower
 
     @property
+    def limits(self) -> int:
+        """The number of limits on tokens and seconds."""
+        return (self.max_more_tokens is not None) + (self.max_slower is not None)
+
+    @property
     def test(self) -> str:
         """The name of the test that decides it."""
         return self.choice.test
@@ -122,7 +127,7 @@ def plan_checks(
     recording: bool = False,
     stored: bool = False,
     known_sizes: bool = False,
-    split: AlphaSplit | None = None,
+    account: Account | None = None,
 ) -> tuple[Check, ...]:
     """Every check of a config, with tasks loaded and references matched.
 
@@ -130,7 +135,7 @@ def plan_checks(
     `stored` takes the samples of a check from its reference, where it has scores: such a check can be decided on
     records and not be evaluated, and neither a dataset is read for it nor a user's code loaded.
     `known_sizes` plans a dataset that cannot be had here for the samples that its task says it has, with a note.
-    `split` is that of the whole run where these are only some of its checks.
+    `account` is that of the whole run where these are only some of its checks.
 
     Raises
     ------
@@ -140,13 +145,13 @@ def plan_checks(
     pairs = config.pairs_to_evaluate()
     faults: dict[str, None] = {}  # in order, each once: models share the faults of a task
     drafts = _drafts(config, pairs, faults, recording=recording, stored=stored)
-    if split is None:
-        split = _split_of_file(config) if recording else _split(config, drafts, len(pairs))
+    if account is None:
+        account = _account_of_file(config) if recording else _account(config, drafts, pairs)
     checks: list[Check] = []
     for draft in drafts:
         try:
             with config.source.locating(("tasks", draft.source.name)):
-                alpha = split.of_check(draft.design.alpha)
+                alpha = account.of_check(draft.design.alpha)
                 checks.append(
                     _plan_check(config, draft, alpha, recording=recording, stored=stored, known_sizes=known_sizes)
                 )
@@ -157,15 +162,24 @@ def plan_checks(
     return tuple(checks)
 
 
-def split_of(gate: Gate, checks: Sequence[Check]) -> AlphaSplit:
-    """How these checks, which are all of a run, share alpha."""
-    models = [check.model for check in checks if check.not_pooled is None] if gate.overall else []
-    return alpha_split(gate.correction, len(checks), models)
+def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
+    """The account of alpha of these checks, which are all that share it."""
+    return Account(
+        gate.correction,
+        tuple(
+            Claim(
+                check.design.alpha,
+                check.model if gate.overall and check.not_pooled is None else None,
+                check.limits,
+            )
+            for check in checks
+        ),
+    )
 
 
-def split_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> AlphaSplit:
-    """How the checks of these pairs share alpha; one that cannot be planned is in no overall check."""
-    return _split(config, _drafts(config, pairs, {}, recording=False, stored=stored), len(pairs))
+def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> Account:
+    """The account of the checks of these pairs; one that cannot be planned is in no overall check."""
+    return _account(config, _drafts(config, pairs, {}, recording=False, stored=stored), pairs)
 
 
 @dataclass(frozen=True)
@@ -228,15 +242,28 @@ def _drafts(
     return drafts
 
 
-def _split(config: Config, drafts: Sequence[_Draft], checks: int) -> AlphaSplit:
-    models = [draft.model.name for draft in drafts if draft.not_pooled is None] if config.gate.overall else []
-    return alpha_split(config.gate.correction, checks, models)
+def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str, str]]) -> Account:
+    claims = {
+        (draft.model.name, draft.source.name): Claim(
+            draft.design.alpha,
+            draft.model.name if config.gate.overall and draft.not_pooled is None else None,
+            draft.source.settings.limits,
+        )
+        for draft in drafts
+    }
+    others = {
+        (model, task): Claim(config.rate(task, "alpha", None), limits=config.tasks[task].limits)
+        for model, task in pairs
+        if (model, task) not in claims
+    }
+    return Account(config.gate.correction, (*claims.values(), *others.values()))
 
 
-def _split_of_file(config: Config) -> AlphaSplit:
-    """The split that a later run of the whole file may have, for which references are recorded."""
-    pooled = ("any",) if config.gate.overall and config.pools_in_file else ()
-    return AlphaSplit(config.gate.correction, config.checks_in_file, pooled)
+def _account_of_file(config: Config) -> Account:
+    """The account that a later run of the whole file may have, for which references are recorded."""
+    pooled_by = "any" if config.gate.overall and config.pools_in_file else None
+    others = (Claim(config.gate.alpha, pooled_by),) * (config.checks_in_file - 1)
+    return Account(config.gate.correction, (Claim(config.gate.alpha, pooled_by, config.limits_in_file), *others))
 
 
 def _draft(config: Config, model_name: str, task_name: str, *, recording: bool, stored: bool) -> _Draft:

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from accgate.config.tables import Gate
 from accgate.planning.annotation import AnnotationPlan
-from accgate.planning.checks import Check, split_of
-from accgate.planning.overall import AlphaSplit
+from accgate.planning.checks import Check, account_of
 from accgate.planning.samples import ASSUMED_DISCORDANCE
 from accgate.report.terminal import print_table, table_of
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
@@ -25,11 +24,12 @@ if TYPE_CHECKING:
     from accgate.planning.noise import Noise
 
 
-def gate_sentence(file: Path, gate: Gate, checks: int) -> str:
-    """The error rates of the gate as a whole."""
-    several = f", {gate.correction} correction over the checks" if checks > 1 and gate.correction != "none" else ""
+def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
+    """The error rates of the gate as a whole, and how many harmless changes a run of these checks fails."""
+    several = f", {gate.correction} correction over the checks" if len(checks) > 1 and gate.correction != "none" else ""
     early = " Checks with a theta stop as soon as the evidence allows." if gate.early_stopping else ""
-    return f"{file}: {count_of(checks, 'check')} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}.{early}"
+    rates = f"{count_of(len(checks), 'check')} at alpha {gate.alpha:g}, beta {gate.beta:g}"
+    return f"{file}: {rates}{several}. {account_of(gate, checks).allowed.sentence}.{early}"
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
@@ -44,15 +44,15 @@ def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: 
 
 def print_overall(console: Console, gate: Gate, checks: Sequence[Check]) -> None:
     """Print what the overall check of each model sees, where there is one."""
-    split = split_of(gate, checks)
-    for model in split.pooled:
-        console.print(Text(f"{model}, overall: {_overall_sentence(split, [c for c in checks if c.model == model])}"))
+    account = account_of(gate, checks)
+    for model in account.pooled:
+        sees = _overall_sentence(account.of_overall(model), [check for check in checks if check.model == model])
+        console.print(Text(f"{model}, overall: {sees}"))
 
 
-def _overall_sentence(split: AlphaSplit, checks: Sequence[Check]) -> str:
+def _overall_sentence(alpha: float, checks: Sequence[Check]) -> str:
     pooled = [check for check in checks if check.not_pooled is None]
-    n, alpha = sum(check.n for check in pooled), split.of_overall(min(check.design.alpha for check in pooled))
-    beta = max(check.design.beta for check in pooled)
+    n, beta = sum(check.n for check in pooled), max(check.design.beta for check in pooled)
     changed = sum(check.n * (check.discordance or 0.0) for check in pooled) / n
     theta = paired_binary_effect(changed, n, alpha=alpha, beta=beta)
     stops = any(check.test in SEQUENTIAL_TESTS for check in pooled)

@@ -27,7 +27,7 @@ from accgate.verdict import (
     subject_of,
 )
 from accgate.verdict.advice import NOTHING, steps_of
-from accgate.verdict.findings import runs_text
+from accgate.verdict.allowed import runs_text
 
 if TYPE_CHECKING:
     from accgate.guard.state import Guard
@@ -250,25 +250,24 @@ def _regression_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
     if lead.p_value is None:
         return _reason_lines(lead)
     if lead.failed_cost is not None:
-        return [f"{chance_sentence(lead)}.", f"Its accuracy alone: {lead.by_scores}."]
+        return [f"{chance_sentence(lead, together_words(result, lead))}.", f"Its accuracy alone: {lead.by_scores}."]
     if lead.test != "target":
         lines.append(f"{who} lost this much {samples_words(lead)}.")
-    if (chance := chance_sentence(lead, _together(result, lead))) is not None:
+    if (chance := chance_sentence(lead, together_words(result, lead))) is not None:
         lines.append(f"{chance}.")
     if lead.lost_unread:
         lines.append(f"{lost_answers(lead)}.")
     return lines
 
 
-def _together(result: Result, lead: Verdict) -> str:
-    """What the gate allows all checks together, where one of several has only a part of it.
-
-    Benjamini and Hochberg's procedure bounds no such probability.
-    """
-    alphas = {each.alpha for each in result.decided}
-    if lead.alpha_applied is None or lead.alpha_applied >= lead.alpha or result.correction == "bh" or len(alphas) > 1:
+def together_words(result: Result, verdict: Verdict) -> str:
+    """What the gate allows the whole run, where that is more than this check has: words for `chance_sentence`."""
+    allowed, cost = result.allowed, verdict.failed_cost
+    level = verdict.level if cost is None or cost.alpha is None else cost.alpha
+    if allowed is None or allowed.total <= level * (1.0 + 1e-9):
         return ""
-    return f", and {runs_text(lead.alpha)} in all {len(result.decided):,} checks together"
+    checks = f" {len(result.decided):,} checks together" if len(result.decided) > 1 else ""
+    return f", and {runs_text(allowed.total)} in all{f': {allowed.sources}' if allowed.sources else checks}"
 
 
 def _inconclusive_lines(lead: Verdict) -> list[str]:

@@ -57,10 +57,11 @@ def confidence_of(verdict: Verdict) -> str:
 
 def figures_legend(result: Result) -> str:
     """What the columns of the comment's tables mean."""
+    allowed = "" if result.allowed is None else f" {result.allowed.sentence}."
     return (
         "All scores in points. Limit (gamma): the gate fails when the mean is worse. Sees (theta): the smallest loss "
         "that the run sees with probability 1 - beta. alpha: what the correction "
-        f"({result.correction}) leaves to the check; a p below it is a regression."
+        f"({result.correction}) leaves to the check; a p below it is a regression.{allowed}"
     )
 
 
@@ -105,7 +106,8 @@ def surroundings_of(result: Result, verdict: Verdict, *, answers_commands: bool 
     others = [other.verdict for other in result.beside if (other.model, other.task) == (verdict.model, verdict.task)]
     return Surroundings(
         result.correction,
-        len(result.checks),
+        sum(other.is_new == verdict.is_new for other in result.checks),
+        result.allowed,
         result.rules,
         others[0] if others else None,
         result.shards,

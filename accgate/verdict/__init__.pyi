@@ -1,4 +1,5 @@
 from .advice import Step, after_inconclusive, approval_steps
+from .allowed import Allowed
 from .figures import CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
 from .findings import (
     chance_sentence,
@@ -20,6 +21,7 @@ from .sentences import Setting, drift_sentence, name_of, readings_sentence, sent
 from .verdict import Verdict
 
 __all__ = [
+    "Allowed",
     "CandidateSummary",
     "Cost",
     "Drift",

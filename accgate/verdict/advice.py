@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from accgate.errors import VerdictName
 from accgate.text import with_capital, with_stop
+from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
 from accgate.verdict.findings import deciding_theta, needed_samples
 from accgate.verdict.sentences import settings_of
@@ -18,13 +19,15 @@ NOTHING = "No action needed."
 class Surroundings:
     """What a run adds to the words on one of its checks.
 
-    `checks` counts the run's checks, among which `correction` shares alpha. `rules` says whose rules decided, and
-    `other` is what the rules that do not decide say of the same records. `answers_commands` says that the repository
-    answers `/accgate accept`.
+    `checks` counts the checks among which `correction` shares alpha: those that a pull request adds, or the others.
+    `allowed` is how many harmless changes the whole run fails; None where only the check itself is known. `rules` says
+    whose rules decided, and `other` is what the rules that do not decide say of the same records. `answers_commands`
+    says that the repository answers `/accgate accept`.
     """
 
     correction: str = "none"
     checks: int = 1
+    allowed: Allowed | None = None
     rules: str = "own"
     other: VerdictName | None = None
     shards: int = 1

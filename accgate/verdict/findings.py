@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 from accgate.text import count_of, drop_word, figure, visible, with_capital
+from accgate.verdict.allowed import RUNS, runs_text
 from accgate.verdict.figures import Cost, Figures
 from accgate.verdict.points import asked_text, digits_of, theta_text
 from accgate.verdict.sentences import loss_sentence
-
-RUNS = 10_000  # both figures of chance are counts of so many runs
 
 
 def subject_of(verdict: Figures) -> str:
@@ -98,7 +97,7 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
     """How often a harmless change would do the same, and how often the gate lets one fail; None without a p-value.
 
     Both are of this check alone: its own p-value, and the alpha that the correction for several checks left to it.
-    `together` says what all checks have. Without a full stop.
+    `together` says what the whole run allows. Without a full stop.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(48.45, 97), CandidateSummary(30.93, 97)
@@ -107,7 +106,7 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
     """
     if (cost := verdict.failed_cost) is not None and cost.p_value is not None and cost.alpha is not None:
         start = f"A change that takes the {100 * (cost.allowed or 0.0):.4g}% more that {cost.key} allows does so"
-        return f"{start} in {runs_text(cost.p_value)} of {RUNS:,} runs; the gate allows {runs_text(cost.alpha)}"
+        return f"{start} in {runs_text(cost.p_value)} of {RUNS:,} runs; {_allows(cost.alpha, together)}"
     p, alpha = verdict.p_value, verdict.alpha_applied
     if alpha is None:  # a result of an earlier version
         p, alpha = p if verdict.p_adjusted is None else verdict.p_adjusted, verdict.alpha
@@ -120,17 +119,11 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
         start = f"A change that loses only the allowed {verdict.allowed_drop:.4g} does so"
     else:
         start = "A harmless change does so"
-    here = " here" if together else ""
-    return f"{start} in {most}{runs_text(p)} of {RUNS:,} runs; the gate allows {runs_text(alpha)}{here}{together}"
+    return f"{start} in {most}{runs_text(p)} of {RUNS:,} runs; {_allows(alpha, together)}"
 
 
-def runs_text(share: float) -> str:
-    """A probability as a count of 10,000 runs.
-
-    >>> runs_text(0.0022), runs_text(1e-9), runs_text(0.5)
-    ('22', 'fewer than 1', '5,000')
-    """
-    return "fewer than 1" if share * RUNS < 1.0 - 1e-9 else f"{share * RUNS:,.0f}"
+def _allows(alpha: float, together: str) -> str:
+    return f"the gate allows {runs_text(alpha)}{' here' if together else ''}{together}"
 
 
 def samples_words(verdict: Figures) -> str:

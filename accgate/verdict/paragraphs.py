@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from accgate.text import p_relation, with_stop
 from accgate.verdict.advice import ALONE, Surroundings, advice
+from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
 from accgate.verdict.findings import mean_change
 from accgate.verdict.groups import groups_paragraph
@@ -28,7 +29,7 @@ Paragraph = tuple[str, str]  # a heading and its text
 
 CORRECTIONS = {
     "bonferroni": "divided by the number of checks",
-    "holm": "shared among them by Holm's procedure, so that a healthy run fails no more often than one check would",
+    "holm": "shared among them by Holm's procedure",
     "bh": "shared among them by Benjamini and Hochberg's procedure, which bounds the share of false alarms",
 }
 RULES = {
@@ -123,13 +124,20 @@ def _test(verdict: Figures) -> str:
 
 
 def _alpha(verdict: Figures, run: Surroundings) -> str:
-    text = f"At most {100 * verdict.alpha:g}% of harmless changes fail (alpha {verdict.alpha:g})."
+    allowed = run.allowed or Allowed(checks=verdict.alpha)
+    text = f"{allowed.sentence} (alpha {verdict.alpha:g})."
     if verdict.test == "overall":
-        return f"{text} The overall checks have a fifth of that, {verdict.level:.4g} here."
-    if verdict.alpha_applied is None or run.correction == "none" or run.checks < 2:
+        return f"{text} The overall checks have a fifth of alpha, {verdict.level:.4g} here."
+    if verdict.alpha_applied is None or run.correction == "none":
         return text
-    how = CORRECTIONS.get(run.correction, run.correction)
-    return f"{text} The run has {run.checks} checks: alpha is {how} ({run.correction}), {verdict.level:.4g} here."
+    parts = {"the overall checks": allowed.overall, "the limits on tokens and seconds": allowed.limits}
+    names = [] if verdict.is_new else [name for name, share in parts.items() if share]
+    kept = f" Of alpha {' and '.join(names)} have a fifth{' each' if len(names) > 1 else ''}." if names else ""
+    if run.checks < 2:
+        return f"{text}{kept}"
+    how = f"{'the rest' if kept else 'alpha'} is {CORRECTIONS.get(run.correction, run.correction)} ({run.correction})"
+    checks = f"{run.checks} {'new ' if verdict.is_new else ''}checks"
+    return f"{text}{kept} The run has {checks}: {how}, {verdict.level:.4g} here."
 
 
 def _p(verdict: Figures) -> str:

@@ -150,7 +150,7 @@ def test_a_gate_fails_what_grew_beyond_the_allowed_and_verify_decides_it_again(
     check = run(project, tokens(1.3))
     assert (check["verdict"], check["by_scores"]) == ("regression", "pass")
     cost = check["costs"][at]
-    assert (cost["outcome"], cost["allowed"], cost["alpha"]) == ("regression", 0.1, 0.05)
+    assert (cost["outcome"], cost["allowed"], cost["alpha"]) == ("regression", 0.1, pytest.approx(0.01))
     assert cost["p_value"] < 1e-6
     assert cost["interval"][0] > 0.1
     assert any(f"{key} allows 10%" in reason for reason in check["reasons"])
@@ -165,11 +165,30 @@ def test_a_gate_fails_what_grew_beyond_the_allowed_and_verify_decides_it_again(
     assert run(project, tokens(1.04))["verdict"] == "pass"
 
 
-def test_the_gates_of_a_run_share_alpha_unless_nothing_is_corrected(tmp_path: Path) -> None:
+def test_the_limits_of_a_run_share_a_fifth_of_alpha_unless_nothing_is_corrected(tmp_path: Path) -> None:
     project = project_of(tmp_path, max_more_tokens="10%", max_slower="10%")
-    assert [cost["alpha"] for cost in run(project, tokens())["costs"]] == [0.025, 0.025]
+    check = run(project, tokens())
+    assert [cost["alpha"] for cost in check["costs"]] == pytest.approx([0.005, 0.005])
+    assert check["alpha_applied"] == pytest.approx(0.04)
     project.write(correction="none")
-    assert [cost["alpha"] for cost in run(project, tokens())["costs"]] == [0.05, 0.05]
+    check = run(project, tokens())
+    assert [cost["alpha"] for cost in (*check["costs"], {"alpha": check["alpha_applied"]})] == [0.05, 0.05, 0.05]
+
+
+@each(("correction", "left"), [("holm", 0.01), ("bh", 0.01), ("bonferroni", 0.005)])
+def test_a_limit_that_is_broken_leaves_its_share_to_the_other_as_the_correction_says(
+    tmp_path: Path, correction: str, left: float
+) -> None:
+    project = project_of(tmp_path, max_more_tokens="10%", max_slower="10%")
+    project.write(correction=correction)
+
+    def more_tokens(at: int) -> dict[str, Any]:
+        return tokens()(at) | {"completion_tokens": tokens(1.5)(at)["completion_tokens"]}
+
+    first, second = run(project, more_tokens)["costs"]
+    assert (first["outcome"], second["outcome"]) == ("regression", "pass")
+    assert second["alpha"] == pytest.approx(left)
+    assert gate.verify(project.config, project.out).verdict == "regression"
 
 
 def test_a_loss_of_accuracy_stays_the_verdict(tmp_path: Path) -> None:
@@ -246,7 +265,7 @@ def test_seconds_of_other_hardware_decide_nothing(tmp_path: Path) -> None:
 def test_an_early_stop_decides_costs_on_the_samples_that_it_used(tmp_path: Path) -> None:
     project = project_of(tmp_path, theta=8.0, max_more_tokens="10%")
     project.write(early_stopping=True)
-    check = run(project, tokens(1.3))
+    check = run(project, tokens(2.0))
     assert check["n"] < N
     assert check["costs"][0]["n"] == check["n"]
     assert check["verdict"] == "regression"

@@ -12,6 +12,7 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.errors import exit_code, worst
 from accgate.guard.state import Guard, RuleChange
+from accgate.planning.account import Account, Claim
 from accgate.records.scores import from_python
 from accgate.report.comment import About, Failure, render_comment
 from accgate.report.flips import Flip
@@ -88,7 +89,9 @@ def _evidence(model: str, task: str, n: int, right: int, lost: int, gained: int,
 def run_of(checks: Sequence[Verdict], **keys: object) -> Result:
     """A run of these checks, with what it cost."""
     names = [check.verdict for check in checks]
-    result = Result(worst(names), exit_code(names), tuple(checks), accgate="0.1.0", correction="holm")
+    accounts = {new: Account("holm", tuple(Claim(v.alpha) for v in checks if v.is_new == new)) for new in (False, True)}
+    allowed = accounts[False].allowed + accounts[True].allowed.as_new()
+    result = Result(worst(names), exit_code(names), tuple(checks), accgate="0.1.0", correction="holm", allowed=allowed)
     samples = sum(check.n for check in checks)
     cost = {"samples": samples, "prompt_tokens": 600 * samples, "completion_tokens": 190 * samples, "seconds": 725.0}
     return replace(result, **({"rules": "base"} | cost | keys))  # type: ignore[arg-type]

@@ -16,7 +16,15 @@ from accgate.report.words import explanation_of
 from accgate.result import Result
 from accgate.stats.result import Interval
 from accgate.text import with_capital
-from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, chance_sentence, drop_sentence, pass_words
+from accgate.verdict import (
+    Allowed,
+    CandidateSummary,
+    ReferenceSummary,
+    Verdict,
+    chance_sentence,
+    drop_sentence,
+    pass_words,
+)
 from accgate.verdict.advice import NOTHING
 from accgate.verdict.findings import deciding_theta, needed_samples
 from accgate.verdict.sentences import Setting, settings_of
@@ -64,7 +72,11 @@ def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha
     assert lead.alpha_applied is not None
     story = " ".join(story_of(several).sentences)
     assert f"the gate allows {1e4 * lead.alpha_applied:.0f} here, and 500 in all 12 checks together" in story
-    assert "together" not in " ".join(story_of(replace(several, correction="bh")).sentences)
+    added = " ".join(story_of(replace(several, allowed=Allowed(0.05, new=0.03))).sentences)
+    assert "and 800 in all: 500 by the base's checks, 300 more by those that this pull request adds." in added
+    limits = " ".join(story_of(replace(several, allowed=Allowed(0.03, 0.01, limits=0.01))).sentences)
+    assert "and 500 in all: 400 by scores, 100 by limits on tokens and seconds." in limits
+    assert "in all" not in " ".join(story_of(replace(several, allowed=None)).sentences)  # of an earlier version
     allowing = compare(before, after, allowed_drop=2.0, theta=8.0)
     assert (chance_sentence(allowing) or "").startswith("A change that loses only the allowed 2 does so in")
 

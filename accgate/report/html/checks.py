@@ -145,10 +145,13 @@ def coverage_chart(area: float, curve: Sequence[Mapping[str, float]], key: str) 
 # What became of a check
 
 
-def outcome_text(verdict: Verdict, *, first: bool) -> str:
-    """What became of a check, in two or three sentences; of the first, what the headline leaves out."""
+def outcome_text(verdict: Verdict, together: str = "", *, first: bool) -> str:
+    """What became of a check, in two or three sentences; of the first, what the headline leaves out.
+
+    `together` says what the gate allows the whole run.
+    """
     if verdict.failed_cost is not None:
-        lines = [] if first else [drop_sentence(verdict), chance_sentence(verdict)]
+        lines = [] if first else [drop_sentence(verdict), chance_sentence(verdict, together)]
         return " ".join(f"{line}." for line in (*lines, f"The scores alone: {verdict.by_scores}"))
     if first:
         return f"{_failed_at(verdict)}." if verdict.verdict == "regression" and verdict.p_value is not None else ""
@@ -156,7 +159,7 @@ def outcome_text(verdict: Verdict, *, first: bool) -> str:
         return with_stop(with_capital("; ".join(verdict.reasons) or "no reason is recorded"))
     if verdict.verdict == "regression":
         start = f"{drop_sentence(verdict)}, {samples_words(verdict)}"
-        parts = [start, _failed_at(verdict), chance_sentence(verdict)]
+        parts = [start, _failed_at(verdict), chance_sentence(verdict, together)]
     elif verdict.verdict == "pass":
         parts = [f"{move_sentence(verdict)}, {pass_words(verdict)}", lost_answers(verdict), sight_sentence(verdict)]
     elif verdict.verdict == "inconclusive":

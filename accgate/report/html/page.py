@@ -15,7 +15,7 @@ from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import GroupTable, forest_of, group_table, start_text, stats_of
 from accgate.report.room import ROOMS, shorten_result
-from accgate.report.story import Story, story_of, worst_first
+from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import COST_HEADINGS, FlipsByCheck, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
 from accgate.text import clip, p_text, visible, with_capital
@@ -189,7 +189,7 @@ def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ..
     return Section(
         at,
         verdict,
-        outcome_text(verdict, first=at == 0),
+        outcome_text(verdict, together_words(result, verdict), first=at == 0),
         tuple(steps),
         notes,
         pictures,

@@ -1,0 +1,105 @@
+"""The account of alpha of a run: what each thing that can fail it may spend, and what all may spend together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from accgate.design import Design, Mean, Target
+from accgate.records import Scores
+from accgate.stats import Correction, share_of_alpha
+from accgate.verdict import Allowed
+
+SHARE = (
+    0.2  # of alpha for the overall checks, and likewise for the limits on tokens and seconds: the checks have the rest
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What one check claims of the account.
+
+    `alpha` is the check's own rate, `pooled_by` the model whose overall check may pool it, and `limits` counts its
+    limits on tokens and seconds.
+    """
+
+    alpha: float
+    pooled_by: str | None = None
+    limits: int = 0
+
+
+@dataclass(frozen=True)
+class Account:
+    """How all that can fail a run shares alpha, with a claim of each of its checks.
+
+    The overall checks have a fifth of alpha where there are any, the limits on tokens and seconds another, and the
+    checks what is left, which they share by the correction. With `none` nothing is shared: every check and every limit
+    has its whole alpha, and every overall check a fifth. Groups and the drift decide nothing, so they have no share.
+
+    A pull request's new checks have an account of their own, so that they take nothing from those of its base.
+
+    >>> account = Account("holm", (Claim(0.05, "a"), Claim(0.05, "a"), Claim(0.05, "b", limits=1)))
+    >>> round(account.of_check(0.05), 4), round(account.of_overall("a"), 4), round(account.of_limit(0.05), 4)
+    (0.01, 0.01, 0.01)
+    >>> round(account.allowed.total, 4)
+    0.05
+    """
+
+    correction: Correction
+    claims: tuple[Claim, ...]
+
+    @cached_property
+    def pooled(self) -> Mapping[str, float]:
+        """The models that have an overall check, with the least alpha of the checks that it pools."""
+        names = [claim.pooled_by for claim in self.claims]
+        models = dict.fromkeys(name for name in names if name is not None and names.count(name) > 1)
+        return {model: min(claim.alpha for claim in self.claims if claim.pooled_by == model) for model in models}
+
+    @cached_property
+    def limits(self) -> int:
+        """The number of limits on tokens and seconds."""
+        return sum(claim.limits for claim in self.claims)
+
+    @property
+    def left(self) -> float:
+        """The share of alpha that all checks have together."""
+        if self.correction == "none":
+            return 1.0
+        return 1.0 - SHARE * (bool(self.pooled) + bool(self.limits))
+
+    def of_check(self, alpha: float) -> float:
+        """The alpha that one check has for certain."""
+        return share_of_alpha(alpha, self.correction, len(self.claims), left=self.left)
+
+    def of_overall(self, model: str) -> float:
+        """The alpha of the overall check of one model."""
+        return SHARE * self.pooled[model] / (1 if self.correction == "none" else len(self.pooled))
+
+    def of_limits(self, alpha: float) -> float:
+        """The alpha that all limits on tokens and seconds have together, of checks with this alpha."""
+        return alpha if self.correction == "none" else SHARE * alpha
+
+    def of_limit(self, alpha: float) -> float:
+        """The alpha that one of them has for certain."""
+        return share_of_alpha(self.of_limits(alpha), self.correction, self.limits)
+
+    @property
+    def allowed(self) -> Allowed:
+        """How many harmless changes the run fails at most: what each part may spend, added up."""
+        return Allowed(
+            checks=sum(self.of_check(claim.alpha) for claim in self.claims),
+            overall=sum(map(self.of_overall, self.pooled)),
+            limits=sum(claim.limits * self.of_limit(claim.alpha) for claim in self.claims if claim.limits),
+        )
+
+
+def reason_not_pooled(reference: Scores | Mean | Target | None, design: Design) -> str | None:
+    """Why an overall check leaves a check out; None for one that it pools: 0/100 scores of which no drop is allowed."""
+    if reference is None:
+        return "no reference"
+    if not isinstance(reference, Scores) or design.test == "two-sample":
+        return "not paired"
+    if design.allowed_drop:
+        return "a drop is allowed"
+    return None if reference.is_binary else "scores other than 0 and 100"
