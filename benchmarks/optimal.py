@@ -1,7 +1,7 @@
 """How near the default test is to Wald's bounds: `python -m benchmarks.optimal [--runs N] [--cells Q:THETA[:TOLD] ...]`.
 
-For each discordance, each drop theta and the discordance that the plan was told: the mean samples where nothing is worse
-and after a drop of theta, as multiples of the fewest that any test needs, and how many of the runs fail and pass. Which
+For each discordance, drop theta and discordance that the plan was told: the mean samples where nothing is worse and
+after a drop of theta, in multiples of the fewest that any test takes, and the shares of runs that fail and pass. Which
 samples change is drawn; given that, the walk of their signs is summed exactly.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from accgate.planning.samples import plan
 from accgate.stats.gsprt import Passing, before_each, schedule
@@ -22,27 +21,23 @@ from accgate.stats.power import GSPRT_LEAST
 from accgate.stats.search import least_of_each
 from accgate.stats.sequential import Units
 from accgate.stats.walk import Bools, Floats, Ints, rejection_count
+from benchmarks.decisions import wald_bounds
 
 SEED = 0
-CELLS = [(q, theta, q) for theta in (1.0, 2.0, 4.0) for q in (0.03, 0.05, 0.08, 0.12)]
+CELLS = [(max(q, theta / 100.0), theta, q) for theta in (1.0, 2.0, 4.0) for q in (0.03, 0.05, 0.08, 0.12)]
 CELLS += [(q, 2.0, 0.05) for q in (0.02, 0.03, 0.04, 0.045, 0.055, 0.06, 0.08, 0.12, 0.2)]
 RATES = ((0.01, 0.2), (0.05, 0.1), (0.05, 0.05), (0.1, 0.3), (0.002, 0.2))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The shares of samples that change, theta in points, the share that was told, and the error rates."""
+    """The share of samples that change, theta in points, the share that was told, and the error rates."""
 
-    asked: float
+    q: float
     theta: float
     told: float
     alpha: float = 0.05
     beta: float = 0.2
-
-    @property
-    def q(self) -> float:
-        """The discordance; a drop of theta changes at least a share of theta / 100."""
-        return max(self.asked, self.theta / 100.0)
 
     @property
     def n(self) -> int:
@@ -60,28 +55,6 @@ class Ends:
     n: float
 
 
-def bounds(cell: Cell) -> tuple[float, float]:
-    """Wald's bounds on the mean samples of any test with these error rates, where nothing is worse and after a drop.
-
-    The first is against the drop that is hardest to tell from no drop, whatever its discordance.
-    """
-    drop, alpha, beta = cell.theta / 100.0, cell.alpha, cell.beta
-    none, worse = (0.5 * cell.asked, 0.5 * cell.asked), (0.5 * (cell.q + drop), 0.5 * (cell.q - drop))
-    healthy = (1.0 - alpha) * math.log((1.0 - alpha) / beta) + alpha * math.log(alpha / (1.0 - beta))
-    dropped = (1.0 - beta) * math.log((1.0 - beta) / alpha) + beta * math.log(beta / (1.0 - alpha))
-    room = (1e-12, 0.5 * (1.0 - drop) - 1e-12)
-    hardest = minimize_scalar(
-        lambda g: divergence(none, (g + drop, g)), bounds=room, method="bounded", options={"xatol": 1e-12}
-    )
-    return healthy / float(hardest.fun), dropped / divergence(worse, (0.5 * cell.q, 0.5 * cell.q))
-
-
-def divergence(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Kullback and Leibler's, of a sample's chances to be lost, gained and the same."""
-    chances = zip((*one, 1.0 - sum(one)), (*other, 1.0 - sum(other)), strict=True)
-    return sum(p * math.log(p / q) for p, q in chances if p > 0.0)
-
-
 def ends(cell: Cell, changed: Bools, lost: float) -> Ends:
     """How a run ends in which these samples change and each change is a loss with the chance `lost`, by exact sums."""
     units = Units(np.where(changed, -100.0, 0.0), np.ones(len(changed), np.int64), exact=True, n_max=len(changed))
@@ -92,8 +65,8 @@ def ends(cell: Cell, changed: Bools, lost: float) -> Ends:
     cuts, base, spent = passing.largest(before), 0, 0.0
     fair, mass = np.ones(1), np.ones(1)  # of the sums lost from `base` on, with fair signs and with these
     passed = failed = n = 0.0
-    for event, cut in enumerate(cuts.tolist()):
-        cut = min(cut, base + len(fair) - 1 - rejection_count(fair, cell.alpha - spent))
+    for event, most in enumerate(cuts.tolist()):
+        cut = min(most, base + len(fair) - 1 - rejection_count(fair, cell.alpha - spent))
         if cut >= base:
             start, end = int(at[event - 1]) if event else 0, int(before[event])
             sums = np.arange(base, cut + 1)
@@ -131,13 +104,13 @@ def measured(cell: Cell, runs: int) -> tuple[list[Ends], list[Ends]]:
     """The ends of so many draws of what changes, where nothing is worse and after a drop of theta."""
     rng, chance = np.random.default_rng(SEED), 0.5 * (1.0 + cell.theta / 100.0 / cell.q)
     draws = [rng.random(cell.n) for _ in range(runs)]
-    return [ends(cell, u < cell.asked, 0.5) for u in draws], [ends(cell, u < cell.q, chance) for u in draws]
+    return [ends(cell, u < cell.q, 0.5) for u in draws], [ends(cell, u < cell.q, chance) for u in draws]
 
 
 def row(cell: Cell, runs: int) -> str:
     """The row of a cell."""
     healthy, dropped = measured(cell, runs)
-    best = bounds(cell)
+    best = wald_bounds(cell.q, cell.theta, alpha=cell.alpha, beta=cell.beta)
     mean, error = mean_of([end.n for end in healthy])
     after, _ = mean_of([end.n for end in dropped])
     wrong, by = mean_of([end.passed + end.ended for end in dropped])
@@ -164,7 +137,9 @@ def mean_of(values: Sequence[float]) -> tuple[float, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compute and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=400, help="draws of what changes, of each cell; large ones get fewer")
+    parser.add_argument(
+        "--runs", type=int, default=400, help="draws of a cell; large ones get fewer"
+    )
     parser.add_argument("--cells", nargs="+", metavar="Q:THETA[:TOLD]", help="5:2:5 for 5%%, 2 points and 5%%")
     given = parser.parse_args(arguments)
     cells = [Cell(*each) for each in CELLS] + [Cell(q, 2.0, 0.05, *rates) for rates in RATES for q in (0.04, 0.05, 0.1)]

@@ -137,11 +137,14 @@ def expected_samples(n: int, theta: float, *, discordance: float, alpha: float, 
     Those of the optimal test: mostly within a tenth of what runs take (benchmarks/optimal.py prints both).
 
     >>> [round(mean) for mean in expected_samples(1198, 2.0, discordance=0.05, alpha=0.05, beta=0.2)]
-    [373, 516]
+    [387, 501]
     """
     drop = theta / 100.0
     rate = np.array([min(max(discordance, drop), 1.0)])
-    exact, normal = float(_needed(rate, drop, alpha, beta)[0]), quantile_sum(alpha, beta) ** 2 * float(rate[0]) / drop**2
+    exact, normal = (
+        float(_needed(rate, drop, alpha, beta)[0]),
+        quantile_sum(alpha, beta) ** 2 * float(rate[0]) / drop**2,
+    )
     room = n / exact
     healthy, dropped = mean_samples(room, alpha=alpha, beta=beta, ends=room >= SHORT[1])
     return min(max(healthy * exact, 1.0), float(n)), min(max(dropped * normal, 1.0), float(n))
@@ -212,7 +215,7 @@ def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, disco
     >>> from accgate.stats.sequential import units_of
     >>> rates = {"theta": 2.0, "alpha": 0.05, "beta": 0.2}
     >>> [soonest_pass(units_of(np.array(seen), n_max=1319), **rates) for seen in ([0.0], [-100.0], [-100.0, -100.0])]
-    [94, 253, 376]
+    [94, 247, 375]
     """
     seen, changed, lost = len(units.totals), len(units.events), int(np.count_nonzero(units.totals < 0.0))
     end = seen

@@ -7,7 +7,8 @@ import pytest
 
 from accgate.stats.optimal import LOOKS, ROOMS, RatioWalk, bounds_at, optimal_test
 from accgate.stats.power import quantile_sum
-from benchmarks.optimal import Cell, bounds, mean_of, measured
+from benchmarks.decisions import wald_bounds
+from benchmarks.optimal import Cell, mean_of, measured
 from tests.cases import each
 
 RATES = [(0.05, 0.2), (0.01, 0.1), (0.1, 0.3), (1e-4, 0.2)]
@@ -95,6 +96,6 @@ def test_after_a_drop_of_theta_at_most_beta_pass_by_exact_sums_whatever_was_told
     if told == q:
         power, error = mean_of([end.failed for end in dropped])
         assert power >= 1.0 - beta - 0.02 - 3.0 * error
-        least = bounds(cell)[0]
+        least = wald_bounds(q, theta, alpha=alpha, beta=beta)[0]
         mean, error = mean_of([end.n for end in healthy])
         assert least * 0.9 - 3.0 * error < mean < 1.12 * least + 3.0 * error
