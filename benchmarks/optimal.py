@@ -1,8 +1,8 @@
 """How near the default test is to Wald's bounds: `python -m benchmarks.optimal [--runs N] [--cells Q:THETA[:TOLD] ...]`.
 
-For each discordance, drop theta and discordance that the plan was told: the mean samples where nothing is worse and
-after a drop of theta, in multiples of the fewest that any test takes, and the shares of runs that fail and pass. Which
-samples change is drawn; given that, the walk of their signs is summed exactly.
+For each discordance, drop theta and discordance that the plan was told it prints the mean samples where nothing is
+worse and after a drop of theta, in multiples of the fewest that any test takes, and the shares of runs that fail and
+pass. Which samples change is drawn; given that, the walk of their signs is summed exactly.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def first_units(passing: Passing, sums: Ints, event: int, start: int, end: int) 
     """The samples after which each of these sums lost passes first, of those from `start` to `end`."""
     events = np.full(len(sums), event)
     later = least_of_each(lambda k: passing.holds(start + k, events, sums), np.full(len(sums), end - start))
-    return start + later + 1
+    units: Ints = start + later + 1
+    return units
 
 
 def stepped(mass: Floats, lost: float) -> Floats:
@@ -137,9 +138,7 @@ def mean_of(values: Sequence[float]) -> tuple[float, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compute and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--runs", type=int, default=400, help="draws of a cell; large ones get fewer"
-    )
+    parser.add_argument("--runs", type=int, default=400, help="draws of a cell; large ones get fewer")
     parser.add_argument("--cells", nargs="+", metavar="Q:THETA[:TOLD]", help="5:2:5 for 5%%, 2 points and 5%%")
     given = parser.parse_args(arguments)
     cells = [Cell(*each) for each in CELLS] + [Cell(q, 2.0, 0.05, *rates) for rates in RATES for q in (0.04, 0.05, 0.1)]

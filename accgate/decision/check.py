@@ -13,10 +13,10 @@ import numpy as np
 
 from accgate.decision.conclusion import Conclusion, conclude
 from accgate.decision.evidence import Evidence
+from accgate.decision.gamma import gamma_of, is_by_outcomes
 from accgate.decision.outcome import outcome_of
 from accgate.decision.stopping import decisive_part
 from accgate.design import Mean, Target
-from accgate.errors import VerdictName
 from accgate.records import Scores
 from accgate.stats import SequentialResult, TestResult
 from accgate.stats.paired import McNemarResult
@@ -35,7 +35,10 @@ def decide_check(evidence: Evidence, alpha: float) -> Verdict:
     blank = _with_sides(replace(blank, test=outcome.test), evidence, result)
     if conclusion is None or result is None:
         return blank.because(*outcome.notes)
-    return replace(with_figures(blank, result, conclusion), **_changes_of(evidence, outcome.n))
+    verdict = replace(with_figures(blank, result, conclusion), **_changes_of(evidence, outcome.n))
+    if evidence.is_paired and not conclusion.can_fail:
+        return with_gamma(verdict, None)
+    return with_gamma(verdict, gamma_of(evidence, outcome, alpha)) if is_by_outcomes(evidence, outcome) else verdict
 
 
 def _blank(evidence: Evidence, alpha: float) -> Verdict:
@@ -96,32 +99,32 @@ def with_statistic(blank: Verdict, before: float, now: float) -> Verdict:
 
 def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> Verdict:
     """Return the verdict with its figures, from a result in the direction of the metric."""
-    return replace(
+    before, threshold = blank.reference.mean, result.threshold
+    verdict = replace(
         blank,
         verdict=conclusion.verdict,
         difference=result.median_difference,
         difference_raw=result.difference,
         sigma=result.sigma,
         theta=conclusion.theta,
-        gamma=_gamma(blank, result.threshold, conclusion.verdict),
         p_value=result.p_value,
         p_mid=result.p_mid if isinstance(result, McNemarResult) else None,
         interval=result.interval,
     ).explained_by((*texts_of("test", result.reasons), *conclusion.reasons))
+    return with_gamma(verdict, None if threshold is None or before is None else before + threshold)
 
 
-def _gamma(blank: Verdict, threshold: float | None, verdict: VerdictName) -> float | None:
-    """Return the mean past which the check fails.
+def with_gamma(verdict: Verdict, gamma: float | None) -> Verdict:
+    """Return the verdict with the mean past which the check fails.
 
     Rounding in its sum never contradicts the verdict.
     """
-    before, mean = blank.reference.mean, blank.candidate.mean
-    if threshold is None or before is None or mean is None:
-        return None
-    gamma, better = before + threshold, math.inf if blank.higher_is_better else -math.inf
-    if (verdict == "regression") == (mean < gamma if blank.higher_is_better else mean > gamma):
-        return gamma
-    return math.nextafter(mean, better) if verdict == "regression" else mean
+    mean, higher, fails = verdict.candidate.mean, verdict.higher_is_better, verdict.verdict == "regression"
+    if gamma is None or mean is None:
+        return replace(verdict, gamma=None)
+    if fails != (mean < gamma if higher else mean > gamma):
+        gamma = math.nextafter(mean, math.inf if higher else -math.inf) if fails else mean
+    return replace(verdict, gamma=gamma)
 
 
 class _Changes(TypedDict, total=False):

@@ -61,11 +61,15 @@ NO_BOUNDS = Reach()
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The verdict that an outcome leads to, the theta that it sees (points), and why."""
+    """The verdict that an outcome leads to, the theta that it sees (points), and why.
+
+    `can_fail` says whether some outcome of the same samples fails the check.
+    """
 
     verdict: VerdictName
     theta: float | None
     reasons: tuple[Reason, ...] = ()
+    can_fail: bool = True
 
 
 def conclude(evidence: Evidence, outcome: Outcome, alpha: float) -> Conclusion:
@@ -96,7 +100,7 @@ def conclusion_of(outcome: Outcome, design: Design, reach: Reach, unable: Reason
     if outcome.rejects:
         return Conclusion("regression", seen)
     if unable is not None:
-        return Conclusion("inconclusive", None, (unable,))
+        return Conclusion("inconclusive", None, (unable,), can_fail=False)
     if not reach.has_room(target) or (target is None and not _is_in_room(result, theta, design, n, reach)):
         return Conclusion("inconclusive", seen, (_no_room(theta, design, n, reach),))
     if target is None or (theta is not None and theta <= target * (1.0 + 1e-9)):
@@ -188,7 +192,7 @@ def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
     if evidence.statistic is not None:
         return too_few(evidence.design, n, clusters, alpha)
     least = 1.0
-    for worst in _worst_outcomes(evidence):
+    for worst in worst_outcomes(evidence):
         fails, p_value = possible_failure(worst, alpha)
         if fails:
             return None
@@ -196,8 +200,8 @@ def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
     return _no_outcome(evidence.design, n, clusters, least, alpha)
 
 
-def _worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
-    """Outcomes of the same samples of which a test rejects one, if it could reject any.
+def worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
+    """Find outcomes of the same samples of which a test rejects one, if it could reject any.
 
     All scores at the worst there is; and, where scores are not 0 or 100, falls of all samples by almost the same, which
     a t test takes for the clearest.
@@ -207,7 +211,7 @@ def _worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
         yield _with_scores(evidence, np.full(n, floor))
     now = evidence.candidate.means()
     before = evidence.better(evidence.before.means()) if evidence.is_paired else np.full(n, evidence.reference_value)
-    scores = now if not evidence.is_paired else np.concatenate([before, now])
+    scores = now if not evidence.is_paired else np.concatenate([evidence.before.means(), now])
     if floor is not None and is_binary(scores):
         return
     room = np.full(n, math.inf) if floor is None else before - floor

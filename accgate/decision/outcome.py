@@ -9,10 +9,10 @@ import numpy as np
 
 from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
-from accgate.design import FEWEST_CLUSTERS, Mean, Method, Target, choose_test
+from accgate.design import FEWEST_CLUSTERS, Choice, Mean, Method, Target, choose_test
 from accgate.records import Floats, Scores
 from accgate.stats import SequentialResult, TestResult, mcnemar_exact
-from accgate.stats.paired import paired_t
+from accgate.stats.paired import mcnemar_p, paired_t
 from accgate.stats.result import move
 from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
 from accgate.verdict import Reason
@@ -70,10 +70,23 @@ def possible_failure(evidence: Evidence, alpha: float) -> tuple[bool, float]:
     return outcome.rejects, outcome.result.p_value
 
 
-def _at_fixed_n(evidence: Evidence, alpha: float) -> Outcome:
+def fails(evidence: Evidence, alpha: float, n: int) -> bool:
+    """Return whether such evidence of paired scores is a regression by its first n samples."""
+    if (test := sequential_test(evidence, alpha)) is not None:
+        standing = test.standing
+        return standing.stop == "regression" and not standing.open and standing.n <= n
+    is_failed = _fails_quickly(evidence, alpha)
+    return _at_fixed_n(evidence, alpha).rejects if is_failed is None else is_failed
+
+
+def _fixed_choice(evidence: Evidence) -> Choice:
+    """The test at a fixed n, also of so few samples that a sequential one has no drop to look for."""
     choice = evidence.choice
-    if choice.is_sequential:  # so few samples that no drop can be looked for
-        choice = choose_test(evidence.design.at_fixed_n(), evidence.data)
+    return choose_test(evidence.design.at_fixed_n(), evidence.data) if choice.is_sequential else choice
+
+
+def _at_fixed_n(evidence: Evidence, alpha: float) -> Outcome:
+    choice = _fixed_choice(evidence)
     notes = () if choice.obstacle is None else (Reason.of(choice.obstacle, fewest=FEWEST_CLUSTERS),)
     return Outcome(choice.test, evidence.candidate.n, METHODS[choice.method](evidence, alpha), notes)
 
@@ -198,6 +211,27 @@ METHODS: Mapping[Method, Callable[[Evidence, float], TestResult]] = {
     "sign-flip": _sign_flip,
     "bootstrap": _bootstrap,
 }
+
+
+def _fails_quickly(evidence: Evidence, alpha: float) -> bool | None:
+    """The decision alone, of tests whose figures take long; None for others."""
+    method = _fixed_choice(evidence).method
+    if method == "repeats":
+        from accgate.stats.repeats import sum_tails
+
+        return sum_tails(evidence.repeats)[0] <= alpha
+    if method == "unconditional":
+        from accgate.stats.unconditional import unconditional_rejects
+
+        return unconditional_rejects(*_changes(evidence), alpha=alpha)
+    if method == "margin":
+        from accgate.stats.margin import margin_p
+
+        return margin_p(*_changes(evidence), evidence.design.allowed_drop, alpha) <= alpha
+    if method == "mcnemar":
+        lost, gained, _ = _changes(evidence)
+        return mcnemar_p(lost, lost + gained) <= alpha
+    return None
 
 
 def _changes(evidence: Evidence) -> tuple[int, int, int]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from accgate.decision.check import with_figures
+from accgate.decision.check import with_figures, with_gamma
 from accgate.decision.conclusion import Conclusion
 from accgate.decision.evidence import Evidence
+from accgate.decision.gamma import fewer_losses, first_step, more_losses
 from accgate.decision.stopping import sequential_test
 from accgate.design import oriented
 from accgate.errors import VerdictName
@@ -17,7 +18,7 @@ from accgate.planning.account import Account
 from accgate.planning.checks import Check
 from accgate.records import Floats
 from accgate.stats import Repeats, TestResult, mcnemar_exact, repeats_exact
-from accgate.stats.pooled import Series, pooled_test
+from accgate.stats.pooled import Series, pooled_rejects, pooled_test
 from accgate.text import some_of
 from accgate.verdict import CandidateSummary, Reason, ReferenceSummary, Verdict
 
@@ -142,10 +143,7 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[Reason, ..
     parts = [_part(each) for each in used]
     directions = {part.higher_is_better for part in parts}
     higher = directions != {False}
-    before, after = (
-        np.concatenate([_turn(getattr(part, side), part, directions) for part in parts])
-        for side in ("reference", "candidate")
-    )
+    before, after = (_pooled(parts, side) for side in ("reference", "candidate"))
     n, change = len(after), oriented(after - before, higher)
     lost, gained = int((change < 0.0).sum()), int((change > 0.0).sum())
     turned = (Reason.of("turned"),) if len(directions) > 1 else ()
@@ -170,15 +168,50 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[Reason, ..
     )
     if exact is not None:
         figures = with_figures(verdict, exact if higher else exact.negate(), Conclusion(name, exact.theta))
-        return replace(figures, p_mid=None).explained_by(verdict.causes)
-    return replace(
-        verdict,
-        verdict=name,
-        difference=oriented(result.difference, higher),
-        difference_raw=oriented(result.difference, higher),
-        p_value=result.p_value,
-        n_max=sum(part.series.answers.n_max for part in parts) if stops else None,
-    )
+        verdict = replace(figures, p_mid=None).explained_by(verdict.causes)
+    else:
+        verdict = replace(
+            verdict,
+            verdict=name,
+            difference=oriented(result.difference, higher),
+            difference_raw=oriented(result.difference, higher),
+            p_value=result.p_value,
+            n_max=sum(part.series.answers.n_max for part in parts) if stops else None,
+        )
+    return with_gamma(verdict, _gamma(used, alpha, rejects=result.rejects) if result.can_reject else None)
+
+
+def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | None:
+    """The pooled mean below which the test rejects: losses more, or fewer, from the last sample of the last check on.
+
+    Each check has the samples that its own decision used.
+    """
+    paths = [
+        (fewer_losses if rejects else more_losses)(replace(e, reference=e.before), e.candidate.n)
+        for e in (each.evidence for each in used)
+    ]
+    most = sum(path.most for path in paths)
+
+    def outcome(count: int) -> list[_Part]:
+        parts = list[_Part]()
+        for each, path in zip(reversed(used), reversed(paths), strict=True):
+            steps = min(count, path.most)
+            parts, count = [_part(replace(each, evidence=path.at(steps))), *parts], count - steps
+        return parts
+
+    def is_decided_otherwise(count: int) -> bool:
+        return pooled_rejects([part.series for part in outcome(count)], alpha=alpha) != rejects
+
+    steps = first_step(is_decided_otherwise, most)
+    if steps is None:
+        return None
+    return float(_pooled(outcome(steps if rejects else steps - 1), "candidate").mean())
+
+
+def _pooled(parts: Sequence[_Part], side: str) -> Floats:
+    """The scores of all samples of one side, turned where checks of both directions are pooled."""
+    directions = {part.higher_is_better for part in parts}
+    return np.concatenate([_turn(getattr(part, side), part, directions) for part in parts])
 
 
 def _exact(parts: Sequence[Repeats], blank: Verdict) -> TestResult | None:

@@ -23,7 +23,8 @@ class SequentialPath:
     `n` are the samples used by then and `sums` the sums of their differences in points, turned so that worse is down.
     The run fails where the sum falls to `fails` and passes where it rises to `passes`, pairs of samples and sum. With
     `is_whole` these are the boundaries by which the test decided; else `fails` holds the limit at the last sample
-    alone. `exact` says that every unit is one sample scored 0 or 100. `bets` are those of an e-process test.
+    alone, below which it fails. `exact` says that every unit is one sample scored 0 or 100. `bets` are those of an
+    e-process test.
     """
 
     n: tuple[int, ...]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from accgate.stats import special
 from accgate.stats.difference import likeliest_lost
 from accgate.stats.optimal import LONGEST, bounds_at, mean_samples
-from accgate.stats.power import GSPRT_LEAST, quantile, quantile_sum
+from accgate.stats.power import GSPRT_LEAST, quantile_sum
 from accgate.stats.search import least_of_each
 from accgate.stats.sequential import (
     TYPICAL,

@@ -183,7 +183,7 @@ def margin_looks(
         if samples < n:
             break
         lost, gained = (int(np.count_nonzero(side * units.totals[:n] > 0.0)) for side in (-1.0, 1.0))
-        p_look = _p_value(lost, gained, n, margin, level)
+        p_look = margin_p(lost, gained, n, margin, level)
         p_value = min(p_value, p_look / alpha_share)
         is_last, rejects = n >= units.n_max, p_look <= level
         passes = excludes_drop(lost, gained, n, margin + theta, level if certify else beta * beta_share)
@@ -245,7 +245,8 @@ def _loss_masses(changed: int, share: float) -> Floats:
 
 
 @lru_cache(maxsize=1024)
-def _p_value(lost: int, gained: int, n: int, margin: float, alpha: float) -> float:
+def margin_p(lost: int, gained: int, n: int, margin: float, alpha: float) -> float:
+    """p-value of `margin_test`, without its other figures."""
     return _MarginTest(n, lost + gained, margin, alpha).p_value(lost)
 
 

@@ -80,10 +80,14 @@ def pooled_test(series: Sequence[Series], *, alpha: float) -> PooledResult:
     """
     n = sum(int(each.answers.sizes.sum()) for each in series)
     total = sum(float(each.answers.totals.sum()) for each in series)
-    tests = _tests(series)
-    rejects = all(test.rejects(alpha) for test in tests)
-    can_reject = rejects or all(test.rejects(alpha) for test in _tests([_all_lost(each) for each in series]))
-    return PooledResult(total / n, max(test.p_value(alpha) for test in tests), rejects, can_reject)
+    p_value, rejects = max(test.p_value(alpha) for test in _tests(series)), pooled_rejects(series, alpha=alpha)
+    can_reject = rejects or pooled_rejects([_all_lost(each) for each in series], alpha=alpha)
+    return PooledResult(total / n, p_value, rejects, can_reject)
+
+
+def pooled_rejects(series: Sequence[Series], *, alpha: float) -> bool:
+    """Whether `pooled_test` rejects, without its figures."""
+    return all(test.rejects(alpha) for test in _tests(series))
 
 
 def _tests(series: Sequence[Series]) -> list[_Test]:

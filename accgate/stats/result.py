@@ -48,8 +48,8 @@ def move(result: TestResult, points: float) -> TestResult:
 class TestResult:
     """One test of H0 "not lower" against H1 "lower" on the difference, in points.
 
-    `threshold` is the difference below which H0 is rejected, so gamma = reference + threshold; None where
-    no outcome could reject. `theta` is the drop that the test detects with probability 1 - beta at this n.
+    `threshold` is the difference below which H0 is rejected, given by how much samples changed; None where no signs of
+    these changes could reject. `theta` is the drop that the test detects with probability 1 - beta at this n.
     `sigma` is the standard deviation the test worked with: the declared one, or that of the paired differences.
     """
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from accgate.stats import special
 from accgate.stats.paired import paired_t
 from accgate.stats.power import quantile_sum
 from accgate.stats.result import Interval, TestResult
@@ -131,17 +132,19 @@ def statistic_test(
     units = int(codes.max()) + 1
     name = "sample" if clusters is None else "cluster"
     if units < 2:
-        return _without_error(pair, None, f"one {name} has no variance: no drop can be seen")
+        return _without_error(pair, None, None, f"one {name} has no variance: no drop can be seen")
     draws = _Draws(codes, resamples, seed)
     try:
         influence = influence_values(pair.difference, pair.n, clusters=clusters)
     except StatisticUndefined as fact:
-        return _swap_test(pair, draws, None, alpha, f"{fact}: it has no standard error")
+        fall = (math.ceil(-math.log2(alpha)) - 1) * 100.0 / units  # as many have to change as a sign test needs
+        return _swap_test(pair, draws, None, fall, alpha, f"{fact}: it has no standard error")
     if np.ptp(influence) <= pair.noise * units:
-        theta = _unseen_effect(pair, clusters, alpha, beta)
+        effect = _largest_effect(pair, clusters)
+        theta = quantile_sum(alpha, beta) ** 2 * effect
         same = np.array_equal(pair.reference, pair.candidate)
         reason = "no sample changed" if same else f"no single {name} changes the difference"
-        return _swap_test(pair, draws, theta, alpha, reason)
+        return _swap_test(pair, draws, theta, _least_fall(units, alpha) * effect, alpha, reason)
     error = float(np.std(influence, ddof=1)) / math.sqrt(units)
     lean, spread = (0.0, 0.0) if turn is None else _lean(pair, turn, draws)
     if spread > error:  # a maximum hangs on single samples, which the jackknife cannot see
@@ -259,10 +262,14 @@ def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) ->
     )
 
 
-def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, alpha: float, reason: str) -> TestResult:
-    """Randomisation test: each unit's rows belong to either side with equal chance where nothing changed."""
+def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alpha: float, reason: str) -> TestResult:
+    """Randomisation test: each unit's rows belong to either side with equal chance where nothing changed.
+
+    What did not get worse could have by the `fall` (points), and not been a regression.
+    """
     if pair.whole >= -pair.noise:
-        return _without_error(pair, theta, reason)
+        can_reject = 0.5 ** (int(draws.codes.max()) + 1) <= alpha
+        return _without_error(pair, theta, min(pair.whole, 0.0) - fall if can_reject else None, reason)
     rng = np.random.default_rng(draws.seed)
     swaps = (rng.random(len(draws.codes)) < 0.5 for _ in range(draws.resamples))  # the first of them are the units'
     null = np.array([value_or_nan(pair.swap, which[draws.codes]) for which in swaps])
@@ -278,18 +285,29 @@ def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, alpha: float, re
     )
 
 
-def _without_error(pair: _Pair, theta: float | None, reason: str) -> TestResult:
-    """The result of a statistic without a standard error, which cannot reject."""
-    return TestResult(pair.whole, 1.0, None, theta, None if theta is None else 0.0, None, (reason,))
+def _without_error(pair: _Pair, theta: float | None, threshold: float | None, reason: str) -> TestResult:
+    """The result of a statistic without a standard error, which did not get worse or cannot."""
+    return TestResult(pair.whole, 1.0, threshold, theta, None if theta is None else 0.0, None, (reason,))
 
 
-def _unseen_effect(pair: _Pair, clusters: npt.ArrayLike | None, alpha: float, beta: float) -> float:
-    """Theta where nothing changed: what so many units could hide if one moves the statistic by up to its range.
+def _largest_effect(pair: _Pair, clusters: npt.ArrayLike | None) -> float:
+    """The most that one unit moves the statistic by: its range over the reference's, and 100 points or more in all.
 
-    For 0/100 scores that is `paired_binary_effect` without a flip.
+    Where nothing changed theta is what so many units could hide; of 0/100 scores `paired_binary_effect` without a flip.
     """
     influence = influence_values(lambda i: pair.statistic(pair.reference[i]), pair.n, clusters=clusters)
-    return quantile_sum(alpha, beta) ** 2 * max(float(np.ptp(influence)), 100.0) / len(influence)
+    return max(float(np.ptp(influence)), 100.0) / len(influence)
+
+
+def _least_fall(units: int, alpha: float) -> int:
+    """The most units that fall alike, where no other changed, without being a regression by the t test.
+
+    >>> _least_fall(100, 0.05)
+    2
+    """
+    fallen = np.arange(1, units)
+    t = np.sqrt((units - 1.0) * fallen / (units - fallen))
+    return int(np.count_nonzero(special.stdtr(units - 1.0, -t) > alpha))
 
 
 def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:

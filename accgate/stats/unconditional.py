@@ -54,7 +54,7 @@ def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: f
     (0.0466, 0.0467)
     """
     m = lost + gained
-    own, limit = _order(lost, m, n) * (1.0 + CLOSE), order_limit(n, alpha)
+    own, limit = _order(lost, m, n), order_limit(n, alpha)
     p_value = _worst_size(own, n) if m else 1.0
     if p_value <= alpha:
         limit = max(limit, own)  # which lies between the limit and the next value that any outcome has
@@ -63,8 +63,21 @@ def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: f
     return exact_result(lost, gained, n, alpha=alpha, p_value=p_value, critical=critical, theta=theta, limit=limit)
 
 
+def unconditional_rejects(lost: int, gained: int, n: int, *, alpha: float) -> bool:
+    """Whether `unconditional_exact` rejects, without its figures.
+
+    >>> unconditional_rejects(15, 7, 200, alpha=0.05), unconditional_rejects(14, 7, 200, alpha=0.05)
+    (True, False)
+    """
+    m = lost + gained
+    own = _order(lost, m, n)
+    return m > 0 and (own <= order_limit(n, alpha) or _worst_size(own, n) <= alpha)
+
+
 def _order(lost: int, discordant: int, n: int) -> float:
-    return float(mid_p(lost, discordant)) if 2 * discordant <= n else mcnemar_p(lost, discordant)
+    """The mid-p, or the p, by which an outcome stands in the order, with room for rounding."""
+    order = float(mid_p(lost, discordant)) if 2 * discordant <= n else mcnemar_p(lost, discordant)
+    return order * (1.0 + CLOSE)
 
 
 def unconditional_power(n: int, theta: float, *, discordance: float, alpha: float) -> float:

@@ -127,16 +127,11 @@ def _samples(verdict: Figures) -> str:
 
 
 def threshold(verdict: Figures) -> str:
-    """Where the gate fails, or why no mean would have failed it; without a full stop."""
-    if verdict.gamma is None and verdict.test == "overall":
-        kinds = "checks that stop early, come in clusters or have different numbers of answers"
-        return f"{kinds} leave no single mean at which it fails"
-    if verdict.gamma is None and verdict.stop is not None:
-        return "at this stop no mean would have failed the gate"
+    """Where the gate fails, or that no outcome would have failed it; without a full stop."""
     if verdict.gamma is None and (verdict.discordance is None or verdict.statistic):
         return f"so few samples have no {what_of(verdict)} that would have failed the gate"
     if verdict.gamma is None:
-        return "too few samples changed for any split of them into losses and gains to fail the gate"
+        return "no outcome of these samples would have failed the gate"
     side, mean = "below" if verdict.higher_is_better else "above", points_text(verdict, verdict.candidate.mean)
     return f"the gate fails {side} gamma = {points_text(verdict, verdict.gamma)}, the {what_of(verdict)} is {mean}"
 

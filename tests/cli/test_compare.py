@@ -70,18 +70,18 @@ def test_right_and_wrong_answers_get_an_exact_test(files: Files, test: str, seed
     m = lost + gained
     assert verdict["test"] == ("unconditional" if test == "auto" else "paired")
 
-    def exact(lost: int) -> float:
+    def exact(lost: int, gained: int = gained) -> float:
         if test == "auto":
-            return unconditional_p(lost, m - lost, n)
-        return float(binomtest(lost, m, alternative="greater").pvalue)
+            return unconditional_p(lost, gained, n)
+        return float(binomtest(lost, lost + gained, alternative="greater").pvalue)
 
     p_value = exact(lost)
     assert verdict["p_value"] == pytest.approx(p_value, rel=1e-3)
     assert (verdict["lost"], verdict["gained"]) == (lost, gained)
     assert verdict["verdict"] == ("regression" if p_value <= alpha else "pass")
-    least = next((c for c in range(m // 2, m + 1) if exact(c) <= alpha), None)
-    gamma = None if least is None else reference.mean() - 100 * (2 * least - m - 1) / n
-    assert verdict["gamma"] == (None if gamma is None else pytest.approx(gamma, abs=1e-6))
+    right = int((reference == 100.0).sum())
+    least = next(c for c in range(1, right + 1) if exact(c) <= alpha)
+    assert verdict["gamma"] == pytest.approx(reference.mean() - 100 * (least - 1 - gained) / n, abs=1e-6)
     if test == "paired":
         drop, pairs = verdict["theta"] / 100.0, np.arange(n + 1)
         q = max(m / n, drop)
@@ -228,8 +228,8 @@ def test_the_terminal_shows_the_figures_of_the_json(files: Files) -> None:
     code, out, err = files.compare(left, right)
     assert (code, err) == (1, "")
     assert "✕ Regression: the candidate fell" in out
-    least = next(lost for lost in range(16) if unconditional_p(lost, 15 - lost, 200) <= 0.05)
-    gamma = f"{87.5 - 100 * (2 * least - 16) / 200:.1f}"
+    least = next(lost for lost in range(1, 16) if unconditional_p(lost, 0, 200) <= 0.05)
+    gamma = f"{87.5 - 100 * (least - 1) / 200:.1f}"
     assert "the candidate fell 7.5 points, 87.5 to 80.0" in out
     figures = " ".join(out.partition("Figures")[2].split())
     assert figures.startswith(f"gamma {gamma}, theta ")

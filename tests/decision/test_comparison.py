@@ -89,9 +89,10 @@ def test_zero_and_hundred_scores_get_the_exact_test() -> None:
     assert exact.p_mid == verdict.p_mid
     assert verdict.p_mid is not None
     assert verdict.reference == ReferenceSummary(pytest.approx(100.0 * 1293 / 1319), 1319)
-    least = next(lost for lost in range(40, 80) if unconditional_p(lost, 79 - lost, 1319) <= 0.05)
-    assert verdict.gamma == pytest.approx(100.0 * (1293 - (2 * least - 1 - 79)) / 1319)
-    assert exact.gamma == pytest.approx(100.0 * 1293 / 1319 - 1.2130, abs=5e-5)
+    least = next(lost for lost in range(27, 54) if unconditional_p(lost, 26, 1319) <= 0.05)
+    assert verdict.gamma == pytest.approx(100.0 * (1293 - (least - 1 - 26)) / 1319)
+    least = next(lost for lost in range(27, 54) if binomtest(lost, lost + 26, alternative="greater").pvalue <= 0.05)
+    assert exact.gamma == pytest.approx(100.0 * (1293 - (least - 1 - 26)) / 1319)
     assert (verdict.verdict, verdict.alpha, verdict.beta, verdict.alpha_applied) == ("regression", 0.05, 0.2, 0.05)
 
 

@@ -41,9 +41,10 @@ def test_five_samples_all_lost_are_a_regression() -> None:
     assert compare([RIGHT] * 5, [WRONG] * 5).verdict == "regression"
 
 
-def test_no_change_among_many_stays_a_pass_though_gamma_is_null() -> None:
+def test_no_change_among_many_is_a_pass_with_the_gamma_of_losses_alone() -> None:
     verdict = compare(some_right(900, 1319), some_right(900, 1319))
-    assert (verdict.verdict, verdict.gamma) == ("pass", None)
+    least = next(lost for lost in range(1, 9) if unconditional_p(lost, 0, 1319) <= 0.05)
+    assert (verdict.verdict, verdict.gamma) == ("pass", pytest.approx(100.0 * (900 - (least - 1)) / 1319))
 
 
 TESTS = ["auto", "paired", "permutation", "bootstrap", "gsprt", "group-sequential", "e-process"]
@@ -355,3 +356,14 @@ def test_where_more_is_allowed_than_the_reference_can_fall_nothing_passes(
 def test_a_theta_at_the_end_of_floats_is_refused(theta: float, scores: list[float], early_stopping: bool) -> None:
     with pytest.raises(BadInput, match=r"^theta is .*; give a number of 0\.000001 or more$"):
         compare(scores, scores, theta=theta, early_stopping=early_stopping)
+
+
+@each("test", TESTS)
+def test_where_lower_is_better_the_same_outcomes_could_fail(test: Any) -> None:
+    """Of 40 samples too few can get worse; none gets worse by a part of the scale."""
+    before = np.array(some_right(4, 40))
+    rules: dict[str, Any] = {"test": test, "theta": 8.0, "alpha": 0.005, "order": "given"}
+    lower = compare(RIGHT - before, RIGHT - before, higher_is_better=False, **rules)
+    higher = compare(before, before, **rules)
+    assert (lower.verdict, lower.gamma) == (higher.verdict, None)
+    assert lower.reasons == tuple(reason.replace("drop", "rise") for reason in higher.reasons)

@@ -122,7 +122,7 @@ def test_of_a_normal_test_the_shaded_areas_are_alpha_and_beta() -> None:
 def test_where_nothing_changed_the_caption_says_where_the_width_is_from() -> None:
     verdict = VERDICTS["unchanged"]()
     chart = distribution_chart(verdict, "k")
-    assert drawn(chart).all("path", "shade") == []
+    assert drawn(chart).all("rect", "zone")
     assert chart is not None
     assert "The run shows no spread; the width is that of its interval." in chart.caption
     assert power_at(verdict, 0.0) == 0.0

@@ -45,7 +45,7 @@ def test_a_pass_is_a_headline_a_sentence_and_its_figures() -> None:
     assert text.lstrip().startswith("✓ Passed: t stayed at 50.0, no drop\n")
     assert binom.sf(3, 100, 0.0545) == pytest.approx(0.8, abs=2e-3)  # four losses and no gain are the least that fail
     assert "This run sees a drop of 5.5 points with 80% probability." in " ".join(text.split())
-    assert "Figures  gamma none, theta 5.5, p 1.0000, n 100\n  Answers  0 got worse, 0 better\n" in text
+    assert "Figures  gamma 47.0, theta 5.5, p 1.0000, n 100\n  Answers  0 got worse, 0 better\n" in text
     assert "- a note" in text
     assert text.endswith("Exit code 0.\n")
 

@@ -81,7 +81,7 @@ def test_a_figure_of_a_check_reads_alike_in_every_report(kind: str) -> None:
     }
     figures = [check.reference.mean, check.candidate.mean, check.gamma, check.theta]
     for name, text in reports.items():
-        plain = re.sub(r"<[^>]*>", "", text)
+        plain = re.sub(r"<[^>]*>", " ", text)
         assert not [value for value in figures if value is not None and f"{value:.2f}" in plain], name
     means = [points_text(check, side.mean) for side in (check.reference, check.candidate)]
     for name in ("comment", "report", "page", "terminal", "explanation", "sentence", "history"):
