@@ -1,4 +1,4 @@
-"""How near the default test is to Wald's bounds: `python -m benchmarks.optimal [--runs N] [--cells Q:THETA[:TOLD] ...]`.
+"""How near the default test is to Wald's bounds: `python -m benchmarks.optimal [--runs N] [--cells Q:THETA[:TOLD]]`.
 
 For each discordance, drop theta and discordance that the plan was told it prints the mean samples where nothing is
 worse and after a drop of theta, in multiples of the fewest that any test takes, and the shares of runs that fail and
@@ -98,7 +98,8 @@ def first_units(passing: Passing, sums: Ints, event: int, start: int, end: int) 
 
 def stepped(mass: Floats, lost: float) -> Floats:
     """The masses after one more change."""
-    return np.append(mass * (1.0 - lost), 0.0) + np.append(0.0, mass * lost)
+    after: Floats = np.append(mass * (1.0 - lost), 0.0) + np.append(0.0, mass * lost)
+    return after
 
 
 def measured(cell: Cell, runs: int) -> tuple[list[Ends], list[Ends]]:

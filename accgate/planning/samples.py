@@ -91,7 +91,7 @@ def plan(
     (7729, 745)
     >>> p = plan(2.0, discordance=0.05, test="gsprt")
     >>> p.n, round(p.expected_n_healthy), round(p.expected_n_dropped)
-    (1198, 387, 501)
+    (1198, 384, 506)
     """
     _check_arguments(theta, sigma, discordance, alpha, beta, test, n_max, checks)
     level = share_of_alpha(alpha, "bonferroni", checks)

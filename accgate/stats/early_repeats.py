@@ -109,7 +109,7 @@ def repeats_sequential(
     >>> same = np.full((1319, 4), 100.0)
     >>> r = repeats_sequential(repeats_of(same, same[:, :1]), theta=2.0, alpha=0.05, beta=0.2)
     >>> r.stop, r.n
-    ('futility', 102)
+    ('futility', 100)
     """
     rates = {"alpha": alpha, "beta": beta}
     if not len(repeats.sizes):
@@ -166,9 +166,9 @@ def repeats_boundaries(
     Without any answer that differs a run passes at its end:
 
     >>> from accgate.stats.answers import repeats_of
-    >>> same = repeats_of(np.full((102, 4), 100.0), np.full((102, 1), 100.0), n_max=1319)
+    >>> same = repeats_of(np.full((100, 4), 100.0), np.full((100, 1), 100.0), n_max=1319)
     >>> repeats_boundaries(same, theta=2.0, alpha=0.05, beta=0.2)
-    Boundaries(fails=(), passes=((102.0, 0.0),))
+    Boundaries(fails=(), passes=((100.0, 0.0),))
     """
     plan, walks = _walks(repeats, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     stop = _decisive(walks)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accgate.stats.optimal import LOOKS, ROOMS, RatioWalk, bounds_at, optimal_test
+from accgate.stats.optimal import HEALTHY, LOOKS, ROOMS, RatioWalk, bounds_at, optimal_test
 from accgate.stats.power import quantile_sum
 from benchmarks.decisions import wald_bounds
 from benchmarks.optimal import Cell, mean_of, measured
@@ -39,7 +39,7 @@ def test_any_other_bounds_cost_more(ends: bool, room: float) -> None:
 
     def cost(lows: np.ndarray, highs: np.ndarray) -> float:
         spent, wrong, left = walk.errors(lows, highs)
-        return float(1.5 * left[0].sum() + left[1].sum()) * room / LOOKS + missed * wrong + failed * float(spent[-1])
+        return float(HEALTHY * left[0].sum() + left[1].sum()) * room / LOOKS + missed * wrong + failed * float(spent[-1])
 
     lows, highs = walk.bounds(missed, failed)
     best, rng = cost(lows, highs), np.random.default_rng(3)
