@@ -24,7 +24,7 @@ from accgate.stats.walk import Floats
 
 CLEAR = 6.0  # standard errors past which more losses are rejected for certain
 FIRST = 32  # losses that are tried at first
-COUNTED = 300  # losses up to which the patterns of their signs are summed
+COUNTED = 60  # losses up to which the patterns of their signs are summed
 HALVINGS = 60
 
 
