@@ -191,7 +191,7 @@ def flip_margins(alpha: float) -> Margins:
     def margins(spread: Spread, losses: Floats) -> Floats:
         step, sd, count = spread.step, math.sqrt(spread.squares), int(np.sum(losses <= COUNTED))
         total = losses * step + quantile(alpha) * np.sqrt(spread.squares + losses * step * step)
-        few = losses[:count].astype(np.int64)
+        few = losses[:count]
         if not spread.changed or not sd:
             total[:count] = np.where(0.5**few <= alpha, step, -math.inf)
         elif count:
@@ -204,7 +204,7 @@ def flip_margins(alpha: float) -> Margins:
 def _flipped(losses: Floats, step: float, sd: float, alpha: float, own: float) -> Floats:
     """The largest sum of the others that is rejected; `own` is the chance of the pattern of signs that was seen."""
     turned = np.arange(int(losses.max()) + 1)
-    masses = np.stack([np.where(turned <= each, np.exp(log_binomial(turned, each, 0.5)), 0.0) for each in losses])
+    masses = np.stack([np.exp(log_binomial(turned, int(each), 0.5)) for each in losses])
     low, high = np.full(len(losses), -10.0 * sd), 2.0 * step * losses + 10.0 * sd
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

@@ -255,7 +255,7 @@ def test_scores_between_0_and_100_are_planned_by_the_spread_of_their_differences
     check = check_of(project)
     assert check.discordance is None
     assert check.n == min(N, plan(8.0, sigma=100 * math.sqrt(0.1 - 0.08), test="bootstrap").n)
-    assert check.theta == pytest.approx(K * 100 * math.sqrt(0.1 / check.n), rel=0.1)  # the drop is a part of the changes
+    assert check.theta == pytest.approx(K * 100 * math.sqrt(0.1 / check.n), rel=0.15)  # the drop is one of the changes
 
 
 def ranged(folder: Path, high: float, *, recorded: bool, **keys: Any) -> Project:
