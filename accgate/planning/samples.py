@@ -71,7 +71,7 @@ def plan(
     theta : float
         Drop in points that must be seen with probability 1 - beta.
     sigma : float, optional
-        Standard deviation in points: of one score for two-sample and target, of the paired differences for paired, whose
+        Standard deviation in points: of one score for two-sample and target, of the paired differences for paired. Their
         scores are taken to lie between 0 and 100.
     discordance : float, optional
         Expected share of paired 0/100 samples that change; assumed 0.10 where neither it nor sigma is known.
@@ -363,7 +363,7 @@ class Assumptions:
 
 @functools.lru_cache(maxsize=256)
 def _graded_n(assumed: Assumptions, theta: float) -> int:
-    """The pairs at which a test of other scores than 0/100 detects theta, by the normal approximation past thousands."""
+    """The pairs at which a test of other scores than 0/100 detects theta, past some thousands roughly."""
     assert assumed.sigma is not None
     if not math.isfinite(assumed.loss):
         return assumed.normal_n(theta)

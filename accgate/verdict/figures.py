@@ -323,8 +323,8 @@ class Figures:
         two samples it is theta over the sum of the normal quantiles, which is Welch's, and at a declared sigma that
         times sqrt(1/n + 1/n_ref). A test that may stop early does so at a moment when chance has moved the difference:
         there it is half the width of the interval, which holds for that, over the normal quantile of `level`. So it is
-        where the samples show no spread. Where the theta of two samples is raised to what whole losses explain it is the
-        interval's side of the decision. Without bounds of the scores, samples that all changed by the same have no
+        where the samples show no spread. Where the theta of two samples is raised to what whole losses explain, it is
+        the interval's side of the decision. Without bounds of the scores, samples that all changed by the same have no
         interval: then theta gives it, and it is never 0.
 
         References
