@@ -71,8 +71,8 @@ def plan(
     theta : float
         Drop in points that must be seen with probability 1 - beta.
     sigma : float, optional
-        Standard deviation in points: of one score for two-sample and target, of the paired differences for paired. Their
-        scores are taken to lie between 0 and 100.
+        Standard deviation in points: of one score for two-sample and target, of the paired differences for paired, of
+        scores between 0 and 100.
     discordance : float, optional
         Expected share of paired 0/100 samples that change; assumed 0.10 where neither it nor sigma is known.
     alpha, beta : float

@@ -91,7 +91,7 @@ def test_scores_in_between_that_are_too_few_are_no_pass(reference: list[float], 
 
 
 def test_a_t_test_of_few_samples_can_fail_where_falls_by_almost_the_same_would_be_rejected() -> None:
-    """A fall of 100, 20 and 10 to 0 has p 0.14, and one of each by about 10 almost none; but few losses are not seen."""
+    """A fall of 100, 20 and 10 to 0 has p 0.14, and one of each by about 10 almost none: no pass, all the same."""
     reference = [100.0, 20.0, 10.0]
     assert compare(reference, [0.0] * 3, test="paired").p_value > 0.05
     assert compare(reference, [90.0, 10.1, 0.2], test="paired").verdict == "regression"
