@@ -127,16 +127,18 @@ def _rules_out(result: TestResult, drop: float) -> bool:
 
 
 def _is_in_room(result: TestResult, theta: float | None, reach: Reach) -> bool:
-    """Whether the reference can fall by what the test detects, or did not fall as far as it could."""
-    if reach.has_room(theta) or reach.room is None:
-        return reach.has_room(theta)
-    return _rules_out(result, reach.room)
+    """Whether the reference can fall by what the test detects, or did not fall as far as it could.
+
+    Where no drop within bounds is detected it cannot.
+    """
+    is_seen = reach.has_room(theta) and (theta is not None or reach.width is None)
+    return is_seen or (reach.room is not None and _rules_out(result, reach.room))
 
 
 def _no_room(theta: float | None, design: Design, n: int, reach: Reach) -> Reason:
     """Why the reference cannot show the drop that is to be seen, and what to do."""
     assert reach.room is not None
-    if design.theta is None and not reach.can_be(theta):
+    if design.theta is None and (theta is None or not reach.can_be(theta)):
         return Reason.of("unseen", drop=design.drop, n=n, power=1 - design.beta)
     size = reach.allowed + ((theta if design.theta is None else design.theta) or 0.0)
     return Reason.of("no-room", room=max(reach.room, 0.0), end=reach.end, drop=design.drop, size=size)
