@@ -2,8 +2,8 @@
 
 For each shape of changes and each n: the type I error of what `auto` takes at a fixed n and of the test that stops
 early, of Student's t and of the bootstrap-t; and their power at a drop that t sees with about 80%. `--write` puts the
-table into docs/statistics.md. `--losses` prints instead the theta of healthy runs, and the power of the test that `auto`
-takes at a drop of theta that is made of losses of 100, 50 and 20 points, and of a shift of all samples.
+table into docs/statistics.md. `--losses` prints instead the theta of healthy runs, and the power of what `auto` takes
+at a drop of theta that is made of losses of 100, 50 and 20 points, and of a shift of all samples.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ class Spread:
     """The differences of units about their mean, beside which whole losses may come.
 
     `squares`, `absolute` and `cubes` are the sums of d^2, |d| and d^3 of the units' totals about their mean (points and
-    their powers), `largest` is the largest |d|, and `changed` the number of units that changed. `loss` is the most
+    their powers), `largest` is the largest |d|, `changed` the number of units that changed, and `degrees` the degrees
+    of freedom of the squares, few where few changes make most of them. `loss` is the most
     points that one sample can lose; `block` samples of a cluster are lost together. A drop of `allowed` points was
     added to every difference. `other` is the variance of the mean (points^2) that another side adds.
     """
@@ -45,6 +46,7 @@ class Spread:
     cubes: float = 0.0
     largest: float = 0.0
     changed: int = 0
+    degrees: float = math.inf
     loss: float = 100.0
     block: int = 1
     allowed: float = 0.0
@@ -80,14 +82,17 @@ def spread_of_units(totals: Floats, sizes: Floats, *, loss: float, block: int = 
     """
     d = residuals(totals, sizes)
     size, changed = np.abs(d), int(np.count_nonzero(totals - allowed * sizes))
-    sums = (float(d @ d), float(size.sum()), float(np.sum(d * d * d)), float(size.max(initial=0.0)))
-    return Spread(round(float(sizes.sum())), len(totals), *sums, changed, loss, block, allowed)
+    squares, largest = float(d @ d), float(size.max(initial=0.0))
+    fourths = float(np.sum((d / largest) ** 4)) if largest else 1.0
+    degrees = max(2.0 * (squares / largest**2) ** 2 / fourths, 1.0) if largest else math.inf
+    sums = (squares, float(size.sum()), float(np.sum(d * d * d)), largest)
+    return Spread(round(float(sizes.sum())), len(totals), *sums, changed, degrees, loss, block, allowed)
 
 
 def normal_spread(n: int, sd: float, *, loss: float, allowed: float = 0.0) -> Spread:
     """The spread of n samples whose differences are normal with this standard deviation, points."""
     absolute, largest = sd * n * math.sqrt(2.0 / math.pi), -sd * quantile(0.5 / max(n, 1)) if n > 1 else sd
-    return Spread(n, n, sd * sd * n, absolute, 0.0, largest, n if sd else 0, loss, allowed=allowed)
+    return Spread(n, n, sd * sd * n, absolute, 0.0, largest, n if sd else 0, loss=loss, allowed=allowed)
 
 
 def visible_drop(spread: Spread, margins: Margins, *, beta: float) -> float | None:
@@ -121,7 +126,8 @@ def visible_drop(spread: Spread, margins: Margins, *, beta: float) -> float | No
     losses = np.arange(_most(spread, margins, blocks) + 1.0)
     margin, error = margins(spread, losses), float(spread.error(np.zeros(1))[0])
     if error > 0.0:
-        chance = np.asarray(special.stdtr(float(max(spread.units - 1, 1)), margin / error))
+        degrees = max(min(spread.degrees, spread.units - 1.0), 1.0)
+        chance = np.asarray(special.stdtr(degrees, margin / error))
     else:
         chance = np.asarray(margin > 0.0, dtype=np.float64)
     grows = np.diff(chance, prepend=0.0)
