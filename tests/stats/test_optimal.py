@@ -39,7 +39,8 @@ def test_any_other_bounds_cost_more(ends: bool, room: float) -> None:
 
     def cost(lows: np.ndarray, highs: np.ndarray) -> float:
         spent, wrong, left = walk.errors(lows, highs)
-        return float(HEALTHY * left[0].sum() + left[1].sum()) * room / LOOKS + missed * wrong + failed * float(spent[-1])
+        samples = float(HEALTHY * left[0].sum() + left[1].sum()) * room / LOOKS
+        return samples + missed * wrong + failed * float(spent[-1])
 
     lows, highs = walk.bounds(missed, failed)
     best, rng = cost(lows, highs), np.random.default_rng(3)
