@@ -33,6 +33,7 @@ from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 DRAWN = 300  # looks of which `gsprt_boundaries` gives the boundary of passing
 SHORT = 1.1, 1.33  # room up to which the end of a run says nothing of theta, and from which it does
 SKEWED = 0.1  # by which a run passes later where each change is a drop, and little later where few are
+CONTRADICTED = 0.2  # likewise where far less changes than planned, so that the rate is known from the run alone
 CHANCE_UNSEEN = 0.75  # share of beta for runs in which a drop of theta changed no sample
 
 
@@ -104,8 +105,8 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
     """The bound of passing, the error to spend and the end of a run, from the samples and the changes so far.
 
     They are those of the optimal test (`optimal`) at the rate at which samples change: the planned one unless the
-    samples contradict it, never less than the share that has changed so far, and never more than 3 standard errors
-    above that. Where that rate is the planned one, and there are samples enough for it, a run that does not fail by its
+    samples contradict it, never less than the share that has changed so far, and never more than a standard error above
+    that. Where that rate is the planned one, and there are samples enough for it, a run that does not fail by its
     end has passed. Where more change, the end shows less than theta: only passing early counts there, and the bounds
     go over to those of the runs whose end says nothing. So of runs with a drop of theta at most beta pass, whatever
     the plan was.
@@ -113,15 +114,14 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
     n, drop = units.samples.astype(float), theta / 100.0
     root = np.sqrt(np.cumsum(units.totals != 0.0) + 0.375)  # of a count, whose standard deviation is then a half
     told = min(max(TYPICAL if discordance is None else discordance, drop), 1.0)
-    rate = np.clip(np.maximum(np.minimum(told, (root + 1.5) ** 2 / n), root**2 / n), drop, 1.0)
-
+    rate = np.clip(np.maximum(np.minimum(told, (root + 0.5) ** 2 / n), root**2 / n), drop, 1.0)
     per, as_told = _needed(rate, drop, alpha, beta), _needed(np.array([told]), drop, alpha, beta)
     room = np.minimum(units.n_max / per, LONGEST)
     passed = np.minimum(np.maximum.accumulate(n / per / room), 1.0)
     whole = np.maximum(room, np.minimum(units.n_max / as_told, LONGEST))
     short = np.clip((SHORT[1] - room) / (SHORT[1] - SHORT[0]), 0.0, 1.0)
     bound, spent = bounds_at(passed, whole, room, short, alpha=alpha, beta=beta)
-    bound -= SKEWED * drop / rate
+    bound -= SKEWED * drop / rate + CONTRADICTED * np.clip(2.0 * (told / rate - 1.0), 0.0, 1.0)
     full = n / per >= LONGEST
     last = int(np.argmax(full)) if full.any() else len(n) - 1
     allowed = alpha * np.maximum.accumulate(spent)
