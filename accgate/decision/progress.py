@@ -133,7 +133,7 @@ def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
     >>> evidence = Evidence(now, before, Design(theta=4.0, early_stopping=True), n_max=200)
     >>> limits = limits_of(evidence, sequential_test(evidence, 0.05))
     >>> limits.n, limits.difference, round(limits.p_value, 4), limits.passes
-    (100, -4.0, 0.0625, 4.0)
+    (100, -4.0, 0.0625, 2.0)
     """
     if test is None or evidence.design.theta is None or evidence.candidate.failed or not len(test.units.totals):
         return None

@@ -214,7 +214,7 @@ def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, disco
     >>> from accgate.stats.sequential import units_of
     >>> rates = {"theta": 2.0, "alpha": 0.05, "beta": 0.2}
     >>> [soonest_pass(units_of(np.array(seen), n_max=1319), **rates) for seen in ([0.0], [-100.0], [-100.0, -100.0])]
-    [94, 249, 379]
+    [94, 258, 378]
     """
     seen, changed, lost = len(units.totals), len(units.events), int(np.count_nonzero(units.totals < 0.0))
     end = seen
