@@ -87,7 +87,7 @@ def names(blame: Mapping[str, Any]) -> list[list[str]]:
 def test_the_one_harmful_setting_of_four_is_named(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project = Project(tmp_path, server, lambda i, body: "gamma_mode" in body and luck(i, "g") < 0.3)
+    project = Project(tmp_path, server, lambda i, body: "gamma_mode" in body and luck(i, "g") < 0.6)
     blame = blamed(project, capsys)
     assert names(blame) == [["sampling.extra.gamma_mode"]]
     (cause,) = blame["causes"]
