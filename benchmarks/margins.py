@@ -1,13 +1,14 @@
 """What margins of multiple choice add to right or wrong: `python -m benchmarks.margins MODEL ROWS [--keep FOLDER]`.
 
 MODEL is a folder with a Hugging Face checkpoint, ROWS a JSONL file with `query`, `choices` and `gold` (the index). It
-needs torch and transformers. Options are scored by log-likelihood, as `arc_easy` does; a margin is the right option's
-minus the best other's, in nats. The reference computes in float32, each candidate in bfloat16 with rounded weights or
-key/value cache. `--keep` keeps the log-likelihoods, so that a second call needs no model.
+needs torch and transformers beside accgate. Options are scored by log-likelihood, as `arc_easy` does; a margin is the
+right option's minus the best other's, in nats. The reference computes in float32, each candidate in bfloat16 with
+rounded weights or key/value cache. `--keep` keeps the log-likelihoods, so that a second call needs no model.
 
 For each candidate: the samples of `gsprt` and how many times fewer a test on soft scores 100 sigma(margin / t) takes
 to pass a healthy run; how often that test passes a drop of theta; and by which factor, at most, any rule that never
-passes such a drop too often can take fewer samples than the best on 0/100 scores.
+passes such a drop too often can take fewer samples than the best on 0/100 scores: "blind" to the reference's margins, with
+them known in advance, and where they also choose the rows.
 """
 
 from __future__ import annotations
