@@ -7,8 +7,8 @@ rounded weights or key/value cache. `--keep` keeps the log-likelihoods, so that 
 
 For each candidate: the samples of `gsprt` and how many times fewer a test on soft scores 100 sigma(margin / t) takes
 to pass a healthy run; how often that test passes a drop of theta; and by which factor, at most, any rule that never
-passes such a drop too often can take fewer samples than the best on 0/100 scores: "blind" to the reference's margins, with
-them known in advance, and where they also choose the rows.
+passes such a drop too often can take fewer samples than the best on 0/100 scores: "blind" to the reference's margins,
+with them known in advance, and where they also choose the rows.
 """
 
 from __future__ import annotations
