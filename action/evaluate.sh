@@ -112,7 +112,8 @@ arguments() {
     done
     printf '%s\n' --config
   fi
-  printf '%s\n' "$INSIDE/head/$config" --out "$INSIDE/out" --workspace "$(models_folder)"
+  printf '%s\n' "$INSIDE/head/$config" --out "$INSIDE/out"
+  [[ $command == merge ]] || printf '%s\n' --workspace "$(models_folder)" # merge loads no model
   [[ -z ${ACCGATE_MODELS:-} ]] || printf '%s\n' "--models=$(one_line "$ACCGATE_MODELS")"
   [[ -z ${ACCGATE_TASKS:-} ]] || printf '%s\n' "--tasks=$(one_line "$ACCGATE_TASKS")"
   if [[ $command == record ]]; then
