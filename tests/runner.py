@@ -110,7 +110,9 @@ class Runner:
 
     def prepare(self, **variables: str) -> Done:
         """Lay out the trees; unless a variable says so, the event is about the commit that is checked out."""
-        head = {"GITHUB_SHA": git(self.workspace, "rev-parse", "HEAD")} if (self.workspace / ".git").exists() else {}
+        head = {}
+        if (self.workspace / ".git").exists():
+            head["GITHUB_SHA"] = git(self.workspace, "-c", "safe.directory=*", "rev-parse", "HEAD")
         done = self.step("prepare.sh", **{"ACCGATE_TOKEN": TOKEN} | head | variables)
         self.variables |= {"ACCGATE_WORK": self.outputs.get("work", "")}
         return done

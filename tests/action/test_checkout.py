@@ -113,6 +113,40 @@ def test_a_link_out_of_a_commit_stays_a_link_that_leads_out_of_it(
     assert f"6 link(s) of the {side} commit {sha[:12]} lead out of it" in done.text
 
 
+@pytest.mark.parametrize(
+    ("event", "facts", "checked_out", "read"),
+    [
+        ("pull_request", ("merge", "head"), "merge", "merge"), ("pull_request", ("merge", "head"), "head", "head"),
+        ("pull_request", ("merge", "head"), "other", "merge"), ("merge_group", ("merge", ""), "other", "merge"),
+        ("push", ("merge", ""), "other", "other"), ("issue_comment", ("merge", ""), "head", "head"),
+    ],
+)  # fmt: skip
+def test_the_heads_rules_are_of_a_commit_of_the_event(
+    runner: Runner, docker: FakeDocker, event: str, facts: tuple[str, str], checked_out: str, read: str
+) -> None:
+    """Where an event names none, as that of a comment, they are of the commit that is checked out."""
+    shas = {"": ""}
+    for name in ("merge", "head", "other"):
+        (runner.workspace / "accuracy.toml").write_text(name)
+        shas[name] = commit(runner.workspace, name)
+    git(runner.workspace, "checkout", "--quiet", "--detach", shas[checked_out])
+    (runner.workspace / "accuracy.toml").write_text("rewritten")
+    merge, head = (shas[name] for name in facts)
+    is_pull = event == "pull_request"
+    base = {} if is_pull else {"ACCGATE_BASE_SHA": ""}
+    done = runner.prepare(GITHUB_EVENT_NAME=event, GITHUB_SHA=merge, ACCGATE_HEAD_SHA=head, **base)
+    assert done.code == 0
+    assert (runner.work / "head/accuracy.toml").read_text() == read
+    assert (runner.work / "workspace/accuracy.toml").read_text() == "rewritten"
+    assert (runner.work / "commit").read_text() == shas[read]
+
+
+def test_a_config_that_no_commit_holds_is_said_before_the_run(runner: Runner, docker: FakeDocker) -> None:
+    (runner.workspace / "mine.toml").touch()
+    done = runner.prepare(ACCGATE_CONFIG="mine.toml")
+    assert "has no mine.toml; rules are read from commits alone: commit the file" in done.text
+
+
 def test_a_push_has_no_base(runner: Runner, docker: FakeDocker) -> None:
     runner.variables |= {"GITHUB_EVENT_NAME": "push", "ACCGATE_BASE_SHA": ""}
     argv = evaluated(runner, docker)

@@ -69,8 +69,7 @@ def undo_by_a_damaged_object(place: Path) -> None:
     for path in (place / ".git/objects/pack").iterdir():
         path.rename(pack / path.name)
     for path in pack.glob("*.pack"):
-        with path.open("rb") as file:
-            subprocess.run(["git", "-C", str(place), "unpack-objects", "-q"], stdin=file, check=True)
+        subprocess.run(["git", "-C", str(place), "unpack-objects", "-q"], input=path.read_bytes(), check=True)
     name = git(place, "rev-parse", "HEAD:accuracy.toml")
     undo(place)
     content = (place / "accuracy.toml").read_bytes()
@@ -303,7 +302,8 @@ def in_a_folder(project: Project) -> None:
     ("begin", "how"),
     [
         (nothing, REPO), (nothing, Checkout("deep/er", "./deep/er/accuracy.toml")),
-        (in_a_folder, Checkout(config="gates/accuracy.toml")), (in_a_folder, Checkout("gates", "gates/gates/accuracy.toml")),
+        (in_a_folder, Checkout(config="gates/accuracy.toml")),
+        (in_a_folder, Checkout("gates", "gates/gates/accuracy.toml")),
     ],
     ids=["path", "a deeper path", "a folder", "both of one name"],
 )  # fmt: skip
