@@ -38,7 +38,7 @@ class Tree:
         """Why a name in a file of this folder does not stay in the tree; None where it does, or nothing is there.
 
         No step may leave the tree, even where the end is in it again: in the base, after a merge or on another machine
-        the same name leads elsewhere.
+        the same name leads elsewhere. A link that leads to nothing is a fault, since what it stands for is no absence.
         """
         if os.path.isabs(name) or name.startswith("~"):  # noqa: PTH117 (a text of a user's)
             return "is an absolute path"
@@ -86,8 +86,14 @@ class Tree:
             here.append(part)
             if (own := _identity(path)) is not None and own in outside:
                 return "leads into another checkout"
-        is_elsewhere = is_pointer(self.root.joinpath(*here))
-        return "is kept in Git LFS, so that the commit holds a pointer alone" if is_elsewhere else None
+        return _fault_at_end(self.root.joinpath(*here), is_linked=links > 0)
+
+
+def _fault_at_end(path: Path, *, is_linked: bool) -> str | None:
+    """Why nothing can be read where a path ends; None where something can, or where nothing was ever put."""
+    if is_linked and _identity(path) is None:
+        return "leads through a link to where nothing is"
+    return "is kept in Git LFS, so that the commit holds a pointer alone" if is_pointer(path) else None
 
 
 def is_pointer(path: Path) -> bool:

@@ -17,6 +17,7 @@ import pytest
 from tests.attacks.chain import link
 from tests.attacks.runner_jobs import USUAL, Checkout, Jobs, Step, move_to, replace
 from tests.gates import Project, contents, questions, right_but, write_lines, write_task
+from tests.loading import load_task
 from tests.runner import commit, git, posix_tools
 
 pytestmark = posix_tools
@@ -144,13 +145,20 @@ REWRITES: list[Step] = [
 @pytest.mark.parametrize("step", REWRITES)
 def test_no_rule_file_of_the_workspace_turns_a_regression_into_a_pass(jobs: Jobs, step: Step) -> None:
     jobs.begin(with_a_metric)
-    ended = jobs.pull(nothing, Checkout(step=step), wrong=20)
+    ended = jobs.pull(reply, Checkout(step=step))
     assert (ended.run, ended.job, ended.conclusion) == (1, 1, "failure"), ended
     assert ended.guard["state"] == "unchanged"
 
 
+def reply(head: Project) -> None:
+    """The model has replies, which the task's own metric scores; 20 of 60 are wrong."""
+    samples = load_task("sums", file=head.folder / "sums.toml").samples
+    texts = ["none" if number < 20 else sample.target for number, sample in enumerate(samples)]
+    write_lines(head.scores, [{"id": s.id, "reply": t} for s, t in zip(samples, texts, strict=True)])
+
+
 def with_a_metric(project: Project) -> None:
-    """The task has a metric of its own, and the model a file of replies, which are scored by it."""
+    """The task has a metric of its own."""
     (project.folder / "mine.py").write_text("def score(answer, target):\n    return 100.0 * (answer == target)\n")
     write_task(project.folder, "sums", questions(60), metric="mine.py:score")
     shutil.rmtree(project.store)
@@ -229,7 +237,7 @@ def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
 LINKED = ["accuracy.toml", "references", "references/m", "references/m/sums.scores.csv", "sums.toml", "sums.jsonl"]
 
 
-@pytest.mark.parametrize("target", ["outside", "absolute", "nowhere", "the head"])
+@pytest.mark.parametrize("target", ["outside", "absolute", "nowhere", "the head", "nothing within"])
 @pytest.mark.parametrize("name", LINKED)
 def test_a_link_that_the_base_has_in_a_rules_place_is_refused_and_no_absence(
     jobs: Jobs, name: str, target: str
@@ -238,6 +246,7 @@ def test_a_link_that_the_base_has_in_a_rules_place_is_refused_and_no_absence(
     way = "../" * (name.count("/") + 1)
     targets = {
         "outside": f"{way}..", "absolute": "/etc/hostname", "nowhere": f"{way}gone", "the head": f"{way}head/{name}",
+        "nothing within": "gone",
     }  # fmt: skip
     jobs.begin(lambda project: link(project.folder / name, targets[target]))
 
@@ -257,7 +266,8 @@ def test_a_link_that_the_base_has_in_a_rules_place_is_refused_and_no_absence(
     assert (ended.run, ended.job, ended.conclusion) == (2, 2, "failure"), ended.said
     assert not ended.guard["holds"]
     base = git(jobs.server, "rev-parse", "main")
-    assert f"of the base commit {base[:12]} lead out of it, the first is {name}" in ended.said
+    is_told = f"of the base commit {base[:12]} lead out of it, the first is {name}" in ended.said
+    assert is_told == (target != "nothing within")
     assert name.rpartition("/")[2] in ended.said.replace(f"the first is {name}", "")
 
 
