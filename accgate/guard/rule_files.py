@@ -14,7 +14,7 @@ from accgate.config.config import Config
 from accgate.config.tables import Judge, TaskSettings
 from accgate.engines import split_parts
 from accgate.errors import BadInput, Key
-from accgate.guard.tree import Tree
+from accgate.guard.tree import Tree, is_pointer
 from accgate.inputs.paths import all_below, file_digest, path_in, read_plain
 from accgate.metrics.code import code_files
 from accgate.metrics.own import own_file
@@ -121,9 +121,9 @@ def included_folder(config: Config, task: TaskSettings) -> Path | None:
 
 
 def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
-    """The links in a folder that leave the tree."""
+    """The links in a folder that leave the tree, and the files that Git LFS keeps elsewhere."""
     for path in all_below(folder):
-        if path.is_symlink() and (fault := tree.fault(path.parent, path.name)):
+        if (path.is_symlink() or is_pointer(path)) and (fault := tree.fault(path.parent, path.name)):
             yield f"{path}: {fault}; {LINK_FIX}"
 
 

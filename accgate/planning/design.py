@@ -193,7 +193,7 @@ def design_of(config: Config, task: TaskSource) -> Design:
 
 def planned_model(config: Config, name: str) -> PlannedModel:
     """The model of this name, in the file that holds [models]."""
-    return PlannedModel(name, config.models[name], config.models_file)
+    return PlannedModel(name, config.models[name], config.models_file, workspace=config.workspace)
 
 
 def planned_judge(config: Config, name: str) -> PlannedModel:
