@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -113,6 +114,9 @@ def reading(path: Path, fix: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and os.path.islink(path):  # noqa: PTH114 (Path's own may raise)
+            fault = "is a link that leads nowhere, or out of its repository; put a plain file there"
+            raise BadInput(f"{path}: {fault}") from error
         raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
 
 

@@ -20,14 +20,10 @@ fetch_with_token() {
 # The first parent of the merge of head and base that is checked out, where it is newer than the event's base. Right
 # after a pull request was given another base, GitHub can still hand out the merge with the one before: so the parent
 # must have been a tip of the base branch, and no ancestor of the event's base.
-merged_base() {
-  local workspace=(plain_git -C "$GITHUB_WORKSPACE") parents branch=refs/heads/base
-  [[ -n ${ACCGATE_BASE_REF:-} && -n ${ACCGATE_HEAD_SHA:-} && -n ${GITHUB_SHA:-} ]] || return 1
-  [[ $("${workspace[@]}" rev-parse --verify --quiet HEAD) == "$GITHUB_SHA" ]] || return 1
-  "${workspace[@]}" cat-file commit "$GITHUB_SHA" >"$work/merge" || return 1
-  # git need not have looked whether the object in the workspace is the one of that name.
-  [[ $("${workspace[@]}" hash-object -t commit --stdin <"$work/merge") == "$GITHUB_SHA" ]] || return 1
-  mapfile -t parents < <(sed -n '/^$/q; s/^parent //p' "$work/merge")
+merged_base() { # HEAD
+  local parents branch=refs/heads/base
+  [[ -n ${ACCGATE_BASE_REF:-} && -n ${ACCGATE_HEAD_SHA:-} && $1 == "${GITHUB_SHA:-}" ]] || return 1
+  mapfile -t parents < <(bare_git cat-file commit "$1" | sed -n '/^$/q; s/^parent //p')
   [[ ${#parents[@]} -eq 2 && ${parents[1]} == "$ACCGATE_HEAD_SHA" ]] || return 1
   [[ ${parents[0]} != "$ACCGATE_BASE_SHA" ]] || return 1
   plain_git init --quiet --bare "$work/line" || return 1
@@ -40,10 +36,10 @@ merged_base() {
   printf '%s' "${parents[0]}"
 }
 
-choose_base() {
+choose_base() { # HEAD
   local newer
-  newer=$(merged_base 2>/dev/null) || newer=
-  rm -rf "$work/line" "$work/merge"
+  newer=$(merged_base "$1" 2>/dev/null) || newer=
+  rm -rf "$work/line"
   [[ -n $newer ]] || return 0
   notice "the event's base ${ACCGATE_BASE_SHA:0:12} is older than the one merged with, whose rules decide: ${newer:0:12}"
   ACCGATE_BASE_SHA=$newer

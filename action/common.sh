@@ -76,13 +76,15 @@ readonly LIMITED=(timeout --kill-after=20s)
 
 random() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
 
-# The config's path in the repository, as git writes it.
+# The config's path in the repository, as git writes it: what is written starts from the workspace, in which the checkout
+# may have a folder of its own (prepare.sh notes which).
 config_path() {
-  local path=${1#./}
+  local path=${1#./} checkout=
   case /$path/ in
     // | //* | */../* | */./* | *$'\n'*) fail 2 "config is '$1'; write a path inside the repository, such as accuracy.toml" ;;
   esac
-  printf '%s' "$path"
+  [[ ! -e ${ACCGATE_WORK:-}/checkout ]] || checkout=$(<"$ACCGATE_WORK/checkout")
+  printf '%s' "${path#"$checkout"}"
 }
 
 one_line() { tr '\n' ' ' <<<"$1" | sed 's/ *$//'; }
@@ -116,14 +118,4 @@ with_token() { # NAME
     bind "${!variable}" "$INSIDE/$variable"
     printf '%s\n' --env "$variable=$INSIDE/$variable"
   done
-}
-
-# Links of hostile trees must not lead the container that has the token to /proc/self/environ.
-without_links_out() { # FOLDER
-  local folder link
-  folder=$(realpath "$1")
-  while IFS= read -r -d '' link; do
-    case $(realpath -m "$link")/ in "$folder"/*) continue ;; esac
-    rm -f -- "$link"
-  done < <(find "$folder" -type l -print0)
 }

@@ -97,6 +97,9 @@ image_digest() {
   printf '%s\n' --env "ACCGATE_IMAGE_DIGEST=${BASH_REMATCH[1]}"
 }
 
+# Where the paths of [models] start: what a job made before is there for models, and nothing else is read there.
+models_folder() { dirname "$INSIDE/workspace/${ACCGATE_CONFIG#./}"; }
+
 # The command and its arguments, one a line; values follow = so that none is taken for an option.
 arguments() {
   local config command=${ACCGATE_COMMAND:-run} shard
@@ -110,6 +113,7 @@ arguments() {
     printf '%s\n' --config
   fi
   printf '%s\n' "$INSIDE/head/$config" --out "$INSIDE/out"
+  [[ $command == merge ]] || printf '%s\n' --workspace "$(models_folder)" # merge loads no model
   [[ -z ${ACCGATE_MODELS:-} ]] || printf '%s\n' "--models=$(one_line "$ACCGATE_MODELS")"
   [[ -z ${ACCGATE_TASKS:-} ]] || printf '%s\n' "--tasks=$(one_line "$ACCGATE_TASKS")"
   if [[ $command == record ]]; then
@@ -122,9 +126,6 @@ arguments() {
   ! truth html-report "${ACCGATE_HTML_REPORT:-}" || printf '%s\n' --html
 }
 
-# The commit that references are recorded at: of a comment's event GITHUB_SHA would be the default branch's.
-checked_out() { git -C "$GITHUB_WORKSPACE" -c safe.directory='*' rev-parse HEAD 2>/dev/null || printf '%s' "${GITHUB_SHA:-}"; }
-
 # `record` writes references beside the config: into a copy, from which the host takes the reference files back.
 mounts() {
   local head=$work/head
@@ -135,6 +136,7 @@ mounts() {
     bind "$head" "$INSIDE/head" readonly
   fi
   bind "$work/base" "$INSIDE/base" readonly
+  bind "$work/workspace" "$INSIDE/workspace" readonly
   if [[ -n $searching ]]; then # the result stands, whatever this container does
     bind "$work/out" "$INSIDE/out" readonly
     bind "$work/blame" "$INSIDE/blame"
@@ -158,17 +160,18 @@ take_shards() {
 # Only files that are references by name come back, only into folders, through no link. Replies and anchors that `record`
 # removed go here too: they would stand beside scores that are not theirs.
 take_references() {
-  local file target
+  local file target checkout
+  checkout=$GITHUB_WORKSPACE/$(<"$work/checkout")
   while IFS= read -r -d '' file; do
     [[ -e $work/recorded/$file || $file == *[[:cntrl:]]* ]] && continue
-    [[ $(realpath -m "$GITHUB_WORKSPACE/$file") != "$(realpath "$GITHUB_WORKSPACE")/$file" ]] || rm -f -- "$GITHUB_WORKSPACE/$file"
+    [[ $(realpath -m "$checkout/$file") != "$(realpath "$checkout")/$file" ]] || rm -f -- "$checkout/$file"
   done < <(cd "$work/head" && find . -name .github -prune -o -type f \
     \( -name '*.replies.jsonl.gz' -o -name '*.anchor.scores.csv' -o -name '*.anchor.toml' \) -printf '%P\0')
   while IFS= read -r -d '' file; do
     cmp -s "$work/recorded/$file" "$work/head/$file" && continue
     [[ $file != "$(config_path "$ACCGATE_CONFIG")" && $file != *[[:cntrl:]]* ]] || continue
-    target=$GITHUB_WORKSPACE/$file
-    [[ $(realpath -m "$target") == "$(realpath "$GITHUB_WORKSPACE")/$file" ]] || { notice "$file is behind a link and was not copied back"; continue; }
+    target=$checkout/$file
+    [[ $(realpath -m "$target") == "$(realpath "$checkout")/$file" ]] || { notice "$file is behind a link and was not copied back"; continue; }
     mkdir -p "$(dirname "$target")"
     cp -- "$work/recorded/$file" "$target"
     echo "recorded $file"
@@ -186,7 +189,7 @@ container_options() {
   done
   mapfile -t options < <(sed '/^$/d' <<<"$listed")
   options+=(--shm-size "${ACCGATE_SHM_SIZE:-16g}" --env HOME=/home/accgate --env XDG_CACHE_HOME=/cache
-    --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=$(checked_out)" --env "ACCGATE_GRACE=$GRACE")
+    --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=$(<"$work/commit")" --env "ACCGATE_GRACE=$GRACE")
 }
 
 stop() {
@@ -230,7 +233,8 @@ blame() {
   name=accgate-blame-$(random)
   limit=$((blame_limit + 1))
   container_options
-  command=(blame "$INSIDE/out" --config "$INSIDE/head/$config" --out "$INSIDE/blame" --samples "$questions" --minutes "$blame_limit" --html)
+  command=(blame "$INSIDE/out" --config "$INSIDE/head/$config" --out "$INSIDE/blame" --workspace "$(models_folder)"
+    --samples "$questions" --minutes "$blame_limit" --html)
   if [[ -n ${ACCGATE_BASE_SHA:-} ]]; then command+=(--base "$INSIDE/base/$config"); else command+=(--tree "$INSIDE/head"); fi
   run_container "$work/blame.txt"
   docker rm --force "$name" >/dev/null 2>&1 || true

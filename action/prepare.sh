@@ -2,9 +2,10 @@
 # Host step 1: checks the machine, sweeps what cancelled jobs left, and lays out head and base without credentials.
 #
 # Reads: ACCGATE_IMAGE, ACCGATE_BASE_SHA, ACCGATE_BASE_REF, ACCGATE_HEAD_SHA, ACCGATE_CONFIG, ACCGATE_COMMAND,
-# ACCGATE_TOKEN (for the fetch of the base, alone); of report/action.yml also ACCGATE_RESULTS and ACCGATE_UNTRUSTED.
-# Writes the output `work`, a folder with head/, base/, out/, home/, cache/, publish/, empty/; where the trees cannot be had,
-# also exit-code and log.txt, which the publishing step reports.
+# ACCGATE_TOKEN (to fetch the commits, alone); of report/action.yml also ACCGATE_RESULTS and ACCGATE_UNTRUSTED.
+# Writes the output `work`, a folder with head/ and base/ (the files of two commits, from which rules are read), workspace/
+# (what the job has there, for models), commit (the head's), checkout (its folder in the workspace), out/, home/, cache/,
+# publish/, empty/; where the trees cannot be had, also exit-code and log.txt, which the publishing step reports.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/base.sh"
 token=${ACCGATE_TOKEN:-}
@@ -67,13 +68,30 @@ probe_mounts() {
   fi
 }
 
-# The tree as it is, without .git at any depth and without files of logins. tar keeps links and follows none.
-copy_head() {
+# What models may use: the workspace as it is, without .git at any depth and without files of logins. tar keeps links and
+# follows none.
+copy_workspace() {
   [[ -n ${GITHUB_WORKSPACE:-} && -n $(ls -A "$GITHUB_WORKSPACE" 2>/dev/null) ]] ||
     unable "the workspace is empty; run actions/checkout before accgate"
   tar -C "$GITHUB_WORKSPACE" --exclude=.git --exclude=.git-credentials --exclude=.netrc --exclude=_netrc \
-    --warning=no-file-ignored -cf - . | tar -C "$work/head" --no-same-owner -xf - ||
+    --warning=no-file-ignored -cf - . | tar -C "$work/workspace" --no-same-owner -xf - ||
     unable "the workspace cannot be copied; is the runner's disk full?"
+}
+
+# The folder of the checkout that holds the config, by its path in the workspace: empty, or with a slash at the end. Of
+# two, one within the other, nobody could tell which of them the config's path is of, and so whether the base has it.
+find_checkout() {
+  local rest=${ACCGATE_CONFIG#./} folder='' all=()
+  while :; do
+    [[ ! -e $GITHUB_WORKSPACE/$folder.git ]] || all+=("$folder")
+    [[ $rest == */* ]] || break
+    folder+=${rest%%/*}/ rest=${rest#*/}
+  done
+  case ${#all[@]} in
+    0) unable "no checkout of a repository holds $ACCGATE_CONFIG; run actions/checkout before accgate, and write config with its path: in front" ;;
+    1) checkout=${all[0]} ;;
+    *) unable "$ACCGATE_CONFIG lies in ${#all[@]} checkouts or submodules, one within the other (./${all[0]} and ./${all[1]}); check out each into a folder of its own" ;;
+  esac
 }
 
 # git without hooks, and with no configuration of the repository's or the head's making.
@@ -82,7 +100,7 @@ plain_git() {
     -c core.autocrlf=false -c safe.directory='*' "$@"
 }
 
-# The same without this machine's configuration either: its filters and attributes are no part of the base. Objects of
+# The same without this machine's configuration either: its filters and attributes are no part of a commit. Objects of
 # Git LFS stay pointers; to fetch them would take a token and a server of their own.
 bare_git() {
   GIT_DIR=$work/git GIT_CONFIG_GLOBAL=$work/git/accgate GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 \
@@ -90,42 +108,96 @@ bare_git() {
 }
 
 # Through an index and an empty work tree of its own: `git archive` would leave out what export-ignore names, and the
-# attributes that count are the base's, not those that the pull request's work tree has.
-export_base() {
-  rm -rf "$work/base" "$work/none" "$work/index"
-  mkdir "$work/base" "$work/none"
+# attributes that count are the commit's, not those of the workspace.
+export_commit() { # head|base SHA
+  rm -rf "${work:?}/$1" "$work/none" "$work/index"
+  mkdir "$work/$1" "$work/none"
   local -x GIT_WORK_TREE=$work/none GIT_INDEX_FILE=$work/index
-  bare_git read-tree "$ACCGATE_BASE_SHA" && (cd "$work/none" && bare_git checkout-index --all --force --prefix="$work/base/")
+  bare_git read-tree "$2" && (cd "$work/none" && bare_git checkout-index --all --force --prefix="$work/$1/")
 }
 
 # Into a repository of our own: its configuration, attributes and filters are ours, and the user's clone stays as it is
 # (--depth=1 would make a full one shallow). Where the commit comes from does not matter: git names what it receives by
 # its digest, so that not even a clone with changed objects can give another tree.
-fetch_base() {
-  bare_git init --quiet --bare --template= "$work/git"
-  printf '[safe]\n\tdirectory = *\n' >"$work/git/accgate" # the other end reads no -c
-  local own
-  own=$(plain_git -C "$GITHUB_WORKSPACE" rev-parse --absolute-git-dir 2>/dev/null || true)
-  # Only where the workspace is the repository's root: further up there may be a repository of somebody else's.
-  if [[ -n $own && -e $GITHUB_WORKSPACE/.git ]] &&
-    bare_git fetch --quiet --no-tags --depth=1 -- "file://$own" "$ACCGATE_BASE_SHA"; then return; fi
-  local url server=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY origin
-  origin=$(plain_git -C "$GITHUB_WORKSPACE" remote get-url origin 2>/dev/null || true)
+fetch_commit() { # SHA
+  local own url server=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY origin
+  own=$(workspace_git rev-parse --absolute-git-dir 2>/dev/null || true)
+  [[ -z $own ]] || ! bare_git fetch --quiet --no-tags --depth=1 -- "file://$own" "$1" || return 0
+  origin=$(workspace_git remote get-url origin 2>/dev/null || true)
   for url in "${origin:-$server}" "$server"; do
-    fetch_with_token "$work/git" --depth=1 -- "$url" "$ACCGATE_BASE_SHA" && return
+    fetch_with_token "$work/git" --depth=1 -- "$url" "$1" && return
   done
   return 1
 }
 
-lay_base() {
+workspace_git() { GIT_DIR=$GITHUB_WORKSPACE/$checkout.git plain_git "$@"; }
+
+check_sha() { # head|base SHA
+  [[ $2 =~ ^([0-9a-f]{40}|[0-9a-f]{64})$ ]] || unable "the $1 commit is '$2', which is not a SHA"
+}
+
+lay_commit() { # head|base SHA
+  if fetch_commit "$2" >"$work/git.err" 2>&1 && export_commit "$1" "$2" >>"$work/git.err" 2>&1; then
+    turn_links_out "$1" "$2"
+    return
+  fi
+  unable "the $1 commit $2, whose rules count, cannot be fetched whole: $(tail -n 3 "$work/git.err" | tr '\n' ' '). Give the job the permission contents: read, or check out with fetch-depth: 0"
+}
+
+# A link that leads out of its commit stays a link out of it, to where nothing is: a rule behind it is refused, and the
+# container that has the token is led to no file of its own, such as /proc/self/environ.
+turn_links_out() { # head|base SHA
+  local folder link links=()
+  folder=$(realpath "$work/$1")
+  while IFS= read -r -d '' link; do
+    case $(realpath -m -- "$link" 2>/dev/null)/ in "$folder"/*) continue ;; esac
+    ln -sfn -- "$(realpath -ms --relative-to="${link%/*}" "$folder/../outside-of-the-repository")" "$link"
+    links+=("${link#"$folder"/}")
+  done < <(find "$folder" -type l -print0)
+  [[ ${#links[@]} -eq 0 ]] ||
+    notice "${#links[@]} link(s) of the $1 commit ${2:0:12} lead out of it, the first is ${links[0]}; a rule behind one is refused: put a plain file there"
+}
+
+# The commit that the head's rules are of. Of a pull request and of a merge queue it is one of the event's own, whatever
+# the job has committed or checked out since: its head, where just that is checked out, or else the merge.
+head_commit() {
+  local own
+  own=$(workspace_git rev-parse --verify --quiet HEAD 2>/dev/null || true)
+  if [[ -n ${ACCGATE_HEAD_SHA:-} && $own != "$ACCGATE_HEAD_SHA" || ${GITHUB_EVENT_NAME:-} == merge_group ]]; then own=; fi
+  printf '%s' "${own:-${GITHUB_SHA:-}}"
+}
+
+lay_trees() {
+  local head config shorter
+  bare_git init --quiet --bare --template= "$work/git"
+  printf '[safe]\n\tdirectory = *\n' >"$work/git/accgate" # the other end reads no -c
+  head=$(head_commit)
+  check_sha head "$head"
+  lay_commit head "$head"
+  printf '%s' "$head" >"$work/commit"
+  printf '%s' "$checkout" >"$work/checkout"
+  config=${ACCGATE_CONFIG#./}
+  config=${config#"$checkout"}
+  [[ -e $work/head/$config || -L $work/head/$config ]] ||
+    annotate "the commit ${head:0:12} has no $config; rules are read from commits alone: commit the file, or correct config"
+  lay_base "$head"
+  # Were the checkout elsewhere, the file would have another path in the commits, and the base's own would not be seen.
+  shorter=${ACCGATE_CONFIG#./}
+  while [[ $shorter != "$config" ]]; do
+    [[ ! -e $work/base/$shorter && ! -L $work/base/$shorter ]] ||
+      unable "the base commit has the file $shorter too, so it is not clear which one config ($ACCGATE_CONFIG) means; check out into another folder"
+    shorter=${shorter#*/}
+  done
+}
+
+lay_base() { # HEAD
   case ${GITHUB_EVENT_NAME:-} in
     pull_request | pull_request_review) [[ -n ${ACCGATE_BASE_SHA:-} ]] || unable "the event names no base commit" ;;
     *) [[ -n ${ACCGATE_BASE_SHA:-} ]] || return 0 ;;
   esac
-  [[ $ACCGATE_BASE_SHA =~ ^([0-9a-f]{40}|[0-9a-f]{64})$ ]] || unable "the base commit is '$ACCGATE_BASE_SHA', which is not a SHA"
-  choose_base
-  if fetch_base >"$work/git.err" 2>&1 && export_base >>"$work/git.err" 2>&1; then return; fi
-  unable "the base commit $ACCGATE_BASE_SHA, whose rules decide on this pull request, cannot be fetched: $(tail -n 3 "$work/git.err" | tr '\n' ' '). Give the job the permission contents: read, or check out with fetch-depth: 0"
+  check_sha base "$ACCGATE_BASE_SHA"
+  choose_base "$1"
+  lay_commit base "$ACCGATE_BASE_SHA"
 }
 
 # For report/action.yml: the results of another job. Of a fork's artifact only a small result is taken.
@@ -166,14 +238,14 @@ sweep
 have_image
 umask 022
 work=$(mktemp -d "${RUNNER_TEMP:-/tmp}/accgate-XXXXXXXX")
-mkdir "$work/empty" "$work/head" "$work/base" "$work/out" "$work/home" "$work/cache" "$work/publish"
+mkdir "$work/empty" "$work/head" "$work/base" "$work/workspace" "$work/out" "$work/home" "$work/cache" "$work/publish"
 probe_mounts
 output work "$work"
 output results "$work/out"
 if [[ -n ${ACCGATE_RESULTS:-} ]]; then take_results; fi
 if ! truth untrusted "${ACCGATE_UNTRUSTED:-}"; then
-  copy_head
-  lay_base
-  [[ ! -d $work/base ]] || without_links_out "$work/base" # or a link would make a rule of a file of the head
+  copy_workspace
+  find_checkout
+  lay_trees
 fi
 finish

@@ -35,8 +35,6 @@ tail -c 1000000 "$work/log.txt" >"$work/out/accgate.log"
 if [[ ${ACCGATE_COMMAND:-run} == record || -n ${ACCGATE_SHARD:-} ]] || ! truth publish "${ACCGATE_PUBLISH:-true}"; then
   plain_outcome
 fi
-without_links_out "$work/head"
-[[ ! -d $work/base ]] || without_links_out "$work/base"
 config=$(config_path "$ACCGATE_CONFIG")
 arguments=("$INSIDE/out/accgate.json" --exit-code "$code" --log "$INSIDE/log.txt" --state "$INSIDE/publish/state.json"
   --config "$config" --head "$INSIDE/head" --comment "$ACCGATE_COMMENT" --check-name "$ACCGATE_CHECK_NAME"

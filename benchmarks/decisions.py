@@ -211,7 +211,7 @@ def stopped(test: TestName, differences: Floats, q: float, theta: float) -> tupl
     return result.n, result.stop == "regression"
 
 
-def wald_bounds(q: float, theta: float) -> tuple[float, float]:
+def wald_bounds(q: float, theta: float, *, alpha: float = ALPHA, beta: float = BETA) -> tuple[float, float]:
     """The fewest mean samples that any test with these error rates can take, healthy and dropped (Wald 1947).
 
     A test whose power holds for every discordance must tell a healthy run from the likest drop of theta, whatever its
@@ -220,10 +220,10 @@ def wald_bounds(q: float, theta: float) -> tuple[float, float]:
     drop, healthy, dropped = theta / 100.0, shares(q, 0.0), shares(q, theta / 100.0)
     nearest_drop = least(lambda other: divergence(healthy, shares(other, drop)), drop)
     nearest_none = least(lambda other: divergence(dropped, shares(other, 0.0)), 0.0)
-    passes, fails = math.log((1.0 - ALPHA) / BETA), math.log((1.0 - BETA) / ALPHA)
+    passes, fails = math.log((1.0 - alpha) / beta), math.log((1.0 - beta) / alpha)
     return (
-        ((1.0 - ALPHA) * passes - ALPHA * fails) / nearest_drop,
-        ((1.0 - BETA) * fails - BETA * passes) / nearest_none,
+        ((1.0 - alpha) * passes - alpha * fails) / nearest_drop,
+        ((1.0 - beta) * fails - beta * passes) / nearest_none,
     )
 
 

@@ -2,7 +2,8 @@
 
 For each shape of changes and each n: the type I error of what `auto` takes at a fixed n and of the test that stops
 early, of Student's t and of the bootstrap-t; and their power at a drop that t sees with about 80%. `--write` puts the
-table into docs/statistics.md.
+table into docs/statistics.md. `--losses` prints instead the theta of healthy runs, and the power of what `auto` takes
+at a drop of theta that is made of losses of 100, 50 and 20 points, and of a shift of all samples.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy.special import stdtr
 
 from accgate.stats.bootstrap import drop_score
 from accgate.stats.course import Course, Evidence, evidence_at
+from accgate.stats.losses import spread_of_units, visible_drop, weighted_margins
 from accgate.stats.power import quantile, quantile_sum
 
 Floats = npt.NDArray[np.float64]
@@ -146,7 +148,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), metavar="SHAPE")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), metavar="N")
     parser.add_argument("--write", action="store_true", help="rewrite the table in docs/statistics.md")
+    parser.add_argument("--losses", action="store_true", help="the power at theta, by what the drop is made of")
     options = parser.parse_args(arguments)
+    if options.losses:
+        header = ["shape", "n", "theta", "100", "50", "20", "all"]
+        print(table(header, [loss_row(name, n, options.runs) for name in options.shapes for n in options.sizes]))
+        return
     rows = []
     for name in options.shapes:
         sizes = [n for n in options.sizes if n // PER_UNIT.get(name, 1) >= 50]
@@ -207,6 +214,22 @@ def lowered(totals: Floats, example: Floats, drop: float) -> Floats:
     """The totals after a drop of so many points per unit, which every changed unit shares."""
     changed: Floats = np.where(totals != 0.0, totals - drop / float(np.mean(example != 0.0)), 0.0)
     return changed
+
+
+def loss_row(name: str, n: int, runs: int) -> list[str]:
+    """The mean theta of healthy runs, and the power at it by losses of three sizes, and by a shift of all samples."""
+    per_unit, draw, rng = PER_UNIT.get(name, 1), SHAPES[name], np.random.default_rng([n, len(name)])
+    units, level = n // per_unit, -quantile(ALPHA)
+    sizes = np.full(units, float(per_unit))
+    spreads = [spread_of_units(row, sizes, loss=100.0) for row in draw(rng, (40, units))]
+    drops = [visible_drop(spread, weighted_margins(level), beta=BETA) for spread in spreads]
+    theta = float(np.mean([100.0 if drop is None else drop for drop in drops]))
+    powers = []
+    for size in (100.0, 50.0, 20.0, 0.0):
+        lost = rng.binomial(per_unit, min(theta / size, 1.0), (runs, units)) * size if size else theta * per_unit
+        totals = draw(rng, (runs, units)) - lost
+        powers += [float(np.mean(np.concatenate([drop_score(d, sizes) >= level for d in np.array_split(totals, 8)])))]
+    return [name, f"{n:,}", f"{theta:.2f}", *map(share, powers)]
 
 
 def student_p(totals: Floats) -> Floats:

@@ -109,7 +109,11 @@ class Runner:
         return Done(process.returncode, text)
 
     def prepare(self, **variables: str) -> Done:
-        done = self.step("prepare.sh", **{"ACCGATE_TOKEN": TOKEN} | variables)
+        """Lay out the trees; unless a variable says so, the event is about the commit that is checked out."""
+        head = {}
+        if (self.workspace / ".git").exists():
+            head["GITHUB_SHA"] = git(self.workspace, "-c", "safe.directory=*", "rev-parse", "HEAD")
+        done = self.step("prepare.sh", **{"ACCGATE_TOKEN": TOKEN} | head | variables)
         self.variables |= {"ACCGATE_WORK": self.outputs.get("work", "")}
         return done
 

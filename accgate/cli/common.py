@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +67,26 @@ def bounds_option(command: argparse.ArgumentParser) -> None:
 
 def config_of(arguments: argparse.Namespace) -> Config:
     """The config that a command is given, with only the models and tasks that it names."""
-    from accgate.config.config import load_config, select
+    from accgate.config.config import select
 
-    return select(load_config(arguments.config), names_of(*arguments.models), names_of(*arguments.tasks))
+    return select(whole_config(arguments), names_of(*arguments.models), names_of(*arguments.tasks))
+
+
+def whole_config(arguments: argparse.Namespace) -> Config:
+    """The config that a command is given; paths of its models start in --workspace, where the command has that."""
+    from accgate.config.config import load_config
+
+    return replace(load_config(arguments.config), workspace=getattr(arguments, "workspace", None))
+
+
+def workspace_option(command: argparse.ArgumentParser) -> None:
+    """Add --workspace."""
+    command.add_argument(
+        "--workspace",
+        type=Path,
+        metavar="DIR",
+        help="where paths of [models] start, such as what a job built (the config's folder); no rule is read there",
+    )
 
 
 def names_of(*texts: str) -> tuple[str, ...]:

@@ -11,7 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.cache import cache_of, caching_options
-from accgate.cli.common import CONFIG, OUT, config_of, config_options, console, names_of, selection_options, write
+from accgate.cli.common import (
+    CONFIG,
+    OUT,
+    config_of,
+    config_options,
+    console,
+    names_of,
+    selection_options,
+    whole_config,
+    workspace_option,
+    write,
+)
 from accgate.cli.streams import writing_output
 from accgate.cli.working_folder import as_typed, from_start
 from accgate.errors import PASSED, BadInput
@@ -75,6 +86,7 @@ def record_options(command: argparse.ArgumentParser) -> None:
 
 def _evaluation_options(command: argparse.ArgumentParser, out: Path) -> None:
     command.add_argument("--out", type=Path, default=out, metavar="DIR", help=f"folder for records and result ({out})")
+    workspace_option(command)
     command.add_argument("--resume", action="store_true", help="continue an unfinished run")
     command.add_argument("--quiet", action="store_true", help="show no progress")
 
@@ -283,11 +295,10 @@ def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bo
 
             config = within_tree(config, arguments.tree)
         return config, None, False
-    from accgate.config.config import load_config
     from accgate.guard.base import Selection, rule_sets_of
 
     selection = Selection(names_of(*arguments.models), names_of(*arguments.tasks))
-    base = rule_sets_of(load_config(arguments.config), arguments.base, selection)
+    base = rule_sets_of(whole_config(arguments), arguments.base, selection)
     return (config_of(arguments), None, True) if base is None else (base.own, base, False)
 
 

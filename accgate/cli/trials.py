@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import CONFIG, OUT, config_of, console, json_option, print_outcome, write
+from accgate.cli.common import CONFIG, OUT, config_of, console, json_option, print_outcome, workspace_option, write
 from accgate.cli.run import base_option, observer_of, rules_of
 from accgate.cli.working_folder import as_typed
 from accgate.errors import PASSED, AccgateError, BadInput
@@ -39,6 +39,7 @@ def blame_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--minutes", type=float, metavar="N", help="ask no further question after this time")
     command.add_argument("--out", type=Path, metavar="DIR", help="folder for cause.json and the records (RUN)")
     base_option(command)
+    workspace_option(command)
     command.add_argument("--html", action="store_true", help="write cause.html beside cause.json too")
     command.add_argument("--markdown", metavar="FILE", help="write what came of it as Markdown; - is stdout")
     json_option(command)

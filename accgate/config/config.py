@@ -31,6 +31,7 @@ class Config:
     pools_in_file: bool = False  # some model of the whole file has two checks or more
     limits_in_file: int = 0  # on tokens and seconds, of all checks of the whole file
     models_source: TomlFile | None = None  # the file of [models], where it is another than that of the rules
+    workspace: Path | None = None  # where paths of [models] start, where that is not the folder of their file
     only: frozenset[tuple[str, str]] | None = None  # the (model, task) pairs that are checked; all where None
     report: Report = field(default_factory=Report)
     judges: Mapping[str, Judge] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class Config:
 
     @property
     def models_file(self) -> TomlFile:
-        """The file that holds [models]: paths of weights and recordings start from its folder."""
+        """The file that holds [models]; paths of weights and recordings start from its folder, or in `workspace`."""
         return self.source if self.models_source is None else self.models_source
 
     @property

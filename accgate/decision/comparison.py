@@ -101,7 +101,7 @@ def compare(
     --------
     >>> verdict = compare([100, 100, 0, 100] * 50, [100, 0, 0, 100] * 50)
     >>> verdict.verdict, verdict.difference, verdict.gamma
-    ('regression', -25.0, 69.5)
+    ('regression', -25.0, 73.5)
     """
     sides = from_python(reference, "reference"), from_python(candidate, "candidate")
     left, right = in_points(*sides, scale, bounds=bounds)

@@ -27,25 +27,13 @@ class Reach:
     """How much worse a mean can get, in points.
 
     `width` counts from the best score on, `room` from the reference's mean on, and `end` says in words where it ends. A
-    figure is None where nothing bounds the scores. A drop of theta is one on top of what is `allowed`. `loss` is the
-    most that one sample can lose, where the test goes by a standard deviation that the samples show.
+    figure is None where nothing bounds the scores. A drop of theta is one on top of what is `allowed`.
     """
 
     width: float | None = None
     room: float | None = None
     end: str = ""
     allowed: float = 0.0
-    loss: float | None = None
-
-    def unseen(self, n: int, chance: float) -> float:
-        """Return the drop, points, of which n samples show nothing with this probability if it is of whole losses.
-
-        Small changes of every sample say nothing of those, and would else make a standard deviation that detects all.
-
-        >>> round(Reach(loss=100.0).unseen(80, 0.2), 2), Reach().unseen(80, 0.2)
-        (1.99, 0.0)
-        """
-        return 0.0 if self.loss is None else -self.loss * math.expm1(math.log(chance) / n)
 
     def can_be(self, theta: float | None) -> bool:
         """Whether the scale allows a change for the worse of theta at all."""
@@ -80,35 +68,36 @@ def conclude(evidence: Evidence, outcome: Outcome, alpha: float) -> Conclusion:
     reach, unable = reach_of(evidence), None
     if not outcome.rejects:
         unable = _why_unable(evidence, outcome.n, alpha)
-    conclusion = conclusion_of(outcome, evidence.design, reach, unable)
+    conclusion = conclusion_of(outcome, evidence.design, reach, unable, alpha)
     conclusion = replace(conclusion, reasons=(*conclusion.reasons, *outcome.notes))
     if not evidence.design.certify or outcome.rejects or unable is not None:
         return conclusion
     return _with_proof(conclusion, outcome, evidence.design, reach, alpha)
 
 
-def conclusion_of(outcome: Outcome, design: Design, reach: Reach, unable: Reason | None) -> Conclusion:
+def conclusion_of(outcome: Outcome, design: Design, reach: Reach, unable: Reason | None, alpha: float) -> Conclusion:
     """Return the verdict by a test's figures, and why it is no other.
 
     The drop to be seen is the target, or the one that the test detects; where the reference has no room for it, no pass
-    says anything. `unable` says why no outcome could fail the check.
+    says anything. `unable` says why no outcome could fail the check. An interval at `alpha` above beta rules out too
+    little for beta's promise.
     """
     result, n, target = outcome.result, outcome.n, design.theta
     assert result is not None
-    theta = None if result.theta is None else max(result.theta, reach.unseen(n, design.beta))
+    theta = result.theta
     seen = theta if reach.can_be(theta) else None
     if outcome.rejects:
         return Conclusion("regression", seen)
     if unable is not None:
         return Conclusion("inconclusive", None, (unable,), can_fail=False)
-    if not reach.has_room(target) or (target is None and not _is_in_room(result, theta, design, n, reach)):
+    if not reach.has_room(target) or (target is None and not _is_in_room(result, theta, reach)):
         return Conclusion("inconclusive", seen, (_no_room(theta, design, n, reach),))
     if target is None or (theta is not None and theta <= target * (1.0 + 1e-9)):
         return Conclusion("pass", seen)
     ability: dict[str, Figure] = {
         "n": n, "drop": design.drop, "theta": seen, "power": 1 - design.beta, "asked": target,
     }  # fmt: skip
-    if _rules_out(result, target, unseen=reach.unseen(n, design.beta)):
+    if alpha <= design.beta and _rules_out(result, target):
         assert result.interval is not None
         least = result.interval.two_sided[0]
         limit = least if design.higher_is_better else 0.0 - least
@@ -117,44 +106,43 @@ def conclusion_of(outcome: Outcome, design: Design, reach: Reach, unable: Reason
 
 
 def _with_proof(conclusion: Conclusion, outcome: Outcome, design: Design, reach: Reach, alpha: float) -> Conclusion:
-    """The conclusion where a pass must prove that the drop is less than is allowed and theta together."""
+    """The conclusion where a pass must prove that the drop is less than is allowed and theta together.
+
+    With the proof it need not see theta, but for an alpha above beta: then the proof is the weaker of the two.
+    """
     assert outcome.result is not None
     interval = outcome.result.interval
-    if interval is None or not reach.has_room(design.theta):
+    if not reach.has_room(design.theta):
         return conclusion
-    limit, low = design.allowed_drop + (design.theta or 0.0), interval.two_sided[0]
-    unseen = reach.unseen(outcome.n, alpha) - max(outcome.result.median_difference, 0.0)
-    proof: dict[str, Figure] = {"possible": max(-low, unseen), "limit": limit}
-    if not interval.excludes_drop(limit) or unseen > limit:
-        return replace(
-            conclusion, verdict="inconclusive", reasons=(*conclusion.reasons, Reason("not-certified", proof))
-        )
-    if conclusion.verdict == "pass":
+    limit = design.allowed_drop + (design.theta or 0.0)
+    low = -(math.inf if reach.width is None else reach.width) if interval is None else interval.two_sided[0]
+    proof: dict[str, Figure] = {"possible": -low, "limit": limit}
+    if low <= -limit:
+        reasons = (*conclusion.reasons, Reason("not-certified", proof))
+        return replace(conclusion, verdict="inconclusive", reasons=reasons)
+    if conclusion.verdict == "pass" or alpha > design.beta:
         return conclusion
-    return Conclusion("pass", conclusion.theta, (*outcome.notes, Reason("certified", proof)))  # it need not see theta
+    return Conclusion("pass", conclusion.theta, (*outcome.notes, Reason("certified", proof)))
 
 
-def _rules_out(result: TestResult, drop: float, *, unseen: float) -> bool:
-    """Whether a better candidate's interval excludes such a drop.
+def _rules_out(result: TestResult, drop: float) -> bool:
+    """Whether a better candidate's interval excludes such a drop: gains raise the theta that it sees, not the risk."""
+    return result.difference > 0.0 and result.interval is not None and result.interval.excludes_drop(drop)
 
-    Gains raise the theta that it sees, and not the risk. Losses that make up the gain and the drop would have been
-    seen, being more than is `unseen`.
+
+def _is_in_room(result: TestResult, theta: float | None, reach: Reach) -> bool:
+    """Whether the reference can fall by what the test detects, or did not fall as far as it could.
+
+    Where no drop within bounds is detected it cannot.
     """
-    is_seen = result.difference > 0.0 and result.difference + drop >= unseen
-    return is_seen and result.interval is not None and result.interval.excludes_drop(drop)
-
-
-def _is_in_room(result: TestResult, theta: float | None, design: Design, n: int, reach: Reach) -> bool:
-    """Whether the reference can fall by what the test detects, or did not fall as far as it could."""
-    if reach.has_room(theta) or reach.room is None:
-        return reach.has_room(theta)
-    return _rules_out(result, reach.room, unseen=reach.unseen(n, design.beta))
+    is_seen = reach.has_room(theta) and (theta is not None or reach.width is None)
+    return is_seen or (reach.room is not None and _rules_out(result, reach.room))
 
 
 def _no_room(theta: float | None, design: Design, n: int, reach: Reach) -> Reason:
     """Why the reference cannot show the drop that is to be seen, and what to do."""
     assert reach.room is not None
-    if design.theta is None and not reach.can_be(theta):
+    if design.theta is None and (theta is None or not reach.can_be(theta)):
         return Reason.of("unseen", drop=design.drop, n=n, power=1 - design.beta)
     size = reach.allowed + ((theta if design.theta is None else design.theta) or 0.0)
     return Reason.of("no-room", room=max(reach.room, 0.0), end=reach.end, drop=design.drop, size=size)
@@ -169,18 +157,17 @@ def reach_of(evidence: Evidence) -> Reach:
     >>> from accgate.records import Scores
     >>> scores = Scores(("a", "b"), np.array([[0.0], [100.0]]))
     >>> reach_of(Evidence(scores, Mean(27.0, 100), Design(), chance=25.0))
-    Reach(width=100.0, room=2.0, end='chance level (25)', allowed=0.0, loss=100.0)
+    Reach(width=100.0, room=2.0, end='chance level (25)', allowed=0.0)
     """
     higher, allowed = evidence.design.higher_is_better, evidence.design.allowed_drop
     floor, ceiling = evidence.ends
     width = None if floor is None or ceiling is None else ceiling - floor
-    loss = None if evidence.knows_spread else width
     if floor is None:
-        return Reach(width, allowed=allowed, loss=loss)
+        return Reach(width, allowed=allowed)
     end = f"the {'lowest' if higher else 'highest'} score there is ({evidence.better(floor):g})"
     if evidence.statistic is None and higher and evidence.chance is not None and evidence.chance > floor:
         floor, end = evidence.chance, f"chance level ({evidence.chance:g})"
-    return Reach(width, evidence.reference_value - floor, end, allowed=allowed, loss=loss)
+    return Reach(width, evidence.reference_value - floor, end, allowed=allowed)
 
 
 def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:

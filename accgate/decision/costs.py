@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -10,8 +11,10 @@ import numpy as np
 
 from accgate.errors import SEVERITY
 from accgate.records import Figures, Floats, Ids, Record, Scores
+from accgate.stats.clusters import cluster_totals
 from accgate.stats.multiplicity import level_shares
-from accgate.stats.ratio import ratio_test
+from accgate.stats.ratio import ratio_test, sees_double
+from accgate.stats.sequential import places_of
 from accgate.verdict import Cost, Reason, Verdict
 
 if TYPE_CHECKING:
@@ -41,8 +44,8 @@ class CostCase:
         if check.recorded is None or not isinstance(evidence.reference, Scores):
             lacking = "there are no recorded samples to compare with"
             return tuple(_error(name, share, lacking) for name, share in _gated_shares(check))
-        # A test that stopped early may leave out the last that finished.
-        ids = evidence.candidate.ids[: self.verdict.n]
+        # A test that stopped early may leave out the last that finished, but none that a limit needs.
+        ids = evidence.candidate.ids[: max(self.verdict.n, fewest_for_limits(check))]
         before, now = Figures.of(check.recorded.records()), Figures.of(self.records)
         costs = []
         for name in KEYS:
@@ -51,6 +54,36 @@ class CostCase:
                 hardware = check.recorded.about.hardware
                 costs.append(_with_hardware(cost, hardware, self.info) if name == "seconds" else cost)
         return tuple(costs)
+
+
+def fewest_for_limits(check: Check) -> int:
+    """Samples of a check's order from which its limits on tokens and seconds can be decided, by the reference alone.
+
+    All where no number is enough, and 0 without a limit.
+    """
+    if not check.limits or check.recorded is None:
+        return 0
+    before, ids = Figures.of(check.recorded.records()), check.task.samples.ids
+    return max(_fewest(_means(before, ids, name), name, before, check) for name, _ in _gated_shares(check))
+
+
+def _fewest(means: Floats, name: CostName, before: Figures, check: Check) -> int:
+    """The same of one limit, from the reference's mean of each sample."""
+    samples, reference = check.task.samples, check.reference
+    longest, _ = _longest(name, samples.ids, before, before, check)
+    own = reference.take(samples.ids).clusters if isinstance(reference, Scores) else None
+    clusters = samples.names("cluster") or own
+    codes = np.arange(len(means)) if clusters is None else places_of([str(each) for each in clusters])
+
+    def is_seen(count: int) -> bool:
+        known = ~np.isnan(means[:count])
+        if not known.any():
+            return False
+        totals, sizes = cluster_totals(means[:count][known], codes[:count][known])
+        most = max(longest, float(means[:count][known].max())) * float(sizes.max())
+        return sees_double(totals, most, alpha=check.alpha_limit)
+
+    return bisect_left(range(1, len(means)), True, key=is_seen) + 1
 
 
 def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ...]:

@@ -180,15 +180,10 @@ class Evidence:
         return self.better(float(self.statistic.function(rows)))
 
     @property
-    def knows_spread(self) -> bool:
-        """Whether the test knows the spread of a drop without the samples.
-
-        It does where it is exact, or sigma is declared.
-        """
-        if self.statistic is not None or not self.is_paired:
-            return self.statistic is None and self.design.sigma is not None
-        assert isinstance(self.reference, Scores)
-        return self.reference.is_binary and self.candidate.is_binary
+    def loss(self) -> float:
+        """The most points that one sample's score, or the statistic, can lose; infinite where nothing bounds it."""
+        floor, ceiling = self.ends
+        return math.inf if floor is None or ceiling is None else ceiling - floor
 
     @property
     def repeats(self) -> Repeats:

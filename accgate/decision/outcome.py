@@ -11,8 +11,18 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
 from accgate.design import FEWEST_CLUSTERS, Choice, Mean, Method, Target, choose_test
 from accgate.records import Floats, Scores
-from accgate.stats import SequentialResult, TestResult, mcnemar_exact
-from accgate.stats.paired import mcnemar_p, paired_t
+from accgate.stats import SequentialResult, TestResult, mcnemar_exact, quantile
+from accgate.stats.clusters import block_of
+from accgate.stats.losses import (
+    Margins,
+    Spread,
+    flip_margins,
+    spread_of_units,
+    t_margins,
+    weighted_margins,
+    with_unseen,
+)
+from accgate.stats.paired import McNemarResult, mcnemar_p, paired_t
 from accgate.stats.result import move
 from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
 from accgate.verdict import Reason
@@ -111,7 +121,8 @@ def _of_statistic(evidence: Evidence, alpha: float) -> Outcome:
         )
     except StatisticUndefined as fact:
         return replace(outcome, notes=(Reason.of("undefined", fact=str(fact)),))
-    return replace(outcome, result=result)
+    sd = 0.0 if result.sigma is None else result.sigma
+    return replace(outcome, result=_by_moments(evidence, result, sd, 0.0, alpha))
 
 
 def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
@@ -123,7 +134,7 @@ def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
     if isinstance(reference, Target):
         target = evidence.better(reference.mean)
         if design.sigma is None:
-            return _moved(evidence, student_t(mean, own, n, target, **rates))
+            return _by_moments(evidence, student_t(mean, own, n, target, **rates), own, 0.0, alpha)
         return _moved(evidence, target_z(mean, n, target, sigma=design.sigma, **rates))
     if isinstance(reference, Mean):
         before, n_before = evidence.better(reference.mean), reference.n
@@ -132,7 +143,16 @@ def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
         before, n_before, sd = _moments(evidence, reference)
     if design.sigma is not None:
         return _moved(evidence, two_sample_z(mean, n, before, n_before, sigma=design.sigma, **rates))
-    return _moved(evidence, welch_t(mean, own, n, before, sd, n_before, **rates))
+    result = welch_t(mean, own, n, before, sd, n_before, **rates)
+    return _by_moments(evidence, result, own, sd * sd / n_before, alpha)
+
+
+def _by_moments(evidence: Evidence, result: TestResult, own: float, other: float, alpha: float) -> TestResult:
+    """The result of a test that knows the standard deviation of the samples alone, and the variance of another side."""
+    n, design = evidence.candidate.n, evidence.design
+    squares = own * own * max(n - 1, 1)
+    spread = Spread(n, n, squares, loss=evidence.loss, allowed=design.allowed_drop, other=other)
+    return _moved(evidence, with_unseen(result, spread, t_margins(alpha), alpha=alpha, beta=design.beta))
 
 
 def _moments(evidence: Evidence, scores: Scores) -> tuple[float, int, float]:
@@ -166,7 +186,8 @@ def _repeats(evidence: Evidence, alpha: float) -> TestResult:
 
 
 def _t(evidence: Evidence, alpha: float) -> TestResult:
-    return _moved(evidence, paired_t(_differences(evidence), alpha=alpha, beta=evidence.design.beta))
+    result = paired_t(_differences(evidence), alpha=alpha, beta=evidence.design.beta)
+    return _by_spread(evidence, result, t_margins(alpha), alpha)
 
 
 def _clustered(evidence: Evidence, alpha: float) -> TestResult:
@@ -181,21 +202,34 @@ def _clustered_t(evidence: Evidence, alpha: float) -> TestResult:
 
     assert evidence.clusters is not None
     result = clustered_t(_differences(evidence), evidence.clusters, alpha=alpha, beta=evidence.design.beta)
-    return _moved(evidence, result)
+    return _by_spread(evidence, result, t_margins(alpha), alpha)
 
 
 def _sign_flip(evidence: Evidence, alpha: float) -> TestResult:
     from accgate.stats.resampling import sign_flip
 
     (totals, sizes), n, design = _totals(evidence), evidence.candidate.n, evidence.design
-    return _moved(evidence, sign_flip(totals, n, sizes=sizes, alpha=alpha, beta=design.beta, seed=design.seed))
+    result = sign_flip(totals, n, sizes=sizes, alpha=alpha, beta=design.beta, seed=design.seed)
+    if isinstance(result, McNemarResult):
+        return _moved(evidence, result)
+    return _by_spread(evidence, result, flip_margins(alpha), alpha)
 
 
 def _bootstrap(evidence: Evidence, alpha: float) -> TestResult:
     from accgate.stats import weighted_bootstrap
 
     (totals, sizes), n = _totals(evidence), evidence.candidate.n
-    return _moved(evidence, weighted_bootstrap(totals, n, sizes=sizes, alpha=alpha, beta=evidence.design.beta))
+    result = weighted_bootstrap(totals, n, sizes=sizes, alpha=alpha, beta=evidence.design.beta)
+    return _by_spread(evidence, result, weighted_margins(-quantile(alpha)), alpha)
+
+
+def _by_spread(evidence: Evidence, result: TestResult, margins: Margins, alpha: float) -> TestResult:
+    """The result of a test that goes by the spread of the differences, with room for losses that they do not show."""
+    totals, sizes = _totals(evidence)
+    block = 1 if evidence.clusters is None else block_of(evidence.differences, evidence.clusters)
+    spread = spread_of_units(totals, sizes, loss=evidence.loss, block=block, allowed=evidence.design.allowed_drop)
+    result = with_unseen(result, spread, margins, (totals, sizes), alpha=alpha, beta=evidence.design.beta)
+    return _moved(evidence, result)
 
 
 METHODS: Mapping[Method, Callable[[Evidence, float], TestResult]] = {

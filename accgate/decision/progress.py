@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+from accgate.decision.costs import fewest_for_limits
 from accgate.decision.evidence import Evidence, evidence_of, whole_clusters
 from accgate.decision.sequential import SequentialTest
 from accgate.decision.stopping import are_decided, sequential_cases
@@ -17,16 +18,19 @@ from accgate.stats import unseen_n
 
 
 class EarlyStop:
-    """Whether the beginning of a check decides it; it remembers what the latest records say."""
+    """Whether the beginning of a check decides it, its limits on tokens and seconds too; it remembers the latest."""
 
     def __init__(self, check: Check) -> None:
         self._check = check
         self._latest = _Look(check, ())
+        self._fewest = fewest_for_limits(check)
 
     def __call__(self, records: Sequence[Record]) -> bool:
         """Whether it is decided, whatever its failed samples would score."""
         self._latest = _Look(self._check, records)
-        return self._latest.evidence is not None and are_decided(self._latest.cases)
+        if self._latest.evidence is None or self._latest.samples < self._fewest:
+            return False
+        return are_decided(self._latest.cases)
 
     def limits(self) -> Limits | None:
         """How near the latest records are to a decision; None where nothing tells."""
@@ -129,7 +133,7 @@ def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
     >>> evidence = Evidence(now, before, Design(theta=4.0, early_stopping=True), n_max=200)
     >>> limits = limits_of(evidence, sequential_test(evidence, 0.05))
     >>> limits.n, limits.difference, round(limits.p_value, 4), limits.passes
-    (100, -4.0, 0.0625, 4.0)
+    (100, -4.0, 0.0625, 2.0)
     """
     if test is None or evidence.design.theta is None or evidence.candidate.failed or not len(test.units.totals):
         return None

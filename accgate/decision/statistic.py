@@ -107,7 +107,7 @@ def compare_statistic(
         theta_target=theta,
         higher_is_better=higher_is_better,
     )
-    conclusion, own = conclusion_of(outcome, design, NO_BOUNDS, unable), outcome.directed(higher_is_better)
+    conclusion, own = conclusion_of(outcome, design, NO_BOUNDS, unable, alpha), outcome.directed(higher_is_better)
     assert own is not None
     value = float(statistic(before))
     return with_figures(with_statistic(blank, value, value + own.difference), own, conclusion)

@@ -38,7 +38,7 @@ from accgate.text import clip
 from accgate.verdict import Verdict, name_of, sentence
 
 FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)
-HEAD_INSIDE = "/accgate/head"  # the tree inside the evaluating container
+INSIDE = ("/accgate/head", "/accgate/workspace")  # inside the evaluating container
 MOST = 200  # annotations; nobody reads more, and every 50 take a request
 
 
@@ -219,13 +219,13 @@ def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
 
 
 def _in_repository(text: str, trees: Trees) -> str:
-    """A text in which paths of the head's tree, here or in the evaluating container, are those of the repository.
+    """A text in which paths of the head's files, here or in the evaluating container, are those of the repository.
 
     >>> from pathlib import Path
     >>> _in_repository("/accgate/head/accuracy.toml:2: gate", Trees(Path("head"), None, "accuracy.toml"))
     'accuracy.toml:2: gate'
     """
-    folders = [HEAD_INSIDE, *([trees.head.as_posix()] if trees.head.is_absolute() else [])]
+    folders = [*INSIDE, *([trees.head.as_posix()] if trees.head.is_absolute() else [])]
     for folder in folders:
         text = text.replace(f"{folder}/", "")
     return text

@@ -11,7 +11,7 @@ from pathlib import Path
 from accgate.config.config import Config
 from accgate.config.tables import Judge, TaskSettings
 from accgate.errors import BadInput, Key, reading
-from accgate.guard.tree import Tree
+from accgate.guard.tree import Tree, is_pointer
 from accgate.inputs.paths import IN_COMMIT, file_digest, path_in
 from accgate.metrics.code import code_folder
 from accgate.metrics.own import own_file
@@ -34,7 +34,7 @@ def within(config: Config, tree: Tree) -> Config:
     """
     if faults := list(dict.fromkeys(_faults(config, tree))):
         raise BadInput(*faults)
-    return replace(config, trees=(tree.root, *tree.others))
+    return replace(config, trees=tree.checkouts)
 
 
 def _faults(config: Config, tree: Tree) -> Iterator[str]:
@@ -115,7 +115,10 @@ def _own_places(task: TaskSettings) -> Iterator[tuple[str, str]]:
 
 
 def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
-    """The links in a folder that leave the tree; folders behind other links are gone through too, each once."""
+    """The links in a folder that leave the tree, and the files that Git LFS keeps elsewhere.
+
+    Folders behind other links are gone through too, each once.
+    """
     rest, seen = [folder], set()
     while rest:
         place = rest.pop()
@@ -125,7 +128,7 @@ def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
         with reading(place, IN_COMMIT):
             entries = sorted(place.iterdir())
         for path in entries:
-            if path.is_symlink() and (fault := tree.fault(path.parent, path.name)):
+            if (path.is_symlink() or is_pointer(path)) and (fault := tree.fault(path.parent, path.name)):
                 yield f"{path}: {fault}; {LINK_FIX}"
             else:
                 rest.append(path)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import stat
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accgate.config.config import Config
 from accgate.errors import BadInput
+from accgate.inputs.toml import read_toml
 
+POINTER = b"version https://git-lfs.github.com/spec/"  # how a file begins that Git LFS keeps elsewhere
+POINTER_BYTES = 1024  # the most that one has
 FIX = "somebody who may push to the base must put it into the repository as a plain file, in a path without .."
 LINKS = 40  # of one path, as many as Linux follows
 GIT = ".git"
@@ -22,12 +27,27 @@ class Tree:
 
     root: Path
     others: tuple[Path, ...] = ()
+    jobs: tuple[Path, ...] = ()  # where a job left what models use, with its checkout
+
+    @property
+    def checkouts(self) -> tuple[Path, ...]:
+        """The tree and the other checkouts, of which code of its rules opens its own files alone."""
+        return (self.root, *(self.jobs or self.others))
+
+    def beside(self, workspace: Path | None) -> Tree:
+        """The tree beside what a job left for models, with all around that: no rule may lie there."""
+        if workspace is None:
+            return self
+        around = [workspace, *workspace.parents]
+        outermost = [each for each in around if not self.root.is_relative_to(each)][-1:]
+        checkout = [each for each in around if os.path.lexists(each / GIT)][:1] or outermost
+        return replace(self, others=(*self.others, *outermost), jobs=(*self.others, workspace, *checkout))
 
     def fault(self, folder: Path, name: str) -> str | None:
         """Why a name in a file of this folder does not stay in the tree; None where it does, or nothing is there.
 
         No step may leave the tree, even where the end is in it again: in the base, after a merge or on another machine
-        the same name leads elsewhere.
+        the same name leads elsewhere. A link that leads to nothing is a fault, since what it stands for is no absence.
         """
         if os.path.isabs(name) or name.startswith("~"):  # noqa: PTH117 (a text of a user's)
             return "is an absolute path"
@@ -75,7 +95,23 @@ class Tree:
             here.append(part)
             if (own := _identity(path)) is not None and own in outside:
                 return "leads into another checkout"
-        return None
+        return _fault_at_end(self.root.joinpath(*here), is_linked=links > 0)
+
+
+def _fault_at_end(path: Path, *, is_linked: bool) -> str | None:
+    """Why nothing can be read where a path ends; None where something can, or where nothing was ever put."""
+    if is_linked and _identity(path) is None:
+        return "leads through a link to where nothing is"
+    return "is kept in Git LFS, so that the commit holds a pointer alone" if is_pointer(path) else None
+
+
+def is_pointer(path: Path) -> bool:
+    """Whether a file is a pointer of Git LFS, which has the content elsewhere."""
+    try:
+        about = path.lstat()
+        return stat.S_ISREG(about.st_mode) and about.st_size < POINTER_BYTES and path.read_bytes().startswith(POINTER)
+    except (OSError, ValueError):
+        return False
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -147,11 +183,12 @@ def has_rules(base: Path, head: Path) -> bool:
     ------
     BadInput
         When the tree does not show it: there is none, or the path leads through a link or a submodule, which is empty.
+        When rules of the base are at a path that the head has not: they would decide nothing any more, unseen.
     """
     if _mode(base) is not None:  # a link that leads nowhere was put there as well
         return True
     base = Path(os.path.abspath(base))  # noqa: PTH100 (resolve would follow links)
-    root, _ = trees_of(base, head)
+    root, new = trees_of(base, head)
     if not root.is_dir():
         raise BadInput(f"{root}: is not a folder; give the tree of the base commit with --base")
     for folder in base.parents:
@@ -166,7 +203,21 @@ def has_rules(base: Path, head: Path) -> bool:
             )
             raise BadInput(f"{folder}: {fault}; {FIX}")
         break
+    for path in _rule_files(root, base.name):
+        if not os.path.lexists(new / path.relative_to(root)):
+            fault = f"the pull request takes these rules away, so that {head} is not the first of its repository"
+            raise BadInput(f"{path}: {fault}; keep them, and remove or rename them in a pull request after this one")
     return False
+
+
+def _rule_files(root: Path, name: str) -> Iterator[Path]:
+    """The files in a tree that are an accuracy.toml, by their name or by what they hold."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = [each for each in folders if each.casefold() != GIT]
+        for path in (Path(folder, each) for each in files if each.endswith(".toml")):
+            with suppress(BadInput):
+                if path.name == name or {"models", "tasks"} <= read_toml(path, fix="").data.keys():
+                    yield path
 
 
 def refuse_unread_references(base: Config, root: Path) -> None:

@@ -44,7 +44,8 @@ class Check:
     """One (model, task): the samples to evaluate, their reference, and the drop that the test can detect.
 
     `theta` and `gamma` (points) are what the plan expects at `alpha_planned` and, for paired scores, at
-    `discordance`; None where there is nothing to compute them from, as is a theta past the scale of the scores.
+    `discordance`, and `alpha_limit` is that of each of its limits.
+    They are None where there is nothing to compute them from, as is a theta past the scale of the scores.
     `expected_n_healthy` and `expected_n_dropped` are the mean samples of a sequential test when nothing changed and
     after a drop of theta, None at a fixed n.
     `not_pooled` says why the model's overall check leaves it out; None for one that it pools.
@@ -61,6 +62,7 @@ class Check:
     choice: Choice
     reference: Scores | Mean | Target | None
     alpha_planned: float
+    alpha_limit: float = 1.0
     recorded: Reference | None = None
     discordance: float | None = None
     theta: float | None = None
@@ -152,9 +154,9 @@ def plan_checks(
         try:
             with config.source.locating(("tasks", draft.source.name)):
                 alpha = account.of_check(draft.design.alpha)
-                checks.append(
-                    _plan_check(config, draft, alpha, recording=recording, stored=stored, known_sizes=known_sizes)
-                )
+                check = _plan_check(config, draft, alpha, recording=recording, stored=stored, known_sizes=known_sizes)
+                limited = account.of_limit(draft.design.alpha) if check.limits else 1.0
+                checks.append(replace(check, alpha_limit=limited))
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     if faults:

@@ -195,14 +195,14 @@ def design_of(config: Config, task: TaskSource) -> Design:
 
 def planned_model(config: Config, name: str) -> PlannedModel:
     """The model of this name, in the file that holds [models]."""
-    return PlannedModel(name, config.models[name], config.models_file)
+    return PlannedModel(name, config.models[name], config.models_file, workspace=config.workspace)
 
 
 def planned_judge(config: Config, name: str) -> PlannedModel:
     """The judge of this name, as a model that can be asked."""
     judge = config.judges[name]
     settings = Model(engine=judge.engine, model=judge.model, options=judge.options, sampling=judge.sampling)
-    return PlannedModel(name, settings, config.source, "judges", judge_code(config, name))
+    return PlannedModel(name, settings, config.source, "judges", code=judge_code(config, name))
 
 
 def _with_judge(task: Task, judge: Judge) -> Task:

@@ -32,6 +32,7 @@ class PlannedModel:
     settings: Model
     source: TomlFile
     table: Literal["models", "judges"] = "models"
+    workspace: Path | None = None
     code: Code | None = None
 
     @property
@@ -42,7 +43,7 @@ class PlannedModel:
     @property
     def folder(self) -> Path:
         """Where relative paths of weights and recordings start."""
-        return self.source.path.parent
+        return self.source.path.parent if self.workspace is None else self.workspace
 
     @property
     def variant(self) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from accgate.design import exact_test
@@ -17,12 +18,15 @@ from accgate.stats import (
     one_sample_n,
     paired_binary_effect,
     paired_sd,
+    quantile,
     quantile_sum,
     share_of_alpha,
+    unseen_n,
 )
 from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MAXIMUM, GSPRT_MORE, two_sample_n
 from accgate.verdict.figures import Figures
 
+COUNTED = 5_000  # pairs of other scores than 0/100 past which the normal approximation is close
 ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
 
 
@@ -67,7 +71,8 @@ def plan(
     theta : float
         Drop in points that must be seen with probability 1 - beta.
     sigma : float, optional
-        Standard deviation in points: of one score for two-sample and target, of the paired differences for paired.
+        Standard deviation in points: of one score for two-sample and target, of the paired differences for paired, of
+        scores between 0 and 100.
     discordance : float, optional
         Expected share of paired 0/100 samples that change; assumed 0.10 where neither it nor sigma is known.
     alpha, beta : float
@@ -91,7 +96,7 @@ def plan(
     (7729, 745)
     >>> p = plan(2.0, discordance=0.05, test="gsprt")
     >>> p.n, round(p.expected_n_healthy), round(p.expected_n_dropped)
-    (1198, 402, 508)
+    (1198, 384, 506)
     """
     _check_arguments(theta, sigma, discordance, alpha, beta, test, n_max, checks)
     level = share_of_alpha(alpha, "bonferroni", checks)
@@ -109,7 +114,7 @@ def plan(
     n = most if n_max is None else min(most, n_max)
     if test == "unconditional":
         assumed = replace(assumed, test=exact_test(n))
-    healthy, dropped = assumed.expected_n(n, theta, fixed)
+    healthy, dropped = assumed.expected_n(n, theta)
     reached = assumed.theta(n, theta)
     return Plan(assumed.test, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
 
@@ -170,7 +175,7 @@ class Assumptions:
     `sigma` (points) is the standard deviation of one score, of a paired test that of the differences. `discordance` is
     the share of paired 0/100 samples that change; None for other scores. `reference_n` are the reference's samples,
     None where it has as many as the candidate. With a `margin` (points) a drop of it is allowed, or must be ruled out,
-    and theta is what exceeds it.
+    and theta is what exceeds it. `loss` is the most points that one sample can lose, infinite where nothing bounds it.
     """
 
     test: str
@@ -180,6 +185,7 @@ class Assumptions:
     discordance: float | None = None
     reference_n: int | None = None
     margin: float | None = None
+    loss: float = 100.0
 
     @property
     def is_binary(self) -> bool:
@@ -203,6 +209,8 @@ class Assumptions:
         """
         if self.discordance is None or not self.is_binary:
             assert self.sigma is not None
+            if self.test in PAIRED_TESTS:
+                return _graded_n(replace(self, reference_n=None), theta)
             if self.test != "two-sample":
                 return one_sample_n(theta, sd=self.sigma, alpha=self.alpha, beta=self.beta)
             return two_sample_n(theta, sigma=self.sigma, alpha=self.alpha, beta=self.beta, reference_n=self.reference_n)
@@ -217,7 +225,10 @@ class Assumptions:
         return unconditional_n(theta, discordance=self.discordance, alpha=self.alpha, beta=self.beta)
 
     def normal_n(self, theta: float) -> int:
-        """Return what the paired test needs by the normal approximation, which loads no scipy."""
+        """Return what the paired test needs by the normal approximation, which loads no scipy.
+
+        Of other scores than 0/100 it is for a drop that all samples share, which adds nothing to their spread.
+        """
         sd = self.sigma or 0.0
         if self.discordance is not None:
             sd = paired_sd(self.discordance, (self.margin or 0.0) + theta)
@@ -225,7 +236,7 @@ class Assumptions:
 
     def most_n(self, theta: float) -> int | None:
         """Return the most samples that the test is planned with; None where no number is enough."""
-        if self.margin is not None and self.test in PAIRED_TESTS:
+        if self.margin is not None and self.is_binary:
             return math.ceil(self.normal_n(theta) * self._cost)
         if (fixed := self.fixed_n(theta)) is None:
             return None
@@ -241,7 +252,7 @@ class Assumptions:
         if self.margin is not None:
             from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS
 
-            if not self.is_binary:
+            if not self.is_binary:  # which have no early stop beside a margin
                 return 1.0
             return MARGIN_EXACTNESS * (LOOKS_COST if self.is_sequential else 1.0)
         if self.test == "group-sequential":
@@ -263,7 +274,8 @@ class Assumptions:
         """The same of a test at a fixed n."""
         rates = {"alpha": self.alpha, "beta": self.beta}
         if self.discordance is None or not self.is_binary:
-            return quantile_sum(**rates) * self.error(n)
+            least = quantile_sum(**rates) * self.error(n)
+            return self._of_whole_losses(n, least) if self.test in PAIRED_TESTS and math.isfinite(self.loss) else least
         if self.margin is not None:
             return paired_binary_effect(self.discordance, n, margin=self.margin, **rates)
         from accgate.stats.mcnemar import mcnemar_theta
@@ -271,6 +283,28 @@ class Assumptions:
 
         theta_of = unconditional_theta if self.test == "unconditional" else mcnemar_theta
         return theta_of(int(n), discordance=self.discordance, **rates)
+
+    def _of_whole_losses(self, n: float, least: float) -> float | None:
+        """The drop that a test by the spread of the differences detects if it is made of whole losses; or `least`."""
+        from accgate.stats.losses import flip_margins, normal_spread, t_margins, visible_drop, weighted_margins
+
+        assert self.sigma is not None
+        if n > COUNTED:  # theta^2 = k^2 (sigma^2 + loss (margin + theta)) / n, as `_graded_n` has it
+            share = quantile_sum(self.alpha, self.beta) ** 2 / n
+            middle, rest = 0.5 * share * self.loss, share * (self.sigma**2 + self.loss * (self.margin or 0.0))
+            return middle + math.sqrt(middle * middle + rest)
+        spread = normal_spread(max(int(n), 1), self.sigma, loss=self.loss, allowed=self.margin or 0.0)
+        tests = [weighted_margins(-quantile(self.alpha))]
+        if self.test == "paired":  # which also stands for the one or the other, where only the scores tell
+            tests.append(t_margins(self.alpha))
+        elif self.test in ("permutation", "e-process"):
+            tests = [flip_margins(self.alpha)]
+        for margins in tests:
+            seen = visible_drop(spread, margins, beta=self.beta)
+            if seen is None:
+                return None
+            least = max(least, seen)
+        return least
 
     def error(self, n: float) -> float:
         """Return the standard error in points of the difference that the test looks at.
@@ -282,12 +316,11 @@ class Assumptions:
         assert self.sigma is not None
         return error_of_mean(self.sigma, n, (self.reference_n or n) if self.test == "two-sample" else None)
 
-    def expected_n(self, n: int, theta: float, fixed: int | None = None) -> tuple[float, float]:
+    def expected_n(self, n: int, theta: float) -> tuple[float, float]:
         """Return the mean samples when nothing changed and after a drop of theta, of `n` planned.
 
-        `fixed` is what the fixed-n test needs, by default its normal approximation. For `gsprt` and `e-process` it is
-        Wald's approximation, with bounds as these tests have them: mostly within a tenth of the simulated means, a
-        fifth where few samples change (benchmarks/decisions.py prints both).
+        Mostly within a tenth of the simulated means, a fifth where few samples change (benchmarks/decisions.py prints
+        both).
         """
         if not self.is_sequential:
             return float(n), float(n)
@@ -302,27 +335,49 @@ class Assumptions:
 
             healthy, dropped = expected_shares(LOOKS, self.alpha, self.beta)
             return healthy * n, dropped * n
-        ideal = self.normal_n(theta)
-        passes, fails = self._evidence(theta, short=max(0.0, GSPRT_MAXIMUM - n / (fixed or ideal)))
-        scale = 2.0 * ideal / quantile_sum(self.alpha, self.beta) ** 2
+        rates = {"alpha": self.alpha, "beta": self.beta}
+        if self.test == "gsprt" and self.discordance is not None:
+            from accgate.stats.gsprt import expected_samples
+
+            return expected_samples(n, theta, discordance=self.discordance, **rates)
+        extra_pass, extra_fail = self._beyond
+        passes, fails = extra_pass - math.log(self.beta), extra_fail + math.log((1.0 - self.beta) / self.alpha)
+        scale = 2.0 * self.normal_n(theta) / quantile_sum(**rates) ** 2  # Wald's approximation
         healthy = scale * ((1.0 - self.alpha) * passes - self.alpha * fails)
+        if not self.is_binary and math.isfinite(self.loss):  # fewer samples show no whole losses, and none passes
+            healthy = max(healthy, unseen_n(theta, beta=self.beta, loss=self.loss))
         dropped = scale * ((1.0 - self.beta) * fails - self.beta * passes)
         return min(max(healthy, 1.0), float(n)), min(max(dropped, 1.0), float(n))
 
-    def _evidence(self, theta: float, *, short: float) -> tuple[float, float]:
-        """The log likelihood ratios at which a run passes and fails; `short` says how far n is under the maximum."""
-        late, extra_pass, extra_fail = max(0.0, self.beta - 0.2), 0.35, 0.6
-        if self.test != "gsprt" or self.discordance is None:
-            short = 0.0
-        if self.test == "gsprt" and self.discordance is not None:
-            share = theta / 100.0 / max(self.discordance, theta / 100.0)  # of a drop among all changes
-            extra_pass, extra_fail = 0.9 * share - 0.12 + late, share - 0.17
-        elif self.test != "e-process":  # other scores are decided later
-            extra_pass, extra_fail = 0.7 + late, 0.7
-        elif self.discordance is None:
-            extra_pass += 0.4
-        passes = -math.log(self.beta) + extra_pass + 1.1 * short
-        return passes, math.log((1.0 - self.beta) / self.alpha) + extra_fail + 0.1 * short
+    @property
+    def _beyond(self) -> tuple[float, float]:
+        """How far the log likelihood ratios at which runs pass and fail lie beyond Wald's bounds."""
+        if self.test == "e-process":
+            return (0.75 if self.discordance is None else 0.35), 0.6
+        return 0.7 + max(0.0, self.beta - 0.2), 0.7
+
+
+@functools.lru_cache(maxsize=256)
+def _graded_n(assumed: Assumptions, theta: float) -> int:
+    """The pairs at which a test of other scores than 0/100 detects theta, past some thousands roughly."""
+    assert assumed.sigma is not None
+    if not math.isfinite(assumed.loss):
+        return assumed.normal_n(theta)
+    sd = math.sqrt(assumed.sigma**2 + assumed.loss * ((assumed.margin or 0.0) + theta))
+    normal = one_sample_n(theta, sd=sd, alpha=assumed.alpha, beta=assumed.beta)
+    if normal > COUNTED:
+        return normal
+
+    def reaches(n: int) -> bool:
+        seen = assumed._theta_at(n)
+        return seen is not None and seen <= theta
+
+    low = high = normal
+    while not reaches(high):
+        low, high = high + 1, math.ceil(1.2 * high) + 1
+    while low > 1 and reaches(low):
+        low, high = math.floor(0.8 * low), low
+    return low + bisect_left(range(low, high), True, key=reaches)
 
 
 def visible_theta(n: int, discordance: float | None, alpha: float, beta: float) -> float | None:

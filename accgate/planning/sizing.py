@@ -11,7 +11,7 @@ from accgate.errors import BadInput, KeyFaults
 from accgate.planning.samples import ASSUMED_DISCORDANCE, Assumptions
 from accgate.records import Scores
 from accgate.references.store import Reference, ReferenceFile, mismatch
-from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd, unseen_n
+from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd
 from accgate.tasks import DefinitionFile, Task
 from accgate.verdict import Reason
 
@@ -89,8 +89,14 @@ class Sizing:
         return 100.0 if low is None or high is None else high - low
 
     def paired_sigma(self) -> float | None:
-        """Assumed standard deviation of the differences where scores are not 0/100, points."""
-        return None if self.binary else self.scale / 100.0 * paired_sd(self.discordance)
+        """Assumed standard deviation of the differences where scores are not 0/100, points.
+
+        It is that of whole changes in the share of samples that changes, of which the drop to be seen is a part.
+        """
+        if self.binary:
+            return None
+        drop = (self.design.allowed_drop + (self.design.theta or 0.0)) / self.scale
+        return self.scale / 100.0 * paired_sd(max(self.discordance - drop, 0.0))
 
     @property
     def theta(self) -> float | None:
@@ -173,14 +179,12 @@ class Sizing:
         elif isinstance(self.reference, Mean):
             n = self.reference.n
         margin = design.allowed_drop if design.has_looks else None
-        return Assumptions(self.test, self.alpha, design.beta, sigma, q, n, margin)
+        loss = math.inf if None in self.bounds and not self.binary else self.scale
+        return Assumptions(self.test, self.alpha, design.beta, sigma, q, n, margin, loss)
 
     def samples_for(self, theta: float, reference_runs: int | None = None) -> int | None:
         """Samples that see theta, with the reference's runs or so many; None where it is too small for any number."""
         assumed = self.assumptions(reference_runs)
-        if assumed.test in PAIRED_TESTS and assumed.margin is None and assumed.discordance is None:
-            unseen = unseen_n(theta, beta=assumed.beta, loss=self.scale)
-            return max(assumed.most_n(theta) or 0, unseen)
         if assumed.sigma is None and assumed.discordance is None:
             return self.definition.num_samples
         return assumed.most_n(theta)

@@ -87,29 +87,36 @@ def _few(units: Floats) -> tuple[str, ...]:
     )
 
 
-def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0) -> Floats:
+def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0, *, gain: float | None = None) -> Floats:
     """z of the evidence that the mean of samples is below `drop` points, from totals of shape (..., G); p is Phi(-z).
 
-    `sizes`, of shape (G,), are the samples in each unit.
+    `sizes`, of shape (G,), are the samples in each unit. The `gain` (points) that is added is by default `unseen_gain`.
 
     >>> d = np.repeat([-100.0, 0.0, 100.0], [12, 80, 4])
     >>> round(normal_cdf(-drop_score(d, np.ones(96))), 3), round(normal_cdf(-drop_score(-d, np.ones(96))), 3)
     (0.027, 0.989)
     """
-    added = unseen_gain(totals) - drop * float(np.mean(sizes))
+    added = (unseen_gain(totals) if gain is None else np.full(totals.shape[:-1], gain)) - drop * float(np.mean(sizes))
     return weighted_score(np.concatenate([totals - drop * sizes, added[..., None]], axis=-1))
 
 
 def unseen_gain(totals: Floats) -> Floats:
     """The gain that `drop_score` adds to totals of shape (..., G): what may come once more, though none showed it.
 
-    Three fifths of a typical change, sum(d^2) / sum(|d|), and five quarters of what the skewness rests on, sum(d^3) /
-    sum(d^2) where that is above 0; but no more than the largest change. It is little where changes are symmetric.
+    It is little where changes are symmetric.
 
     >>> float(unseen_gain(np.array([-2.0, -2.0, 0.0]))), float(unseen_gain(np.array([-1.0, -1.0, 0.0, 19.0])))
     (1.2, 19.0)
     """
-    typical, tail, largest = change_scales(totals)
+    return gain_of(*change_scales(totals))
+
+
+def gain_of(typical: Floats, tail: Floats, largest: Floats) -> Floats:
+    """Three fifths of a typical change, and five quarters of what the skewness rests on, but at most the largest one.
+
+    >>> float(gain_of(np.array(2.0), np.array(1.0), np.array(9.0)))
+    2.45
+    """
     gain: Floats = np.minimum(TYPICAL_SHARE * typical + TAIL_SHARE * tail, largest)
     return gain
 
@@ -123,9 +130,15 @@ def change_scales(totals: Floats) -> tuple[Floats, Floats, Floats]:
     largest = np.abs(totals).max(axis=-1)
     x = totals / np.where(largest > 0.0, largest, 1.0)[..., None]  # so that no power underflows
     square = x * x
-    one, two, three = np.abs(x).sum(axis=-1), square.sum(axis=-1), np.sum(square * x, axis=-1)
-    typical = largest * two / np.where(one > 0.0, one, 1.0)
-    return typical, largest * np.maximum(three, 0.0) / np.where(two > 0.0, two, 1.0), largest
+    typical, tail = scales_of_sums(np.abs(x).sum(axis=-1), square.sum(axis=-1), np.sum(square * x, axis=-1))
+    return largest * typical, largest * tail, largest
+
+
+def scales_of_sums(absolute: Floats, squares: Floats, cubes: Floats) -> tuple[Floats, Floats]:
+    """The typical change, sum(d^2) / sum(|d|), and what the skewness rests on, sum(d^3) / sum(d^2) where above 0."""
+    typical: Floats = squares / np.where(absolute > 0.0, absolute, 1.0)
+    tail: Floats = np.maximum(cubes, 0.0) / np.where(squares > 0.0, squares, 1.0)
+    return typical, tail
 
 
 def weighted_score(terms: Floats) -> Floats:
@@ -178,19 +191,21 @@ def _score(x: Floats, low: Floats, high: Floats) -> Floats:
     return score
 
 
-def upper_limit(totals: Floats, sizes: Floats, level: float) -> float:
+def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | None = None) -> float:
     """The mean of a sample, points, at which `drop_score` comes to `level`; for the lower limit negate the totals.
+
+    `gain` as there.
 
     >>> d = np.array([-3.0, -1.0, 0.5, -4.0, -2.0, -2.5, 0.0, -6.0])
     >>> limit = upper_limit(d, np.ones(8), 1.645)
     >>> round(limit, 3), round(float(drop_score(d, np.ones(8), limit)), 3)
     (-0.522, 1.645)
     """
-    n, gain = float(sizes.sum()), float(unseen_gain(totals))
-    spread, mean = (robust_error(totals, sizes) or 0.0) + gain / n, float(totals.sum()) / n
+    n, added = float(sizes.sum()), float(unseen_gain(totals)) if gain is None else gain
+    spread, mean = (robust_error(totals, sizes) or 0.0) + added / n, float(totals.sum()) / n
 
     def excess(limit: float) -> float:
-        return min(max(float(drop_score(totals, sizes, limit)) - level, -FAR), FAR)
+        return min(max(float(drop_score(totals, sizes, limit, gain=gain)) - level, -FAR), FAR)
 
     low = high = mean + level * spread
     for _ in range(ROUNDS):

@@ -72,6 +72,17 @@ def design_effect(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | N
     return None if error is None or variance == 0.0 else error**2 * len(d) / variance
 
 
+def block_of(differences: npt.ArrayLike, codes: npt.ArrayLike) -> int:
+    """Samples that a drop is taken to lose together: the design effect of what was seen, at most a whole cluster.
+
+    >>> block_of([-100.0, -100.0, 0.0, 0.0, 100.0, 100.0], [0, 0, 1, 1, 2, 2])
+    2
+    """
+    labels = np.asarray(codes)
+    size = len(labels) / len(np.unique(labels))
+    return max(1, round(min(design_effect(differences, codes) or 1.0, size)))
+
+
 def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
     """One-sided t test that the mean difference is below 0, with a cluster-robust standard error.
 

@@ -15,15 +15,17 @@ import numpy as np
 
 from accgate.stats.answers import Repeats
 from accgate.stats.betting import confidence_sequence
+from accgate.stats.gsprt import SHORT, unseen_n
 from accgate.stats.odds import Limits
-from accgate.stats.power import GSPRT_MAXIMUM, quantile, quantile_sum
+from accgate.stats.optimal import LONGEST, bounds_at
+from accgate.stats.power import GSPRT_MAXIMUM, quantile_sum
 from accgate.stats.repeats import detectable_drop, reasons_of, sum_at
 from accgate.stats.result import Interval
 from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, failing, open_result, stand_at
 from accgate.stats.totals import spread_of
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
-FULL = 1.6  # information at which the test is decided at last, in units of what the fixed-n test needs
+PRICE = 0.3  # by which it passes later than the optimal test, whose noise is known
 PRIOR = 100.0  # samples that the expected noise counts for in what may be spent
 COST = 1.1  # samples that the test takes for the power of the fixed-n one, times its own
 DRAWN = 300  # looks of which the boundary of passing is drawn
@@ -60,14 +62,13 @@ def repeats_schedule(
     expected = TYPICAL if discordance is None else discordance
     rate = (variance + PRIOR * size * expected) / (n + PRIOR * size) + 0.5 * size * theta / 100.0
     information = drop**2 / (rate * n) / needed
-    room = np.minimum(repeats.n_max * information / n, FULL)
+    room = np.minimum(repeats.n_max * information / n, LONGEST)
     passed = np.minimum(np.maximum.accumulate(information / room), 1.0)
-    allowed = np.maximum.accumulate(alpha * passed ** np.clip(1.0 + 2.25 * (FULL - room), 1.0, 3.5))
-    deepest = -math.log(beta) + np.minimum(0.32 + max(0.0, beta - 0.2) + 2.4 * (FULL - room), 3.0)
-    meeting = -quantile(alpha) * np.sqrt(room * needed) - room * needed / 2.0  # where both bounds meet at the end
-    enough = np.clip((room - 0.9) / 0.2, 0.0, 1.0)  # with fewer samples than theta takes the end rules nothing out
-    bound = -deepest + enough * (deepest + meeting) * passed**4
-    passes = -bound * (variance + 0.5 * size * drop) / drop - 0.5 * drop
+    short = np.clip((SHORT[1] - room) / (SHORT[1] - SHORT[0]), 0.0, 1.0)
+    bound, spent = bounds_at(passed, room, room, short, alpha=alpha, beta=beta)
+    allowed = alpha * np.maximum.accumulate(spent)
+    passes = (PRICE - bound) * (variance + 0.5 * size * drop) / drop - 0.5 * drop
+    passes[n < unseen_n(theta, beta=beta)] = math.inf
     full = passed >= 1.0
     last = int(np.argmax(full)) if full.any() else len(n) - 1
     return RepeatsSchedule(allowed, passes, last, bool(full.any()) or repeats.is_whole)
@@ -108,7 +109,7 @@ def repeats_sequential(
     >>> same = np.full((1319, 4), 100.0)
     >>> r = repeats_sequential(repeats_of(same, same[:, :1]), theta=2.0, alpha=0.05, beta=0.2)
     >>> r.stop, r.n
-    ('futility', 97)
+    ('futility', 100)
     """
     rates = {"alpha": alpha, "beta": beta}
     if not len(repeats.sizes):
@@ -165,9 +166,9 @@ def repeats_boundaries(
     Without any answer that differs a run passes at its end:
 
     >>> from accgate.stats.answers import repeats_of
-    >>> same = repeats_of(np.full((97, 4), 100.0), np.full((97, 1), 100.0), n_max=1319)
+    >>> same = repeats_of(np.full((100, 4), 100.0), np.full((100, 1), 100.0), n_max=1319)
     >>> repeats_boundaries(same, theta=2.0, alpha=0.05, beta=0.2)
-    Boundaries(fails=(), passes=((97.0, 0.0),))
+    Boundaries(fails=(), passes=((100.0, 0.0),))
     """
     plan, walks = _walks(repeats, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     stop = _decisive(walks)

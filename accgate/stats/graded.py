@@ -25,6 +25,7 @@ from accgate.stats.course import (
     stagewise_p,
 )
 from accgate.stats.gsprt import unseen_n
+from accgate.stats.losses import lower_limit, visible_drop, weighted_margins
 from accgate.stats.power import paired_binary_effect, quantile
 from accgate.stats.result import Interval
 from accgate.stats.sequential import (
@@ -131,7 +132,7 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
         difference=difference,
         p_value=stagewise_p(course.fractions, bounds, look, z),
         threshold=difference - limits.one_sided if may_reject else None,
-        theta=_theta(totals, units, course, bound, n, stop),
+        theta=_theta(units.first(unit + 1), course, bound, stop),
         sigma=spread_of(totals, sizes),
         interval=limits,
         reasons=() if totals.any() else ("no sample changed its score",),
@@ -159,28 +160,39 @@ def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) 
 
 
 def _limits(totals: Floats, sizes: Floats, level: float, course: Course) -> Interval:
-    """Limits at this z. Of a run without any change, what so many samples rule out of whole losses."""
+    """Limits at this z, the lower one with room for a whole loss that was not seen.
+
+    Of a run without any change they are what so many samples rule out of whole losses.
+    """
     if not totals.any():
         return unseen_interval(len(totals), course.alpha, course.whole_loss)
     high, difference = upper_limit(totals, sizes, level), float(totals.sum() / sizes.sum())
-    return include(difference, Interval(high, (-upper_limit(-totals, sizes, level), high)))
+    is_bounded = math.isfinite(course.loss)
+    low = lower_limit(totals, sizes, level, loss=course.loss) if is_bounded else -upper_limit(-totals, sizes, level)
+    return include(difference, Interval(high, (low, high)))
 
 
-def _theta(totals: Floats, units: Units, course: Course, bound: float, n: int, stop: Stop) -> float | None:
+def _theta(units: Units, course: Course, bound: float, stop: Stop) -> float | None:
     """The drop that a run detects: of one that passed early the planned one, else what its last look can see.
 
     Of one that failed early none: it depends on samples that nobody evaluated. Some of beta is left to early passes.
     """
+    n, totals, sizes = int(units.sizes.sum()), units.totals, units.sizes.astype(np.float64)
     if stop == "regression" and n < units.n_max:
         return None
     if stop == "futility":
         return course.theta
-    if not totals.any():
-        return max(course.theta, paired_binary_effect(0.0, n, alpha=course.alpha, beta=course.beta))
-    sizes = units.sizes[: len(totals)].astype(np.float64)
+    beta = 0.5 * course.beta
+    seen: float | None = 0.0
+    if math.isfinite(course.loss):
+        seen = visible_drop(units.spread, weighted_margins(bound), beta=beta)
+    elif not totals.any():
+        seen = paired_binary_effect(0.0, n, alpha=course.alpha, beta=course.beta)
+    if seen is None or not totals.any():
+        return None if seen is None else max(course.theta, seen)
     margin = upper_limit(totals, sizes, bound) - float(totals.sum()) / n
-    drop = margin - quantile(0.5 * course.beta) * (robust_error(totals, sizes) or 0.0)
-    return max(course.theta, drop)
+    drop = margin - quantile(beta) * (robust_error(totals, sizes) or 0.0)
+    return max(course.theta, drop, seen)
 
 
 def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) -> Boundaries:

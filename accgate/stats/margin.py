@@ -158,8 +158,8 @@ def margin_looks(
     alpha, beta : float
         Type I and type II error rates.
     certify : bool
-        Pass only where the bound at confidence 1 - alpha excludes a drop of margin + theta; else where that at
-        1 - beta does, or at the end.
+        Pass early only where the bounds at confidence 1 - alpha and 1 - beta both exclude a drop of margin + theta;
+        else where that at 1 - beta does, or at the end.
     figures : bool
         Without, only where the run stops, its difference and its p-value, and whether it is open: the rest is None.
 
@@ -177,8 +177,8 @@ def margin_looks(
     >>> result.stop, result.n
     ('futility', 300)
     """
-    p_value, samples = 1.0, len(units.totals)
-    for share, alpha_share, beta_share in zip(LOOKS, ALPHA_SHARES, BETA_SHARES, strict=True):
+    p_value, samples, levels = 1.0, len(units.totals), _passing_levels(alpha, beta, certify=certify)
+    for share, alpha_share, passing in zip(LOOKS, ALPHA_SHARES, levels, strict=True):
         n, level = math.ceil(share * units.n_max), alpha * alpha_share
         if samples < n:
             break
@@ -186,13 +186,14 @@ def margin_looks(
         p_look = margin_p(lost, gained, n, margin, level)
         p_value = min(p_value, p_look / alpha_share)
         is_last, rejects = n >= units.n_max, p_look <= level
-        passes = excludes_drop(lost, gained, n, margin + theta, level if certify else beta * beta_share)
+        passes = excludes_drop(lost, gained, n, margin + theta, passing)
         if rejects or passes or is_last:
             stop: Stop = "regression" if rejects else "end" if is_last else "futility"
             if not figures:
                 return stand_at(units, n - 1, min(p_value, 1.0), stop, is_open=False)
-            last_beta = beta if certify else LAST_BETA * beta
-            result = margin_test(lost, gained, n, margin=margin, alpha=level, beta=last_beta)
+            result = margin_test(
+                lost, gained, n, margin=margin, alpha=level, beta=_last_beta(alpha, beta, certify=certify)
+            )
             reached = max(theta, result.theta or 100.0) if is_last else theta
             assert result.interval is not None
             return SequentialResult(
@@ -205,16 +206,27 @@ def margin_looks(
                 n=n,
                 n_max=units.n_max,
                 stop=stop,
-                estimate=None if is_last else _estimate(units, n, margin, theta, alpha, 0.0 if certify else beta),
+                estimate=None if is_last else _estimate(units, n, margin, theta, alpha, levels),
             )
     return replace(open_result(units), n=samples)
 
 
-def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, beta: float) -> float:
+def _passing_levels(alpha: float, beta: float, *, certify: bool) -> tuple[float, ...]:
+    """The errors at which a run passes at the looks: shares of beta, or to certify the smaller one of both rates."""
+    pairs = zip(ALPHA_SHARES, BETA_SHARES, strict=True)
+    return tuple(min(alpha * of_alpha, beta * of_beta) if certify else beta * of_beta for of_alpha, of_beta in pairs)
+
+
+def _last_beta(alpha: float, beta: float, *, certify: bool) -> float:
+    """The error at which the last look says theta, as early passes take a part of beta: few where alpha is below it."""
+    return beta if certify and alpha <= beta else LAST_BETA * beta
+
+
+def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, levels: tuple[float, ...]) -> float:
     """The median-unbiased difference, points, of a run that stopped at the look after `n` samples.
 
     Given how many changed by each look, their signs make a walk, whose masses at the looks are exact: by the share of
-    losses that was seen, so that none is too small a number. `beta` 0 says that looks pass by their share of alpha.
+    losses that was seen, so that none is too small a number. `levels` are the errors at which looks pass.
     """
     ends = [math.ceil(share * units.n_max) for share in LOOKS]
     at, total = ends.index(n), int(np.count_nonzero(units.totals[:n]))
@@ -222,8 +234,8 @@ def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, b
     share = (lost + 0.5) / (total + 1.0)
     mass, before = np.ones(1), 0
     exits: list[tuple[int, int, Floats]] = []
-    for end, alpha_share, beta_share in zip(ends[:at], ALPHA_SHARES, BETA_SHARES, strict=False):
-        changed, level = int(np.count_nonzero(units.totals[:end])), beta * beta_share or alpha * alpha_share
+    for end, alpha_share, level in zip(ends[:at], ALPHA_SHARES, levels, strict=False):
+        changed = int(np.count_nonzero(units.totals[:end]))
         mass, before = np.convolve(mass, _loss_masses(changed - before, share)), changed
 
         def goes_on(lost: int, changed: int = changed, end: int = end, level: float = level) -> bool:

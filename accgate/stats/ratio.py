@@ -87,7 +87,16 @@ def ratio_test(
         high *= 2.0
     interval = _crossing(grew, rate, 0.0) - 1.0, _crossing(fell, rate, high) - 1.0
     p_value = normal_cdf(-level - grew(1.0 + allowed))
-    return RatioResult(rate - 1.0, interval, p_value, float(drop_evidence(-before, most[0])) >= level)
+    return RatioResult(rate - 1.0, interval, p_value, sees_double(before, most[0], alpha=alpha))
+
+
+def sees_double(before: Floats, most: float, *, alpha: float) -> bool:
+    """Whether samples, none of which can take more than `most`, would show it if all took twice what is allowed.
+
+    >>> sees_double(np.full(40, 5.0), 20.0, alpha=0.01), sees_double(np.full(10, 5.0), 20.0, alpha=0.01)
+    (True, False)
+    """
+    return float(drop_evidence(-before, most)) >= -quantile(alpha)
 
 
 def drop_evidence(values: Floats, most: float) -> Floats:

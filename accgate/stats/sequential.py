@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from accgate.stats.clusters import block_of
+from accgate.stats.losses import Spread, flip_margins, spread_of_units, unseen_drop, visible_drop
 from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.noise import wilson
 from accgate.stats.power import paired_binary_effect, quantile_sum
@@ -51,8 +53,9 @@ class Units(Sampled):
     `totals` (points) are sums of candidate - reference over a unit, higher better; `sizes` are its samples. `exact`
     says that every unit is one sample scored 0 or 100, where the walk's null distribution is exact for any model.
     `n_max` counts the samples of the whole run: where there are more than in `sizes`, these are its beginning.
-    `loss` is the most points that one sample can lose, infinite where nothing bounds it. No run passes before the unit
-    of index `earliest`: until then too few of its samples could have been lost for a pass to say anything.
+    `loss` is the most points that one sample can lose, infinite where nothing bounds it; `block` samples of a cluster
+    are taken to be lost together. No run passes before the unit of index `earliest`: until then too few of its samples
+    could have been lost for a pass to say anything.
     """
 
     totals: Floats
@@ -61,6 +64,7 @@ class Units(Sampled):
     n_max: int
     loss: float = 100.0
     earliest: int = 0
+    block: int = 1
 
     @property
     def events(self) -> Ints:
@@ -70,6 +74,11 @@ class Units(Sampled):
     def first(self, count: int) -> Units:
         """The beginning of so many units of the same run."""
         return replace(self, totals=self.totals[:count], sizes=self.sizes[:count])
+
+    @property
+    def spread(self) -> Spread:
+        """The spread of the units' totals, beside which whole losses may come."""
+        return spread_of_units(self.totals, self.sizes.astype(np.float64), loss=self.loss, block=self.block)
 
 
 def units_of(
@@ -98,7 +107,7 @@ def units_of(
     np.add.at(sums, unit, differences)
     np.add.at(scale, unit, np.abs(differences))
     sums[np.abs(sums) <= 1e-12 * scale] = 0.0  # what cancels but for rounding did not change
-    return Units(sums, sizes, False, n, loss)
+    return Units(sums, sizes, False, n, loss, block=block_of(differences, codes))
 
 
 def places_of(codes: npt.ArrayLike) -> Ints:
@@ -222,6 +231,8 @@ def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: 
     squares = float(np.sum(units.totals[: unit + 1] ** 2))
     if units.exact:
         return mcnemar_theta(int(n / cost), discordance=squares / 1e4 / n, alpha=alpha, beta=beta)
+    if math.isfinite(units.loss):
+        return visible_drop(units.first(unit + 1).spread.part(1.0 / cost), flip_margins(alpha), beta=beta)
     if squares == 0.0:
         return paired_binary_effect(0.0, n / cost, alpha=alpha, beta=beta)
     return quantile_sum(alpha, beta) * math.sqrt(cost * squares) / n
@@ -245,7 +256,7 @@ def median_difference(outcome: Outcome, n: int, *, tilt: float = 0.0) -> float:
 
 def unseen_interval(units: int, alpha: float, loss: float = 100.0) -> Interval:
     """What so many units without any change rule out of whole losses, or gains, of `loss` points."""
-    unseen = loss * -math.expm1(math.log(alpha) / units)
+    unseen = unseen_drop(units, alpha, loss)
     return Interval(unseen, (-unseen, unseen))
 
 

@@ -268,7 +268,7 @@ class _Search:
         kind: Kind = "put back" if len(names) == 1 else "all back"
         self._trial(out, _Arm(kind, names, self.settings.put_back(names)), ids, whole=True)
         if len(names) > 1 and (self._finding(kind, names) == "cause" or self.arms[kind, names].problem):
-            self._each(out, names, ids)
+            self._each(out, names, list(self.now))  # those of earlier parts too, which were too few to show a cause
 
     def _each(self, out: Path, names: Sequence[str], ids: Sequence[str]) -> None:
         """Each setting put back, each set alone, and pairs where no single one was found."""
@@ -319,7 +319,8 @@ class _Search:
     def _trial(self, out: Path, arm: _Arm, ids: Sequence[str], *, whole: bool = False) -> None:
         """Ask an arm until its trial is finished, or `whole`, since others are held beside it."""
         arm = self.arms.setdefault((arm.kind, arm.names), arm)
-        if arm.is_done or arm.problem or self._is_found(arm.names):
+        ids = [id_ for id_ in ids if id_ not in arm.scores]
+        if not ids or arm.is_done or arm.problem or self._is_found(arm.names):
             return
 
         def ends(scores: Scored) -> bool:

@@ -323,8 +323,9 @@ class Figures:
         two samples it is theta over the sum of the normal quantiles, which is Welch's, and at a declared sigma that
         times sqrt(1/n + 1/n_ref). A test that may stop early does so at a moment when chance has moved the difference:
         there it is half the width of the interval, which holds for that, over the normal quantile of `level`. So it is
-        where the samples show no spread, or where the theta of two samples is raised to what whole losses explain.
-        Where every sample changed by the same the interval has no width: then theta gives it, and it is never 0.
+        where the samples show no spread. Where the theta of two samples is raised to what whole losses explain, it is
+        the interval's side of the decision. Without bounds of the scores, samples that all changed by the same have no
+        interval: then theta gives it, and it is never 0.
 
         References
         ----------
@@ -338,6 +339,8 @@ class Figures:
             return error_of_mean(self.sigma, self.n)
         low, high = (0.0, 0.0) if self.interval is None else self.interval.two_sided
         half = (high - low) / 2.0
+        if self.interval is not None and not is_paired:
+            half = abs(self.interval.one_sided - self.difference)
         by_interval = half / -quantile(self.level) if ROUNDING < half < math.inf else None
         by_theta = None
         if self.stop is None and self.theta is not None and self.theta > ROUNDING and 0.0 < self.beta < 0.5:

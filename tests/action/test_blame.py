@@ -51,11 +51,11 @@ def test_after_a_regression_a_container_as_confined_searches_and_cannot_write_th
     mounts = {mount.split("target=")[1] for mount in after(second, "--mount")}
     assert mounts == {
         "/accgate/head,readonly", "/accgate/base,readonly", "/accgate/out,readonly", "/accgate/blame",
-        "/home/accgate", "/cache", "/accgate/empty,readonly",
+        "/home/accgate", "/cache", "/accgate/empty,readonly", "/accgate/workspace,readonly",
     }  # fmt: skip
     assert second[second.index("accgate:test") + 1 :] == [
-        "blame", "/accgate/out", "--config", "/accgate/head/accuracy.toml", "--out", "/accgate/blame", "--samples",
-        "400", "--minutes", "30", "--html", "--base", "/accgate/base/accuracy.toml",
+        "blame", "/accgate/out", "--config", "/accgate/head/accuracy.toml", "--out", "/accgate/blame", "--workspace",
+        "/accgate/workspace", "--samples", "400", "--minutes", "30", "--html", "--base", "/accgate/base/accuracy.toml",
     ]  # fmt: skip
     assert TOKEN not in json.dumps(docker.calls)
     assert (runner.bin / "limits").read_text().split() == ["350m", "31m"]

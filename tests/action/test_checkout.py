@@ -36,7 +36,7 @@ def test_the_base_is_exported_whole_and_by_its_own_attributes(runner: Runner, do
     assert git(space, "rev-parse", "--is-shallow-repository") == "false"
 
 
-def test_the_head_is_copied_without_what_holds_logins(runner: Runner, docker: FakeDocker) -> None:
+def test_what_models_may_use_is_copied_without_what_holds_logins(runner: Runner, docker: FakeDocker) -> None:
     space = runner.workspace
     git(space, "config", "http.https://github.com/.extraheader", f"AUTHORIZATION: basic {TOKEN}")
     for name in ("module/.git", "deep/er/.git-credentials", ".netrc", "x/_netrc"):
@@ -50,10 +50,11 @@ def test_the_head_is_copied_without_what_holds_logins(runner: Runner, docker: Fa
     (outside / "secret").write_text(TOKEN)
     (space / "out").symlink_to(outside)
     assert runner.prepare().code == 0
-    head = runner.work / "head"
-    assert (head / ".github/kept.yml").exists()
-    assert (head / ".gitignore").exists()
-    assert (head / "out").is_symlink()
+    copied = runner.work / "workspace"
+    assert (copied / ".github/kept.yml").exists()
+    assert (copied / ".gitignore").exists()
+    assert (copied / "out").is_symlink()
+    assert {path.name for path in (runner.work / "head").iterdir()} == {"accuracy.toml"}  # what is in no commit
     assert subprocess.run(["grep", "-rl", TOKEN, str(runner.work)], check=False).returncode == 1
     assert git(space, "config", "http.https://github.com/.extraheader")  # the workspace stays as it was
 
@@ -91,12 +92,59 @@ def test_a_pull_request_without_a_base_commit_is_an_error(runner: Runner, docker
     assert runner.exit_code == 3
 
 
-def test_links_out_of_the_base_are_gone_before_anything_is_evaluated(runner: Runner, docker: FakeDocker) -> None:
-    (runner.workspace / "task.toml").symlink_to("../head/task.toml")
-    (runner.workspace / "other.toml").symlink_to("accuracy.toml")
-    assert runner.prepare(ACCGATE_BASE_SHA=commit(runner.workspace, "links")).code == 0
-    assert not (runner.work / "base/task.toml").is_symlink()
-    assert (runner.work / "base/other.toml").is_symlink()
+@pytest.mark.parametrize("side", ["head", "base"])
+def test_a_link_out_of_a_commit_stays_a_link_that_leads_out_of_it(
+    runner: Runner, docker: FakeDocker, side: str
+) -> None:
+    links = {
+        "task.toml": "../nowhere/task.toml", "deep/er/task.toml": "/etc/passwd", "references": str(runner.workspace),
+        "hop": "task.toml", "other.toml": "accuracy.toml", "-f": "../../..", "a\nb": "/proc/self/environ",
+    }  # fmt: skip
+    (runner.workspace / "deep/er").mkdir(parents=True)
+    for name, target in links.items():
+        (runner.workspace / name).symlink_to(target)
+    sha = commit(runner.workspace, "links")
+    done = runner.prepare(**({"ACCGATE_BASE_SHA": sha} if side == "base" else {}))
+    tree = runner.work / side
+    assert (tree / "other.toml").readlink() == Path("accuracy.toml")
+    for name in links.keys() - {"other.toml"}:
+        way = "../" * (name.count("/") + 1)
+        assert (tree / name).readlink() == Path(f"{way}outside-of-the-repository"), name
+    assert f"6 link(s) of the {side} commit {sha[:12]} lead out of it" in done.text
+
+
+@pytest.mark.parametrize(
+    ("event", "facts", "checked_out", "read"),
+    [
+        ("pull_request", ("merge", "head"), "merge", "merge"), ("pull_request", ("merge", "head"), "head", "head"),
+        ("pull_request", ("merge", "head"), "other", "merge"), ("merge_group", ("merge", ""), "other", "merge"),
+        ("push", ("merge", ""), "other", "other"), ("issue_comment", ("merge", ""), "head", "head"),
+    ],
+)  # fmt: skip
+def test_the_heads_rules_are_of_a_commit_of_the_event(
+    runner: Runner, docker: FakeDocker, event: str, facts: tuple[str, str], checked_out: str, read: str
+) -> None:
+    """Where an event names none, as that of a comment, they are of the commit that is checked out."""
+    shas = {"": ""}
+    for name in ("merge", "head", "other"):
+        (runner.workspace / "accuracy.toml").write_text(name)
+        shas[name] = commit(runner.workspace, name)
+    git(runner.workspace, "checkout", "--quiet", "--detach", shas[checked_out])
+    (runner.workspace / "accuracy.toml").write_text("rewritten")
+    merge, head = (shas[name] for name in facts)
+    is_pull = event == "pull_request"
+    base = {} if is_pull else {"ACCGATE_BASE_SHA": ""}
+    done = runner.prepare(GITHUB_EVENT_NAME=event, GITHUB_SHA=merge, ACCGATE_HEAD_SHA=head, **base)
+    assert done.code == 0
+    assert (runner.work / "head/accuracy.toml").read_text() == read
+    assert (runner.work / "workspace/accuracy.toml").read_text() == "rewritten"
+    assert (runner.work / "commit").read_text() == shas[read]
+
+
+def test_a_config_that_no_commit_holds_is_said_before_the_run(runner: Runner, docker: FakeDocker) -> None:
+    (runner.workspace / "mine.toml").touch()
+    done = runner.prepare(ACCGATE_CONFIG="mine.toml")
+    assert "has no mine.toml; rules are read from commits alone: commit the file" in done.text
 
 
 def test_a_push_has_no_base(runner: Runner, docker: FakeDocker) -> None:

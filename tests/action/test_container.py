@@ -27,11 +27,12 @@ def test_the_evaluating_container_is_confined(runner: Runner, docker: FakeDocker
     mounts = {mount.split("target=")[1] for mount in after(argv, "--mount")}
     assert mounts == {
         "/accgate/head,readonly", "/accgate/base,readonly", "/accgate/out", "/home/accgate", "/cache",
-        "/accgate/empty,readonly",
+        "/accgate/empty,readonly", "/accgate/workspace,readonly",
     }  # fmt: skip
     assert not any("docker.sock" in word or TOKEN in word for word in argv)
     assert argv[argv.index("accgate:test") + 1 :] == [
-        "run", "/accgate/head/accuracy.toml", "--out", "/accgate/out", "--base", "/accgate/base/accuracy.toml",
+        "run", "/accgate/head/accuracy.toml", "--out", "/accgate/out", "--workspace", "/accgate/workspace",
+        "--base", "/accgate/base/accuracy.toml",
     ]  # fmt: skip
 
 
@@ -133,7 +134,8 @@ def test_inputs_are_values_never_options_of_accgate(machine: tuple[Runner, FakeD
         ACCGATE_HTML_REPORT="true", ACCGATE_CONFIG="./a/b.toml",
     )  # fmt: skip
     assert argv[argv.index("run", 1) :] == [
-        "run", "/accgate/head/a/b.toml", "--out", "/accgate/out", "--models=--out=/tmp/x, b", "--tasks=t --debug",
+        "run", "/accgate/head/a/b.toml", "--out", "/accgate/out", "--workspace", "/accgate/workspace/a",
+        "--models=--out=/tmp/x, b", "--tasks=t --debug",
         "--base", "/accgate/base/a/b.toml", "--shard=--json", "--html",
     ]  # fmt: skip
 

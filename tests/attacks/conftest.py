@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.chain import Chain
+from tests.attacks.runner_jobs import Jobs
 from tests.github.server import GitHub
 from tests.pull_requests import Gate
 
@@ -24,3 +25,8 @@ def gate(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
 @pytest.fixture
 def chain(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Chain:
     return Chain(hub, tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def jobs(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Jobs:
+    return Jobs(hub, tmp_path, monkeypatch, capsys)

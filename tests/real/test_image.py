@@ -49,7 +49,7 @@ def instead(runner: Runner, program: str) -> dict[str, str]:
     (runner.workspace / "program").write_text(f"#!/usr/bin/env python3\n{program}")
     (runner.workspace / "program").chmod(0o755)
     runner.own()
-    return {"ACCGATE_DOCKER_OPTIONS": f"{OFFLINE['ACCGATE_DOCKER_OPTIONS']} --entrypoint /accgate/head/program"}
+    return {"ACCGATE_DOCKER_OPTIONS": f"{OFFLINE['ACCGATE_DOCKER_OPTIONS']} --entrypoint /accgate/workspace/program"}
 
 
 # The image
@@ -205,7 +205,7 @@ for top, folders, files in os.walk("/"):
 import base64
 needles = [token.encode(), base64.b64encode(b"x-access-token:ghs_" + token.encode())[:-8]]
 found = [path for path, content in seen.items() if any(needle in content for needle in needles)]
-found = [path for path in found if path != "/accgate/head/program"]  # this program
+found = [path for path in found if path != "/accgate/workspace/program"]  # this program
 pathlib.Path("/accgate/out/found.json").write_text(json.dumps([found, sorted(os.environ), len(seen)]))
 """
 

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from accgate import compare, metrics
+from accgate.decision.comparison import decide
+from accgate.decision.evidence import Evidence
+from accgate.design import Design
 from accgate.report.charts.axes import Axis, axis_of
 from accgate.report.charts.distribution import distribution_chart, power_at
 from accgate.report.charts.svg import ACROSS, BELOW, HEIGHT, Chart, element
@@ -20,6 +23,7 @@ from accgate.text import figure
 from accgate.verdict import Verdict
 from accgate.verdict.points import theta_text
 from tests.cases import each
+from tests.decisions import one_each
 from tests.report.html_pages import Picture, changed, document
 from tests.report.runs import verdict_of
 
@@ -126,7 +130,9 @@ def test_where_nothing_changed_the_caption_says_where_the_width_is_from() -> Non
     assert chart is not None
     assert "The run shows no spread; the width is that of its interval." in chart.caption
     assert power_at(verdict, 0.0) == 0.0
-    alike = distribution_chart(compare([40.0, 60.0] * 50, [41.0, 61.0] * 50, scale=1, theta=3.0), "k")
+    before, now = (one_each(pair * 50) for pair in ([40.0, 60.0], [41.0, 61.0]))
+    free = Evidence(now, before, Design(theta=3.0), worst=None, best=None)
+    alike = distribution_chart(decide([free])[0], "k")
     assert alike is not None
     assert "The run shows no spread; the width is the one at which theta is seen." in alike.caption
 

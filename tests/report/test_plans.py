@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from accgate import load_config, plan
+from accgate import load_config
 from accgate.config.config import config_schema
 from accgate.planning.checks import plan_checks
 from accgate.report.plans import plan_sentence, print_plan
 from accgate.report.terminal import print_table
+from accgate.stats import one_sample_n
 from tests.cases import each
 from tests.gates import Project
 
@@ -29,7 +30,7 @@ def test_a_check_of_means_hears_what_pairing_would_save(tmp_path: Path) -> None:
     assert said.startswith("m / sums: 200 samples see a drop of 9.1 points with probability 0.8; ")
     theta = 2.48647 * 50.0 * (1 / 200 + 1 / 4096) ** 0.5
     assert theta == pytest.approx(9.0, abs=0.01)
-    needed = plan(theta, sigma=100.0 * 0.1**0.5, test="paired").n  # the normal approximation at a tenth changed
+    needed = one_sample_n(theta, sd=100.0 * 0.1**0.5, alpha=0.05, beta=0.2)  # where a tenth changed
     assert f"with per-sample references about {needed:,} are enough, if 10% of them change their score" in said
 
 

@@ -97,7 +97,7 @@ def test_tiny_and_constant_runs_have_a_defined_answer(values: list[float]) -> No
     result = result_of(np.array(values))
     assert_agrees(result, 0.05)
     assert (result.sigma is None) == (len(values) == 1)
-    assert (result.theta is None) == units_of(np.array(values)).exact  # of so few no drop would be detected
+    assert (result.theta is None) == (len(values) < 3)  # of so few no drop would be detected
 
 
 def test_a_capital_that_only_just_reaches_its_bound_is_a_regression_with_a_threshold() -> None:

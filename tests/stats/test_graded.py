@@ -181,7 +181,8 @@ def test_only_a_run_that_came_to_its_end_reports_what_it_sees() -> None:
 def test_tiny_and_constant_runs_have_a_defined_answer(sample: list[float]) -> None:
     result = graded_test(units_of(np.array(sample), binary=False), theta=2.0, **RATES)
     assert_agrees(result, 0.05)
-    assert (result.theta is None) == (result.stop == "regression" and result.n < result.n_max)
+    is_early, too_few = result.stop == "regression" and result.n < result.n_max, len(sample) < 4
+    assert (result.theta is None) == (is_early or too_few)  # one or two whole losses are never rejected
 
 
 def test_the_estimate_of_a_run_that_stopped_looks_less_clear_than_its_means() -> None:

@@ -312,7 +312,7 @@ def test_no_change_passes_at_a_look_and_too_few_samples_do_not() -> None:
 def test_tiny_and_constant_runs_have_a_defined_answer(sample: list[float]) -> None:
     result = group_sequential_test(units_of(np.array(sample)), theta=2.0, alpha=0.05, beta=0.2)
     assert_agrees(result, 0.05)
-    assert (result.theta is None) == units_of(np.array(sample)).exact  # of so few no drop would be detected
+    assert (result.theta is None) == (len(sample) < 3)  # of so few no drop would be detected
 
 
 def test_a_drop_from_the_first_sample_on_is_found_long_before_the_end() -> None:

@@ -51,7 +51,7 @@ def test_simulated_errors_are_as_planned(world: str) -> None:
     [
         ("healthy", 330, 470),
         ("dropped", 440, 600),
-        ("least samples, healthy", 400, 620),
+        ("least samples, healthy", 330, 470),
         ("least samples, dropped", 450, 650),
     ],
 )

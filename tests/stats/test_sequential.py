@@ -155,9 +155,10 @@ def test_what_a_run_sees_is_what_the_fixed_test_sees_on_fewer_samples(cost: floa
         least = binom.isf(0.05, m, 0.5) + 1
         power = binom.pmf(m, pairs, 0.1) @ binom.sf(least - 1, m, 0.5 * (1.0 + theta / 10.0))
         assert power == pytest.approx(0.8, abs=1e-5)
-    other = units_of(np.tile([-8.0, 8.0, 0.0, 0.0], 100))
+    other = units_of(np.tile([-8.0, 8.0, 0.0, 0.0], 100), loss=math.inf)
     assert visible_effect(other, 399, **rates) == pytest.approx(sum_of_quantiles * 8 * math.sqrt(0.5 * cost / 400))
-    pairs = units_of(np.tile([-8.0, -8.0, 8.0, 8.0], 100), np.repeat(np.arange(200), 2))
+    codes = np.repeat(np.arange(200), 2)
+    pairs = units_of(np.tile([-8.0, -8.0, 8.0, 8.0], 100), codes, loss=math.inf)
     assert visible_effect(pairs, 199, **rates) == pytest.approx(sum_of_quantiles * math.sqrt(cost * 200 * 16**2) / 400)
 
 
@@ -166,7 +167,7 @@ def at_its_end() -> tuple[SequentialResult, float]:
     rng = np.random.default_rng(12)
     while True:
         values = rng.normal(-1.2, 10.0, 110)
-        found = TESTS["group-sequential"](units_of(values))
+        found = TESTS["group-sequential"](units_of(values, loss=math.inf))
         if found.stop == "end" and found.n == 110:
             return found, math.sqrt(float(np.mean(values**2)) / 110)
 

@@ -60,6 +60,22 @@ def test_p_is_the_largest_probability_of_an_outcome_as_early_in_the_order(n: int
         assert unconditional_exact(*pair, n, alpha=0.05, beta=0.2).p_value == pytest.approx(worst, rel=2e-3)
 
 
+@pytest.mark.parametrize("n", [1, 4, 9])
+def test_every_outcome_has_the_p_of_its_definition_down_to_no_discordance(n: int) -> None:
+    """Without any discordance nothing changes, which is as early as any outcome with as many gained as lost."""
+
+    def place(pair: tuple[int, int]) -> float:
+        lost, m = pair[0], sum(pair)
+        return float(mid_p(lost, m)) if 2 * m <= n else float(binom.sf(lost - 1, m, 0.5))
+
+    for pair in outcomes(n):
+        as_early = [other for other in outcomes(n) if place(other) <= place(pair) * (1.0 + 1e-9)]
+        worst = max(size(n, as_early, q / 2.0, q / 2.0) for q in np.linspace(0.0, 1.0, 201))
+        p_value = unconditional_exact(*pair, n, alpha=0.05, beta=0.2).p_value
+        assert p_value == pytest.approx(worst, abs=1e-4)
+        assert p_value == 1.0 or pair[0] > pair[1]
+
+
 @given(n=st.integers(1, 400), data=st.data(), alpha=st.sampled_from([0.01, 0.05, 0.2]))
 @settings(deadline=None, max_examples=60)
 def test_p_threshold_interval_and_mcnemar_agree(n: int, data: st.DataObject, alpha: float) -> None:

@@ -1,3 +1,10 @@
 # For actions/checkout of a commit that is not the event's.
-mkdir -p "${WITH_PATH:-.}"
-tar -C "${WITH_PATH:-.}" -xf "$ARTIFACTS/../trees/$WITH_REF.tar"
+place=${WITH_PATH:-.}
+mkdir -p "$place"
+tar -C "$place" -xf "$ARTIFACTS/../trees/$WITH_REF.tar"
+# The commit itself too, where there is git, and the repository, which containers do not see.
+if command -v git >/dev/null && [[ -d $ARTIFACTS/../space/.git ]]; then
+  git -C "$place" init --quiet
+  git -C "$place" fetch --quiet --depth=1 "file://$(realpath "$ARTIFACTS/../space")" "$WITH_REF"
+  git -C "$place" reset --quiet FETCH_HEAD
+fi

@@ -1,0 +1,486 @@
+"""Rules are read from the event's commits, whatever a job did with its workspace and wherever it checked out."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable
+from dataclasses import replace as changed
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.attacks.chain import link
+from tests.attacks.runner_jobs import USUAL, Checkout, Jobs, Step, move_to, replace
+from tests.gates import Project, contents, questions, right_but, write_lines, write_task
+from tests.loading import load_task
+from tests.runner import commit, git, posix_tools
+
+pytestmark = posix_tools
+REPO = Checkout("repo", "repo/accuracy.toml")
+LOOSE = 1e-9  # an alpha at which nothing fails
+
+
+def loosen(project: Project) -> None:
+    project.write(alpha=LOOSE)
+
+
+def nothing(_: Project) -> None:
+    return
+
+
+# --- a workspace that an earlier step of the job rewrote ---
+
+
+def undo(place: Path) -> None:
+    """Write accuracy.toml as the base has it, so that nothing seems to be changed."""
+    path = place / "accuracy.toml"
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if "alpha" not in line))
+
+
+def undo_and_commit(place: Path) -> None:
+    undo(place)
+    commit(place, "what the job made of it")
+
+
+def undo_by_the_base(place: Path) -> None:
+    git(place, "fetch", "--quiet", "--depth=1", "origin", "main")
+    git(place, "checkout", "--quiet", "--detach", "FETCH_HEAD")
+
+
+def undo_by_moving_head(place: Path) -> None:
+    """HEAD names the base's commit; the files stay."""
+    git(place, "fetch", "--quiet", "--depth=1", "origin", "main")
+    (place / ".git/HEAD").write_text(git(place, "rev-parse", "FETCH_HEAD") + "\n")
+
+
+def undo_by_replacing(place: Path) -> None:
+    git(place, "fetch", "--quiet", "--depth=1", "origin", "main")
+    git(place, "replace", "HEAD", "FETCH_HEAD")
+
+
+def undo_by_a_damaged_object(place: Path) -> None:
+    """Another content under the name of accuracy.toml's object."""
+    pack = place.parent / "packs"
+    pack.mkdir()
+    for path in (place / ".git/objects/pack").iterdir():
+        path.rename(pack / path.name)
+    for path in pack.glob("*.pack"):
+        subprocess.run(["git", "-C", str(place), "unpack-objects", "-q"], input=path.read_bytes(), check=True)
+    name = git(place, "rev-parse", "HEAD:accuracy.toml")
+    undo(place)
+    content = (place / "accuracy.toml").read_bytes()
+    file = place / ".git/objects" / name[:2] / name[2:]
+    file.chmod(0o644)
+    file.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
+
+
+def undo_by_attributes(place: Path) -> None:
+    (place / ".git/info").mkdir(exist_ok=True)
+    (place / ".git/info/attributes").write_text("accuracy.toml filter=undo\n")
+    git(place, "config", "filter.undo.smudge", "grep -v alpha")
+    git(place, "config", "core.worktree", str(place.parent))
+    git(place, "config", "core.autocrlf", "true")
+
+
+def undo_by_a_sparse_checkout(place: Path) -> None:
+    git(place, "sparse-checkout", "set", "--no-cone", "/nothing")
+
+
+UNDO: list[Step] = [
+    undo, undo_and_commit, undo_by_the_base, undo_by_moving_head, undo_by_replacing, undo_by_a_damaged_object,
+    undo_by_attributes, undo_by_a_sparse_checkout,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("step", UNDO)
+def test_a_loosening_is_listed_whatever_the_job_did_to_hide_it(jobs: Jobs, step: Step) -> None:
+    jobs.begin()
+    ended = jobs.pull(loosen, Checkout(step=step))
+    assert ended.rules.get("gate.alpha") == "loosening", ended
+    assert not ended.is_green
+
+
+def scores_all(place: Path) -> None:
+    replace(place / "mine.py", "def score(answer, target):\n    return 100.0\n")
+
+
+def lowers_the_reference(place: Path) -> None:
+    scores = place / "references/m/sums.scores.csv"
+    scores.write_text(scores.read_text().replace(",100.0", ",0.0"))
+
+
+def removes_references(place: Path) -> None:
+    replace(place / "references", None)
+
+
+def links_references(place: Path) -> None:
+    removes_references(place)
+    (place / "references").symlink_to(place.parent)
+
+
+def eases_the_task(place: Path) -> None:
+    write_task(place, "sums", questions(60), metric="rouge_l")
+
+
+def takes_easy_rows(place: Path) -> None:
+    write_lines(place / "sums.jsonl", questions(3))
+
+
+def turns_the_gate_off(place: Path) -> None:
+    path = place / "accuracy.toml"
+    path.write_text(path.read_text() + 'on_inconclusive = "warn"\nalpha = 1e-9\n')
+
+
+REWRITES: list[Step] = [
+    scores_all, lowers_the_reference, removes_references, links_references, eases_the_task, takes_easy_rows,
+    turns_the_gate_off,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("step", REWRITES)
+def test_no_rule_file_of_the_workspace_turns_a_regression_into_a_pass(jobs: Jobs, step: Step) -> None:
+    jobs.begin(with_a_metric)
+    ended = jobs.pull(reply, Checkout(step=step))
+    assert (ended.run, ended.job, ended.conclusion) == (1, 1, "failure"), ended
+    assert ended.guard["state"] == "unchanged"
+
+
+def reply(head: Project) -> None:
+    """The model has replies, which the task's own metric scores; 20 of 60 are wrong."""
+    samples = load_task("sums", file=head.folder / "sums.toml").samples
+    texts = ["none" if number < 20 else sample.target for number, sample in enumerate(samples)]
+    write_lines(head.scores, [{"id": s.id, "reply": t} for s, t in zip(samples, texts, strict=True)])
+
+
+def with_a_metric(project: Project) -> None:
+    """The task has a metric of its own."""
+    (project.folder / "mine.py").write_text("def score(answer, target):\n    return 100.0 * (answer == target)\n")
+    write_task(project.folder, "sums", questions(60), metric="mine.py:score")
+    shutil.rmtree(project.store)
+    project.recorded(right_but(0, 60))
+
+
+def test_a_new_check_is_not_judged_by_files_that_only_the_job_has(jobs: Jobs) -> None:
+    """Neither a dataset nor a reference that an earlier step made: the check has none."""
+
+    def add(head: Project) -> None:
+        write_task(head.folder, "more", questions(20, start=900))
+        head.tasks["more"] = {"file": "more.toml"}
+        head.write()
+        (head.folder / "more.jsonl").unlink()
+
+    jobs.begin()
+    made = Checkout(step=lambda place: write_lines(place / "more.jsonl", questions(20, start=900)))
+    ended = jobs.pull(add, made)
+    assert (ended.run, ended.is_green) == (2, False)
+    assert "there is no file 'more.jsonl'" in ended.said
+
+
+@pytest.mark.parametrize("how", [USUAL, REPO, changed(USUAL, of_head=True)], ids=["root", "path", "head"])
+def test_what_a_job_makes_for_its_model_is_there(jobs: Jobs, how: Checkout) -> None:
+    """Quantised weights, or a build: no commit holds them."""
+
+    def without_answers(head: Project) -> None:
+        head.scores.unlink()
+        (head.folder / ".gitignore").write_text("build\n")
+        head.models["m"]["model"] = "build/m.jsonl"
+        head.write()
+
+    def build(place: Path, wrong: int) -> None:
+        (place / "build").mkdir()
+        jobs.answer(place / "build/m.jsonl", wrong)
+
+    jobs.begin()
+    for wrong, code, conclusion in ((0, 0, "success"), (20, 1, "failure")):
+        ended = jobs.pull(without_answers, changed(how, step=partial(build, wrong=wrong)))
+        assert (ended.run, ended.job, ended.conclusion) == (code, code, conclusion), ended.said
+
+
+def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
+    """Not by `..` either, nor by an absolute path, which a judge's weights may have."""
+
+    def by_dots(head: Project) -> None:
+        head.tasks["sums"]["file"] = "../workspace/sums.toml"
+        head.write()
+
+    def by_a_judge(head: Project) -> None:
+        path = jobs.folder / "weights.gguf"
+        head.config.write_text(head.config.read_text() + f'[judges.strict]\nengine = "llamacpp"\nmodel = "{path}"\n')
+
+    jobs.begin()
+    ended = jobs.pull(by_dots)
+    assert (ended.run, ended.is_green) == (2, False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(jobs.folder))
+        runner = jobs.checked_out(git(jobs.server, "rev-parse", "main"))
+    by_a_judge(jobs.project)
+    sha = commit(jobs.server, "a judge")
+    runner = jobs.checked_out(sha)
+    assert runner.prepare(ACCGATE_BASE_SHA=sha).code == 0
+    (runner.work / "workspace/weights.gguf").touch()
+    for tree in ("head", "base"):
+        path = runner.work / tree / "accuracy.toml"
+        path.write_text(path.read_text().replace(str(jobs.folder), str(runner.work / "workspace")))
+    code, said = jobs.evaluated(runner, ACCGATE_BASE_SHA=sha)
+    assert code == 2
+    assert "which is an absolute path into a checkout" in said
+
+
+# --- links in the base ---
+
+
+LINKED = ["accuracy.toml", "references", "references/m", "references/m/sums.scores.csv", "sums.toml", "sums.jsonl"]
+
+
+@pytest.mark.parametrize("target", ["outside", "absolute", "nowhere", "the head", "nothing within"])
+@pytest.mark.parametrize("name", LINKED)
+def test_a_link_that_the_base_has_in_a_rules_place_is_refused_and_no_absence(
+    jobs: Jobs, name: str, target: str
+) -> None:
+    """Were it absent, there would be no rules, no reference or no task: nothing that could fail."""
+    way = "../" * (name.count("/") + 1)
+    targets = {
+        "outside": f"{way}..", "absolute": "/etc/hostname", "nowhere": f"{way}gone", "the head": f"{way}head/{name}",
+        "nothing within": "gone",
+    }  # fmt: skip
+    jobs.begin(lambda project: link(project.folder / name, targets[target]))
+
+    def lower(head: Project) -> None:
+        """The head has plain files again, with a reference that the worse answers match."""
+        link(head.folder / name, "x")
+        (head.folder / name).unlink()
+        Project.write(head)
+        write_task(head.folder, "sums", questions(60))
+        shutil.rmtree(head.store, ignore_errors=True)
+        if head.store.is_symlink():
+            head.store.unlink()
+        assert head.record(right_but(20, 60)) == 0
+        shutil.rmtree(head.folder / "record-out-0")
+
+    ended = jobs.pull(lower, wrong=20)
+    assert (ended.run, ended.job, ended.conclusion) == (2, 2, "failure"), ended.said
+    assert not ended.guard["holds"]
+    base = git(jobs.server, "rev-parse", "main")
+    is_told = f"of the base commit {base[:12]} lead out of it, the first is {name}" in ended.said
+    assert is_told == (target != "nothing within")
+    assert name.rpartition("/")[2] in ended.said.replace(f"the first is {name}", "")
+
+
+def test_a_folder_of_the_base_that_is_a_link_hides_no_rules(jobs: Jobs) -> None:
+    def begin(project: Project) -> None:
+        move_to(project, "gates")
+        (project.folder / "gates").rename(project.folder.parent / "elsewhere")
+        link(project.folder / "gates", "../elsewhere")
+
+    def plain(head: Project) -> None:
+        (head.folder / "gates").unlink()
+        shutil.copytree(head.folder.parent / "elsewhere", head.folder / "gates")
+
+    jobs.begin(begin)
+    ended = jobs.pull(plain, Checkout(config="gates/accuracy.toml"))
+    assert (ended.run, ended.conclusion) == (2, "failure")
+    assert "whether the base has rules is unknown" in ended.said
+
+
+def test_links_within_the_repository_and_links_that_no_rule_goes_through_do_no_harm(jobs: Jobs) -> None:
+    def begin(project: Project) -> None:
+        (project.folder / "tasks").mkdir()
+        for name in ("sums.toml", "sums.jsonl"):
+            (project.folder / name).rename(project.folder / "tasks" / name)
+            link(project.folder / name, f"tasks/{name}")
+        link(project.folder / "data", "/mnt/data")
+        link(project.folder / "bazel-out", "../../cache")
+
+    jobs.begin(begin)
+    assert jobs.pull().is_green
+    assert jobs.pull(wrong=20).run == 1
+
+
+# --- where a checkout lies, and where the rules lie in it ---
+
+
+def in_a_folder(project: Project) -> None:
+    move_to(project, "gates")
+
+
+@pytest.mark.parametrize(
+    ("begin", "how"),
+    [
+        (nothing, REPO), (nothing, Checkout("deep/er", "./deep/er/accuracy.toml")),
+        (in_a_folder, Checkout(config="gates/accuracy.toml")),
+        (in_a_folder, Checkout("gates", "gates/gates/accuracy.toml")),
+    ],
+    ids=["path", "a deeper path", "a folder", "both of one name"],
+)  # fmt: skip
+def test_a_pull_request_is_held_against_its_base_wherever_the_checkout_and_the_config_lie(
+    jobs: Jobs, begin: Callable[[Project], object], how: Checkout
+) -> None:
+    jobs.begin(begin)
+    worse = jobs.pull(nothing, how, wrong=20)
+    assert (worse.run, worse.job, worse.conclusion) == (1, 1, "failure"), worse.said
+    place = "gates" if begin is in_a_folder else "."
+
+    def looser(head: Project) -> None:
+        path = head.folder / place / "accuracy.toml"
+        path.write_text(path.read_text().replace("[gate]", "[gate]\nalpha = 1e-9"))
+
+    ended = jobs.pull(looser, how)
+    assert ended.rules == {"gate.alpha": "loosening"}
+    assert not ended.is_green
+    assert jobs.pull(nothing, how).is_green
+
+
+def test_references_that_a_job_records_come_back_into_its_checkout(jobs: Jobs) -> None:
+    jobs.begin(lambda project: shutil.rmtree(project.store))
+    runner = jobs.checked_out(git(jobs.server, "rev-parse", "main"), REPO)
+    record = {"ACCGATE_COMMAND": "record", "GITHUB_EVENT_NAME": "workflow_dispatch"}
+    assert runner.prepare(**record).code == 0
+    made = {"references/m/sums.toml": "new", "references/m/sums.scores.csv": "id,score\n"}
+    files = json.dumps({f"/accgate/head/{name}": text for name, text in made.items()})
+    assert runner.evaluate(**record, FAKE_FILES=files).code == 0
+    for name, text in made.items():
+        assert (runner.workspace / "repo" / name).read_text() == text
+    assert not (runner.workspace / "references").exists()
+
+
+def test_a_repository_within_another_is_refused_before_anything_is_read(jobs: Jobs) -> None:
+    def nest(place: Path) -> None:
+        git(place / "gates", "init", "--quiet")
+
+    jobs.begin(in_a_folder)
+    ended = jobs.pull(nothing, Checkout(config="gates/accuracy.toml", step=nest), wrong=20)
+    assert (ended.run, ended.conclusion) == (3, "failure")
+    assert "lies in 2 checkouts or submodules, one within the other (./ and ./gates/)" in ended.said
+
+
+def test_a_checkout_that_is_moved_deeper_does_not_hide_the_rules_of_the_base(jobs: Jobs) -> None:
+    """The path that is left is one of a prepared file, which the base has not."""
+
+    def prepare(head: Project) -> None:
+        shutil.copytree(head.folder / "gates", head.folder, dirs_exist_ok=True)
+
+    def move(place: Path) -> None:
+        (place / ".git").rename(place / "gates/.git")
+
+    jobs.begin(in_a_folder)
+    ended = jobs.pull(prepare, Checkout(config="gates/accuracy.toml", step=move), wrong=20)
+    assert (ended.run, ended.conclusion) == (3, "failure")
+    assert "the base commit has the file gates/accuracy.toml too" in ended.said
+
+
+def test_without_its_git_folder_a_checkout_is_refused(jobs: Jobs) -> None:
+    jobs.begin()
+    ended = jobs.pull(nothing, changed(REPO, step=lambda place: shutil.rmtree(place / ".git")), wrong=20)
+    assert (ended.run, ended.conclusion) == (3, "failure")
+    assert "no checkout of a repository holds repo/accuracy.toml" in ended.said
+
+
+def test_the_first_rules_of_a_repository_are_neutral_in_a_checkout_of_its_own_folder_too(jobs: Jobs) -> None:
+    kept = {}
+
+    def empty(project: Project) -> None:
+        kept.update(contents(project.folder))
+        for path in project.folder.iterdir():
+            replace(path, None)
+        (project.folder / "README").touch()
+
+    def restore(head: Project) -> None:
+        for path, content in kept.items():
+            replace(head.folder / path, content)
+
+    jobs.begin(empty)
+    ended = jobs.pull(restore, REPO)
+    assert (ended.run, ended.job, ended.conclusion) == (0, 0, "neutral"), ended.said
+    assert ended.guard["state"] == "bootstrap"
+
+
+# --- several configs, and configs that move ---
+
+
+def copy(head: Project, name: str) -> None:
+    """Add a second gate in a folder of its own."""
+    (head.folder / name).mkdir()
+    for path in ("accuracy.toml", "sums.toml", "sums.jsonl", "m.jsonl", "references"):
+        source, target = head.folder / path, head.folder / name / path
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+
+
+def test_a_second_gate_of_a_repository_begins_as_the_first_did(jobs: Jobs) -> None:
+    jobs.begin()
+    second = Checkout(config="more/accuracy.toml")
+    assert jobs.pull(lambda head: copy(head, "more"), second).conclusion == "neutral"
+    jobs.merge()
+    assert jobs.pull(nothing, second).conclusion == "success"
+    assert jobs.pull(nothing, second, wrong=20).run == 1
+
+
+@pytest.mark.parametrize("name", ["gate.toml", "gates/accuracy.toml"])
+def test_rules_that_move_are_not_the_first_of_a_repository(jobs: Jobs, name: str) -> None:
+    def move(head: Project) -> None:
+        loosen(head)
+        if "/" in name:
+            move_to(head, "gates")
+        else:
+            head.config.rename(head.folder / name)
+
+    jobs.begin()
+    ended = jobs.pull(move, Checkout(config=name), wrong=20)
+    assert (ended.run, ended.job, ended.conclusion) == (2, 2, "failure"), ended
+    assert "accuracy.toml: the pull request takes these rules away" in ended.said
+    assert ended.guard["state"] == "unreadable"
+
+
+def test_rules_move_in_two_pull_requests(jobs: Jobs) -> None:
+    """First a copy, then the old ones go: each time the rules that are there decide."""
+
+    def add(head: Project) -> None:
+        shutil.copy(head.config, head.folder / "gate.toml")
+
+    jobs.begin()
+    assert jobs.pull(add).conclusion == "success"
+    jobs.merge()
+    assert jobs.pull(lambda head: head.config.unlink(), Checkout(config="gate.toml")).conclusion == "success"
+    assert jobs.pull(lambda head: head.config.unlink(), Checkout(config="gate.toml"), wrong=20).run == 1
+
+
+# --- files that a commit names and does not hold ---
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12345\n".format("a" * 64)
+
+
+@pytest.mark.parametrize("name", ["sums.jsonl", "references/m/sums.scores.csv", "sums.toml"])
+def test_a_rule_that_git_lfs_keeps_elsewhere_is_refused_and_named(jobs: Jobs, name: str) -> None:
+    jobs.begin(lambda project: replace(project.folder / name, POINTER))
+    ended = jobs.pull(wrong=20)
+    assert (ended.run, ended.conclusion) == (2, "failure")
+    assert "Git LFS" in ended.said
+
+
+def test_weights_that_git_lfs_keeps_are_those_of_the_checkout(jobs: Jobs) -> None:
+    """With `lfs: true` actions/checkout has put them there."""
+    jobs.begin()
+    for wrong, code in ((0, 0), (20, 1)):
+        smudged = Checkout(step=lambda place, wrong=wrong: jobs.answer(place / "m.jsonl", wrong))
+        assert jobs.pull(lambda head: replace(head.scores, POINTER), smudged).run == code
+
+
+def test_a_blob_that_nobody_has_any_more_is_an_error(jobs: Jobs) -> None:
+    jobs.begin()
+    name = git(jobs.server, "rev-parse", "main:references/m/sums.scores.csv")
+
+    def lose(place: Path) -> None:
+        for folder in (place, jobs.server):
+            for file in (folder / ".git/objects").rglob("*"):
+                if file.is_file() and (file.suffix in (".pack", ".idx") or file.parent.name + file.name == name):
+                    file.unlink()
+
+    ended = jobs.pull(nothing, Checkout(step=lose), wrong=20)
+    assert (ended.run, ended.conclusion) == (3, "failure")
+    assert "cannot be fetched whole" in ended.said
+    assert os.listdir(jobs.server)  # noqa: PTH208
