@@ -16,6 +16,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,7 @@ class PrivateFolder:
             raise CannotEvaluate(f"{self.code.name} cannot be kept from other files of the repository here: {NEEDS}")
         from accgate.sandbox import landlock
 
-        own = [(self.copy, landlock.MOVE), (self.tmp, landlock.MOVE)]
+        own = [(path, landlock.MOVE) for path in (self.copy, self.tmp, *_installed())]
         rules = [*own, *around_trees("/", landlock.MOVE, self.places.trees)]
         setup = json.dumps({"rules": rules, "environment": {"TMPDIR": self.tmp}})
         return (sys.executable, "-I", "-c", ROOMS.format(str(_rooms()), "become", "become(sys.argv[1:])"), setup)
@@ -163,11 +164,8 @@ class PrivateFolder:
 
 def _bring(file: Path, place: Path) -> None:
     if file.stat().st_size > LINKED:
-        try:
+        with suppress(OSError):  # another file system
             os.link(os.path.realpath(file), place)
-        except OSError:  # another file system
-            pass
-        else:
             return
     shutil.copy(file, place)
 
@@ -241,7 +239,7 @@ class CodeProcess:
             start_new_session=True,  # Ctrl-C is for the run, which ends this
         )
         self.stop = weakref.finalize(self, _end, self._process, self._folder)
-        self._send(self._setup())
+        self._ask(self._setup())
         module, _, name = start.rpartition(":")
         own_path = str if self._folder is None else self._folder.inside
         self.call("start", module=module, name=name, arguments=arguments(own_path))
@@ -266,8 +264,7 @@ class CodeProcess:
             For any other error of the code.
         """
         with self._lock:
-            self._send({"call": function, "arguments": arguments})
-            reply = self._receive()
+            reply = self._ask({"call": function, "arguments": arguments})
         if reply.get("outside"):
             raise self._code.fault(reply["outside"])
         if reply.get("unseen"):
@@ -284,27 +281,19 @@ class CodeProcess:
                 raise known(text)
         raise CodeFailed(kind, text)
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         try:
             send(self._process.stdin, message)  # type: ignore[arg-type]
-        except OSError as error:
-            raise self._ended() from error
-
-    def _receive(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        reply = receive(self._process.stdout)  # type: ignore[arg-type]
-        if not isinstance(reply, dict):
-            raise self._ended()
-        return reply
-
-    def _ended(self) -> CannotEvaluate:
-        try:
-            code = self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:  # it closed its standard output
-            self._process.kill()
+            reply: dict[str, Any] | None = receive(self._process.stdout)  # type: ignore[arg-type]
+        except OSError:
+            reply = None
+        if reply is None:
+            self._process.kill()  # it may have closed its standard output alone
             code = self._process.wait()
-        return CannotEvaluate(f"{self._code.name}: its process ended with code {code}")
+            raise CannotEvaluate(f"{self._code.name}: its process ended with code {code}")
+        return reply
 
 
 class CodeFailed(Exception):
@@ -321,13 +310,10 @@ def _is_open(path: str, places: Places) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes], folder: PrivateFolder | None) -> None:
-    """End a process and what it started, and remove its folder."""
+    """End a process, and remove its folder."""
     for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            try:
-                stream.close()
-            except BrokenPipeError:
-                continue
+        with suppress(BrokenPipeError, AttributeError):
+            stream.close()  # type: ignore[union-attr]
     try:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:

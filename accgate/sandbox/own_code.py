@@ -52,8 +52,8 @@ class Places(NamedTuple):
         """The file or folder of a repository that a name leads to and that the code does not consist of; else None.
 
         >>> Places("/copy", "/repo", ["/repo"], ["/repo/.venv"]).undeclared("/repo/.venv/lib/numpy.py")
-        >>> Places("/copy", "/repo", ["/repo", "/base"], []).undeclared("/base/rows.jsonl")
-        '/base/rows.jsonl'
+        >>> Places("/copy", "/repo", ["/repo", "/usr"], []).undeclared("/usr/lib")
+        '/usr/lib'
         """
         if not isinstance(name, (str, bytes, os.PathLike)):
             return None  # a descriptor, which something opened before
@@ -62,9 +62,10 @@ class Places(NamedTuple):
         except ValueError:  # a NUL
             return None
         if is_within(path, [self.copy]):
-            there = self.origin + path[len(self.copy) :]
-            return there if not os.path.lexists(path) and os.path.lexists(there) else None
-        return path if is_within(path, self.trees) and not is_within(path, self.installed) else None
+            is_there = os.path.lexists(path) or "__pycache__" in path  # which no code consists of, and Python looks for
+            path = path if is_there else self.origin + path[len(self.copy) :]
+        is_open = is_within(path, [self.copy, *self.installed]) or not is_within(path, self.trees)
+        return None if is_open or not os.path.lexists(path) else path
 
     def undeclared_in(self, text: str, start: str | None = None) -> str | None:
         """The first such file that a text names by its whole path, or from the folder `start`.
@@ -98,34 +99,28 @@ class Watch:
     def look_at(self, error: BaseException | None) -> None:
         """Look for such a file in an error, and in those that led to it."""
         while error is not None and self.outside is None:
-            names = [getattr(error, "filename", None), getattr(error, "filename2", None)]
-            names += sys.path if isinstance(error, ImportError) else ()  # where code looks for its modules
-            self.outside = next(filter(None, map(self._places.undeclared, names)), None) or self._places.undeclared_in(
-                str(error)
-            )
+            named = [getattr(error, "filename", None), getattr(error, "filename2", None)]
+            named += sys.path if isinstance(error, ImportError) else ()  # where code looks for its modules
+            self.outside = next(filter(None, map(self._places.undeclared, named)), None)
+            self.outside = self.outside or self._places.undeclared_in(str(error))
             error = error.__cause__ or error.__context__
 
     def _on_event(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _PATHS:
+        if event in _PATHS and self.outside is None:
             place = _PATHS[event]
-            named = arguments if place is None else arguments[place : place + 1]
-            for name in named:
-                self._note(name, event)
+            self.outside = self._outside(arguments if place is None else arguments[place], event)
         if self._refuses:
             self._refuse(event, arguments)
 
-    def _note(self, name: Any, event: str) -> None:
+    def _outside(self, name: Any, event: str) -> str | None:
         if isinstance(name, (list, tuple)):
-            for each in name:
-                self._note(each, event)
-            return
-        if event == "sqlite3.connect" and isinstance(name, str):
-            name = name.removeprefix("file:").partition("?")[0]
+            return next(filter(None, (self._outside(each, event) for each in name)), None)
         if _PATHS[event] is None:  # words of a command
             is_text = isinstance(name, (str, bytes, os.PathLike))
-            self.outside = self.outside or (self._places.undeclared_in(os.fsdecode(name)) if is_text else None)
-        else:
-            self.outside = self.outside or self._places.undeclared(name)
+            return self._places.undeclared_in(os.fsdecode(name)) if is_text else None
+        if event == "sqlite3.connect" and isinstance(name, str):
+            name = name.removeprefix("file:").partition("?")[0]
+        return self._places.undeclared(name)
 
     def _refuse(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Without Landlock: raise for a file that is not declared, and for what opens files unseen."""
@@ -169,24 +164,15 @@ def serve() -> None:
     functions: dict[str, Callable[..., Any]] = {}
 
     def begin(module: str, name: str, arguments: Mapping[str, Any]) -> None:
-        if module:
-            _load_accgate(setup["accgate"])
+        if module and "accgate" not in sys.modules:  # the folder around it may be shut
+            _module_at("accgate", f"{setup['accgate']}/__init__.py")
         start = getattr(importlib.import_module(module), name) if module else globals()[name]
         functions.update(start(**arguments))
 
     functions["start"] = begin
+    send(replies, {})
     while (message := receive(calls)) is not None:
         send(replies, answer(functions[message["call"]], message["arguments"], watch))
-
-
-def _load_accgate(folder: str) -> None:
-    """Load the package from its folder: the one around it may be a repository that cannot be listed here."""
-    if "accgate" not in sys.modules:
-        spec = importlib.util.spec_from_file_location("accgate", f"{folder}/__init__.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules["accgate"] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
 
 
 def answer(call: Callable[..., Any], arguments: Mapping[str, Any], watch: Watch | None) -> dict[str, Any]:
@@ -229,7 +215,9 @@ def become(arguments: Sequence[str]) -> None:
 
 def start_function(place: str, name: str, options: Mapping[str, Any]) -> Functions:
     """A user's function of answer and target, from a file or a module."""
-    function = getattr(_file_module(place) if place.endswith(".py") else importlib.import_module(place), name)
+    is_file = place.endswith(".py")
+    module = _module_at(f"accgate_metric_{Path(place).stem}", place) if is_file else importlib.import_module(place)
+    function = getattr(module, name)
     if not callable(function):
         raise TypeError(f"{name} is not a function")
     try:
@@ -250,11 +238,11 @@ class CannotBeCalled(TypeError):
     """A user's function does not take an answer, a target and the options."""
 
 
-def _file_module(place: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"accgate_metric_{Path(place).stem}", place)
-    if spec is None or spec.loader is None:
+def _module_at(name: str, place: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, place)
+    if spec is None:
         raise ImportError(f"{place} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
     # From the source alone: the loader would take a compiled file beside it, which may be of another source.
     exec(compile(Path(place).read_bytes(), place, "exec", dont_inherit=True), module.__dict__)
     return module

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from accgate import metrics
 from accgate.errors import Key
-from accgate.inputs.paths import path_in
 from accgate.metrics import metric_builders
 from accgate.metrics.kinds import PARTS
 from accgate.metrics.own import entry_point_of, form_fault
@@ -36,7 +35,8 @@ def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[K
             yield (key,), fault
     yield from _target_faults(content)
     yield from _metric_faults(content, folder)
-    yield from _files_faults(content, folder)
+    if content.files and content.metric in metric_builders():
+        yield ("files",), f"is set together with metric = {content.metric!r}, which reads no files; remove it"
     yield from aggregate_faults(content)
     yield from _extract_faults(content.extract)
     yield from _few_shot_faults(content.few_shot, content.dataset, folder)
@@ -116,14 +116,6 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
         yield ("metric",), f"is {PARTS!r}, which needs dataset.parts: tasks of the library that are joined"
     yield from _kind_faults(content, kind)
     yield from _tool_faults(content, kind)
-
-
-def _files_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key, str]]:
-    if content.files and content.metric in metric_builders():
-        yield ("files",), f"is set together with metric = {content.metric!r}, which reads no files; remove it"
-    for number, name in enumerate(content.files):
-        if not path_in(folder, name).exists():
-            yield ("files", number), f"there is no file or folder {name!r} in {folder}; write it relative to this file"
 
 
 def _kind_faults(content: DefinitionFile, kind: metrics.Kind) -> Iterator[tuple[Key, str]]:

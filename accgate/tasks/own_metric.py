@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from accgate.errors import CannotEvaluate
@@ -12,10 +14,6 @@ from accgate.metrics import BadOption, Metric
 from accgate.metrics.code import files_digest
 from accgate.metrics.own import DESCRIBING, entry_point_of, own_file, unloaded_metric
 from accgate.sandbox.declared import Code, CodeFailed, CodeProcess
-
-MOST_PROCESSES = 16  # that are kept although no task has them now: planning asks for a metric several times
-
-_processes: dict[tuple[Any, ...], CodeProcess] = {}
 
 
 def own_metric(name: str, code: Code, **options: Any) -> Metric:
@@ -33,7 +31,10 @@ def own_metric(name: str, code: Code, **options: Any) -> Metric:
     """
     described = unloaded_metric(name, **options)
     options = {key: value for key, value in options.items() if key not in DESCRIBING}
-    process = _process(name, code, options)
+    try:
+        process = _process(name, code, json.dumps(options, sort_keys=True), files_digest(code.files, code.folder))
+    except TypeError as error:  # a date
+        raise BadOption(f"{name}: metric_options: {error}; write it as text") from error
 
     def points(answer: str, target: str) -> float:
         try:
@@ -46,35 +47,22 @@ def own_metric(name: str, code: Code, **options: Any) -> Metric:
     return replace(described, function=points)
 
 
-def _process(name: str, code: Code, options: Mapping[str, Any]) -> CodeProcess:
+@lru_cache(maxsize=16)  # planning asks for a metric several times
+def _process(name: str, code: Code, options: str, digest: str | None) -> CodeProcess:  # noqa: ARG001 (of the files)
     """The process with a metric's function, which is there already where nothing changed."""
+    place, _, function = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
+    is_file, given = own_file(name) is not None, json.loads(options)
+
+    def arguments(inside: Callable[[Path], str]) -> Mapping[str, Any]:
+        return {"place": inside(code.folder / place) if is_file else place, "name": function, "options": given}
+
     try:
-        key = (name, code, json.dumps(options, sort_keys=True), files_digest(code.files, code.folder))
-    except TypeError as error:  # a date
-        raise BadOption(f"{name}: metric_options: {error}; write it as text") from error
-    process = _processes.pop(key, None)
-    if process is None:
-        place, _, function = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
-        is_file = own_file(name) is not None
-        try:
-            process = CodeProcess(
-                code,
-                ":start_function",
-                lambda inside: {
-                    "place": inside(code.folder / place) if is_file else place,
-                    "name": function,
-                    "options": options,
-                },
-            )
-        except ImportError as error:
-            hint = "; of the repository it can import its own files alone" if code.trees else ""
-            raise BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}{hint}") from error
-        except CodeFailed as error:
-            if error.kind == "CannotBeCalled":
-                fault = f"cannot be called as function(answer, target, **metric_options): {error.text}"
-                raise BadOption(f"{name} {fault}") from error
-            raise BadOption(f"{name} cannot be loaded: {error}") from error
-    _processes[key] = process
-    while len(_processes) > MOST_PROCESSES:
-        del _processes[next(iter(_processes))]
-    return process
+        return CodeProcess(code, ":start_function", arguments)
+    except ImportError as error:
+        hint = "; of the repository it can import its own files alone" if code.trees else ""
+        raise BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}{hint}") from error
+    except CodeFailed as error:
+        if error.kind == "CannotBeCalled":
+            fault = f"cannot be called as function(answer, target, **metric_options): {error.text}"
+            raise BadOption(f"{name} {fault}") from error
+        raise BadOption(f"{name} cannot be loaded: {error}") from error

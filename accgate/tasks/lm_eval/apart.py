@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from weakref import WeakValueDictionary
 
 from accgate.errors import CannotEvaluate
 from accgate.sandbox.declared import Code, CodeFailed, CodeProcess, hub_cache
@@ -42,9 +42,6 @@ class TaskApart(LmEvalTask):
         return bool(_call(self.process, "is_unread", place=self.place, answer=answer))
 
 
-_of_lm_eval: WeakValueDictionary[Code, CodeProcess] = WeakValueDictionary()
-
-
 def load_apart(code: Code, name: str, options: LmEvalOptions) -> TaskApart:
     """The task of lm-eval with this name, loaded in a process that has the files of `code` alone.
 
@@ -53,33 +50,31 @@ def load_apart(code: Code, name: str, options: LmEvalOptions) -> TaskApart:
     KeyFaults, BadInput, CannotEvaluate
         As `lm_eval_task`; BadInput where its code opens another file of the repository.
     """
-    process = _process(code)
+    process = _process(code) if code.files else _shared(replace(code, name="a task of lm-eval", table="its options"))
     about = _call(process, "load", name=name, options=asdict(options))
     samples = tuple(
-        LmEvalSample(**{**each, "requests": tuple(LmEvalRequest(**_request(one)) for one in each["requests"])})
+        LmEvalSample(**each | {"requests": tuple(LmEvalRequest(**_tuples(one)) for one in each["requests"])})
         for each in _call(process, "samples", place=about["place"])
     )
     return TaskApart(**about, samples=samples, tasks={}, process=process)
 
 
 def _process(code: Code) -> CodeProcess:
-    """A process for a task; those without files of their own share one, and lm-eval's slow index in it."""
-    if not code.files:
-        code = replace(code, name="a task of lm-eval", table="its [tasks.NAME.options]")
-    process = None if code.files else _of_lm_eval.get(code)
-    if process is None:
-        os.makedirs(hub_cache(), exist_ok=True)  # noqa: PTH103 (a text)
-        try:
-            process = CodeProcess(code, f"{__name__}:start", lambda inside: {"folder": inside(code.folder)})
-        except CodeFailed as error:
-            raise CannotEvaluate(f"{code.name} cannot be loaded: {error}") from error
-        _of_lm_eval[code] = process
-    return process
+    os.makedirs(hub_cache(), exist_ok=True)  # noqa: PTH103 (a text)
+    try:
+        return CodeProcess(code, f"{__name__}:start", lambda inside: {"folder": inside(code.folder)})
+    except (CodeFailed, ImportError) as error:
+        raise CannotEvaluate(f"{code.name} cannot be loaded: {error}") from error
 
 
-def _request(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a request as it holds them: JSON has arrays for tuples."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+_shared = lru_cache(maxsize=2)(_process)  # of tasks without files of their own, with lm-eval's slow index
+
+
+def _tuples(values: Any) -> Any:
+    """Values in a list or a table, with tuples for the arrays that JSON has in their place."""
+    pairs = values.items() if isinstance(values, dict) else enumerate(values)
+    plain = {key: tuple(value) if isinstance(value, list) else value for key, value in pairs}
+    return plain if isinstance(values, dict) else list(plain.values())
 
 
 def _call(process: CodeProcess, function: str, **arguments: Any) -> Any:
@@ -107,13 +102,10 @@ def start(folder: str) -> Mapping[str, Callable[..., Any]]:
             for sample in tasks[place].samples
         ]
 
-    def responses_of(values: Sequence[Any]) -> list[Response]:
-        return [(value[0], value[1]) if isinstance(value, list) else value for value in values]
-
     return {
         "load": load,
         "samples": samples_of,
-        "score": lambda place, id_, responses: tasks[place].score(samples[place][id_], responses_of(responses)),
-        "answer": lambda place, id_, responses: tasks[place].answer(samples[place][id_], responses_of(responses)),
+        "score": lambda place, id_, responses: tasks[place].score(samples[place][id_], _tuples(responses)),
+        "answer": lambda place, id_, responses: tasks[place].answer(samples[place][id_], _tuples(responses)),
         "is_unread": lambda place, answer: tasks[place].is_unread(answer),
     }
