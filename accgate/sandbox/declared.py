@@ -213,10 +213,12 @@ def hub_cache() -> str:
 
 
 class CodeProcess:
-    """A process with functions of a user's code; it starts with the first call, and ends with this object."""
+    """A process with functions of a user's code, which ends with this object."""
 
     def __init__(self, code: Code, start: str, arguments: Callable[[Callable[[Path], str]], Mapping[str, Any]]) -> None:
-        """`start` names what gives the functions, `arguments` what it takes, of the way from a path to the code's own.
+        """Start it: `start` names what gives the functions, `arguments` what that takes.
+
+        `arguments` gets the way from a path to where the code finds it.
 
         Raises
         ------

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.server import Server, free_port
@@ -16,7 +17,7 @@ from accgate.guard.base import within_tree
 from accgate.planning.design import planned_judge
 from accgate.sandbox import declared
 from tests.attacks.chain import Chain
-from tests.gates import Project, toml
+from tests.gates import Project, questions, toml, write_lines, write_task
 
 SERVER = """
 import http.server, pathlib, sys
@@ -180,3 +181,39 @@ def test_a_declared_file_of_a_judge_does_not_leave_the_repository(chain: Chain) 
 
 def declare(project: Project, name: str) -> None:
     project.config.write_text(project.config.read_text().replace("files = []", f"files = {json.dumps([name])}"))
+
+
+MARKER = """
+import http.server, json, pathlib, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.say({"data": [{"id": "strict"}]})
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        mark = pathlib.Path("lib/mark").read_text()
+        message = {"role": "assistant", "content": mark}
+        self.say({"id": "1", "model": "strict", "choices": [{"message": message, "finish_reason": "stop", "index": 0}]})
+    def say(self, body):
+        body = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.mark.usefixtures("_landlock")
+def test_a_run_asks_a_judge_whose_command_sees_declared_files_alone(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=4)
+    write_task(tmp_path, "sums", questions(4), metric="judge", judge={"rubric": "{{ reply }}"})
+    project.tasks["sums"] |= {"judge": "strict", "target": 0.0}
+    project.write()
+    words = [sys.executable, "judge/serve.py", "{port}"]
+    with_judge(project, words, {"judge/serve.py": MARKER, "lib/mark": "5"}, "lib")
+    write_lines(project.scores, [{"id": id_, "reply": "x"} for id_ in project.ids()])
+    assert main(["run", str(project.config), "--tree", str(tmp_path), "--out", str(project.out), "--quiet"]) in (0, 4)
+    assert project.check["candidate"]["mean"] == 100.0

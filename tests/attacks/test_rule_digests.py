@@ -6,11 +6,14 @@ import json
 import py_compile
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from accgate.cli.main import main
+from accgate.config.config import load_config
+from accgate.guard.base import within_tree
 from tests.attacks.chain import Chain, link
 from tests.attacks.test_rule_files import PIXEL, set_task
 from tests.gates import Project, questions, right_but, write_task
@@ -116,8 +119,19 @@ def test_a_metric_beside_its_definition_is_its_file_and_what_is_declared(chain: 
     chain.begin(with_metric({"mine.py": code, "helper.py": EQUAL}, metric="mine.py:score", declared=("helper.py",)))
     assert chain.pull(lambda head: write(head, {"helper.py": ALWAYS})).rules == {METRIC: "loosening"}
     assert chain.pull(lambda head: write(head, {"other.py": ALWAYS, "README.md": "new"})).is_green
-    ended = chain.pull(lambda head: write(head, {"mine.py": code + "open(__file__.replace('mine', 'accuracy'))\n"}))
-    assert ended.run == 2 or METRIC in ended.rules
+    more = with_metric({"new.py": EQUAL}, metric="mine.py:score", declared=("helper.py", "new.py"))
+    assert chain.pull(more).rules == {METRIC: "loosening", "tasks.sums: files": "loosening"}
+
+
+def test_a_metric_reads_nothing_of_what_a_job_left_for_models(tmp_path: Path) -> None:
+    """Rules are exported from commits; the workspace beside has what no commit holds."""
+    (tmp_path / "head").mkdir()
+    project = Project(tmp_path / "head", n=2)
+    workspace = tmp_path / "work/repo/gates"
+    workspace.mkdir(parents=True)
+    (tmp_path / "work/repo/.git").mkdir()
+    config = within_tree(replace(load_config(project.config), workspace=workspace), project.folder)
+    assert config.trees == (project.folder, workspace, tmp_path / "work/repo")
 
 
 def test_a_link_in_the_folder_of_a_metric_counts_by_what_it_leads_to(chain: Chain) -> None:
