@@ -23,7 +23,7 @@ from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults, reading
 from accgate.inputs.paths import IN_COMMIT
-from accgate.sandbox.own_code import Places, is_within, receive, send
+from accgate.sandbox.own_code import Places, is_within, packed, receive
 
 ROOMS = (
     "import sys; rooms = type(sys)('sandbox'); rooms.__path__ = [{!r}]; sys.modules['sandbox'] = rooms; "
@@ -276,7 +276,7 @@ class CodeProcess:
         kind, text = reply["error"]
         if self._folder is not None:
             text = text.replace(self._folder.copy, self._folder.places.origin)
-        if reply["faults"] and "KeyFaults" in reply["kinds"]:
+        if reply["faults"]:
             raise KeyFaults(*((tuple(key), fault) for key, fault in reply["faults"]))
         for known in (BadInput, CannotEvaluate, ModuleNotFoundError, ImportError):
             if known.__name__ in reply["kinds"]:
@@ -287,7 +287,8 @@ class CodeProcess:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            send(self._process.stdin, message)  # type: ignore[arg-type]
+            self._process.stdin.write(packed(message))
+            self._process.stdin.flush()
             reply: dict[str, Any] | None = receive(self._process.stdout)  # type: ignore[arg-type]
         except OSError:
             reply = None

@@ -16,6 +16,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
+from io import RawIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -144,7 +145,7 @@ class Watch:
 
 def serve() -> None:
     """Answer calls of the code's functions until standard input ends."""
-    calls, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    calls, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # what the code prints is no reply
@@ -170,23 +171,24 @@ def serve() -> None:
         functions.update(start(**arguments))
 
     functions["start"] = begin
-    send(replies, {})
+    write_all(replies, packed({}))
     while (message := receive(calls)) is not None:
-        send(replies, answer(functions[message["call"]], message["arguments"], watch))
+        write_all(replies, answer(functions[message["call"]], message["arguments"], watch))
 
 
-def answer(call: Callable[..., Any], arguments: Mapping[str, Any], watch: Watch | None) -> dict[str, Any]:
-    """What a call gives, or how it failed."""
+def answer(call: Callable[..., Any], arguments: Mapping[str, Any], watch: Watch | None) -> bytes:
+    """What a call gives, or how it failed, as a message."""
     try:
-        reply: dict[str, Any] = {"value": call(**arguments)}
-        json.dumps(reply)
+        reply = packed({"value": call(**arguments)})
     except Exception as error:  # the user's code raises what it likes
         if watch is not None:
             watch.look_at(error)
-        kinds = [kind.__name__ for kind in type(error).__mro__]
-        reply = {"error": [type(error).__name__, str(error)], "kinds": kinds, "faults": getattr(error, "faults", None)}
+        kinds, faults = [kind.__name__ for kind in type(error).__mro__], getattr(error, "faults", None)
+        reply = packed(
+            {"error": [kinds[0], str(error)], "kinds": kinds, "faults": faults if "KeyFaults" in kinds else None}
+        )
     if watch is not None and (watch.outside or watch.unseen):
-        return {"outside": watch.outside, "unseen": watch.unseen}
+        return packed({"outside": watch.outside, "unseen": watch.unseen})
     return reply
 
 
@@ -254,8 +256,14 @@ def receive(stream: BinaryIO) -> Any:
     return json.loads(stream.read(int.from_bytes(head, "big"))) if len(head) == 8 else None
 
 
-def send(stream: BinaryIO, message: Any) -> None:
-    """Write a message."""
+def packed(message: Any) -> bytes:
+    """A message behind its length."""
     body = json.dumps(message).encode()
-    stream.write(len(body).to_bytes(8, "big") + body)
-    stream.flush()
+    return len(body).to_bytes(8, "big") + body
+
+
+def write_all(stream: RawIOBase, message: bytes) -> None:
+    """Write a message to a pipe, which may take less at once."""
+    left = memoryview(message)
+    while left:
+        left = left[stream.write(left) or 0 :]

@@ -32,7 +32,8 @@ def own_metric(name: str, code: Code, **options: Any) -> Metric:
     described = unloaded_metric(name, **options)
     options = {key: value for key, value in options.items() if key not in DESCRIBING}
     try:
-        process = _process(name, code, json.dumps(options, sort_keys=True), files_digest(code.files, code.folder))
+        state = f"{files_digest(code.files, code.folder)} {Path.cwd()}"  # the code may look there
+        process = _process(name, code, json.dumps(options, sort_keys=True), state)
     except TypeError as error:  # a date
         raise BadOption(f"{name}: metric_options: {error}; write it as text") from error
 
@@ -48,7 +49,7 @@ def own_metric(name: str, code: Code, **options: Any) -> Metric:
 
 
 @lru_cache(maxsize=16)  # planning asks for a metric several times
-def _process(name: str, code: Code, options: str, digest: str | None) -> CodeProcess:  # noqa: ARG001 (of the files)
+def _process(name: str, code: Code, options: str, state: str) -> CodeProcess:  # noqa: ARG001 (of its files)
     """The process with a metric's function, which is there already where nothing changed."""
     place, _, function = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
     is_file, given = own_file(name) is not None, json.loads(options)
