@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import RESULT, names_of
+from accgate.cli.streams import print_command
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
 from accgate.text import nearest
 
@@ -221,7 +222,12 @@ def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)
+    from accgate.github.runner import Command
+
+    if isinstance(line, Command):
+        print_command(line)
+    else:
+        print(line, flush=True)
 
 
 def fail_on(text: str) -> frozenset[str]:

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.cache import cache_of, caching_options
-from accgate.cli.common import CONFIG, OUT, config_of, config_options, console, names_of, selection_options, write
+from accgate.cli.common import (
+    CONFIG,
+    OUT,
+    config_of,
+    config_options,
+    console,
+    names_of,
+    print_json,
+    selection_options,
+    write,
+)
 from accgate.cli.streams import writing_output
 from accgate.cli.working_folder import as_typed, from_start
 from accgate.errors import PASSED, BadInput
@@ -160,7 +170,7 @@ def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, wh
     if arguments.json:
         from accgate.result import to_json
 
-        print(to_json(done))
+        print_json(to_json(done))
     else:
         for share in done.checks:
             outcome = as_typed(share.problem or f"{share.records:,} records")
@@ -249,7 +259,7 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
     written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
     if arguments.json:
         counts = {path: None if about.readings is None else asdict(about.readings) for path, about in written.items()}
-        print(json.dumps({"references": list(written), "readings": counts}))
+        print_json(json.dumps({"references": list(written), "readings": counts}))
         return PASSED
     for path, about in written.items():
         noise = _noise_text(about.discordance) if recording.twice else ""
@@ -339,7 +349,7 @@ def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool
         if arguments.json:
             from accgate.result import to_json
 
-            print(to_json(result))
+            print_json(to_json(result))
             return
         from accgate.report.ending import Places, print_result
 

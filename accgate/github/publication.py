@@ -17,7 +17,6 @@ from accgate.github.runner import (
     append_summary,
     collect_troubles,
     command,
-    inert,
     internal_error,
     trouble,
     write_outputs,
@@ -61,7 +60,7 @@ def publish(options: Options, job: Job) -> int:
         title = title_of(outcome, guard, advisory=options.untrusted)
         body = announcement.body()
     if options.dry_run:
-        job.say(body if event.name == LOCAL else inert(body))
+        job.say(body)
     else:
         announcement.write(title, body)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
@@ -84,7 +83,7 @@ def publish(options: Options, job: Job) -> int:
     if guard is not None and guard.state == "loosened":
         lines = guard_ending(outcome.result, guard, event.head_sha, code, commands=has_commands(options.trees))
         if lines:
-            job.say(inert("\n".join(lines)))
+            job.say("\n".join(lines))
     return code
 
 
