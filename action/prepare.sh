@@ -2,8 +2,8 @@
 # Host step 1: checks the machine, sweeps what cancelled jobs left, and lays out head and base without credentials.
 #
 # Reads: ACCGATE_IMAGE, ACCGATE_BASE_SHA, ACCGATE_BASE_REF, ACCGATE_HEAD_SHA, ACCGATE_CONFIG, ACCGATE_COMMAND,
-# ACCGATE_TOKEN (for the fetch of the base, alone); of report/action.yml also ACCGATE_RESULTS and ACCGATE_UNTRUSTED.
-# Writes the output `work`, a folder with head/, base/, out/, home/, cache/, publish/, empty/; where the trees cannot be had,
+# ACCGATE_STANDING, ACCGATE_TOKEN (for the fetch of the base, alone); of report/action.yml also ACCGATE_RESULTS and ACCGATE_UNTRUSTED.
+# Writes the output `standing` where nothing is to be evaluated, and `work`, a folder with head/, base/, out/, home/, cache/, publish/, empty/; where the trees cannot be had,
 # also exit-code and log.txt, which the publishing step reports.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/base.sh"
@@ -167,9 +167,13 @@ have_image
 umask 022
 work=$(mktemp -d "${RUNNER_TEMP:-/tmp}/accgate-XXXXXXXX")
 mkdir "$work/empty" "$work/head" "$work/base" "$work/out" "$work/home" "$work/cache" "$work/publish"
-probe_mounts
 output work "$work"
 output results "$work/out"
+if [[ ${ACCGATE_COMMAND:-run} != record ]] && truth standing "${ACCGATE_STANDING:-}"; then
+  output standing true
+  exit 0
+fi
+probe_mounts
 if [[ -n ${ACCGATE_RESULTS:-} ]]; then take_results; fi
 if ! truth untrusted "${ACCGATE_UNTRUSTED:-}"; then
   copy_head

@@ -27,6 +27,11 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--start", action="store_true", help="before the run: refuse unsafe events; --state opens the check"
     )
+    command.add_argument(
+        "--standing",
+        action="store_true",
+        help="for an event that changes neither commit nor base: end as the check of the commit did",
+    )
     command.add_argument("--state", type=Path, metavar="FILE", help="file that passes the check run on from --start")
     _check_name_option(command)
     command.add_argument(
@@ -116,6 +121,8 @@ def publish(arguments: argparse.Namespace) -> int:
 
     if arguments.start:
         return _start(arguments)
+    if arguments.standing:
+        return _repeat(arguments)
     if arguments.result is None and arguments.dry_run:
         arguments.result = RESULT
     if arguments.result is None:
@@ -151,6 +158,18 @@ def _start(arguments: argparse.Namespace) -> int:
         fork_environment=arguments.fork_environment.strip(),
     )
     return PASSED
+
+
+def _repeat(arguments: argparse.Namespace) -> int:
+    """End as the check run that stands on the commit did."""
+    from accgate.github.standing import repeat
+
+    return repeat(
+        job_here(),
+        check_name=_check_name(arguments.check_name),
+        branches=names_of(arguments.required_branches),
+        fail_on=fail_on(arguments.fail_on),
+    )
 
 
 def respond(arguments: argparse.Namespace) -> int:
