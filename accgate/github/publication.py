@@ -24,6 +24,7 @@ from accgate.github.runner import (
 from accgate.guard.state import Guard
 from accgate.references.commit import commit_of
 from accgate.report.ending import guard_ending
+from accgate.tasks.rows import without_native_readers
 
 UNSURE = Guard("unreadable", reason="the base commit has rules, but they were not used; run the gate with --base")
 CONTRADICTED = Guard(
@@ -41,6 +42,11 @@ def publish(options: Options, job: Job) -> int:
     BadInput
         When this is no job of GitHub Actions.
     """
+    with without_native_readers():
+        return _publish(options, job)
+
+
+def _publish(options: Options, job: Job) -> int:
     event, client, troubles = _connect(options, job)
     outcome = read_outcome(
         options.result,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -98,8 +97,15 @@ def test_a_folder_that_is_no_place_for_references_gets_nothing(tmp_path: Path, n
     assert "copied back" in said
 
 
-@pytest.mark.parametrize("spelling", ['[gate]\n"references" = "refs"\n', '[gate]\nreferences = """refs"""\n',
-                                      'gate = { references = "refs" }\n', '[gate]\nreferences = "r\\u0065fs"\n'])  # fmt: skip
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        '[gate]\n"references" = "refs"\n',
+        '[gate]\nreferences = """refs"""\n',
+        'gate = { references = "refs" }\n',
+        '[gate]\nreferences = "r\\u0065fs"\n',
+    ],
+)
 def test_a_spelling_that_is_not_understood_copies_nothing_that_is_not_a_reference(
     tmp_path: Path, spelling: str
 ) -> None:
@@ -134,13 +140,13 @@ def test_a_link_that_the_container_made_leads_to_no_file_of_the_machine(tmp_path
     (secret / "t.toml").write_text("secret")
     runner = runner_of(tmp_path, text='[gate]\nreferences = "a/refs"\n')
     (runner.work / "head/a").mkdir()
-    os.symlink(tmp_path / "secret", runner.work / "head/a/refs")  # `record` starts with a copy of the head
+    (runner.work / "head/a/refs").symlink_to(tmp_path / "secret")  # `record` starts with a copy of the head
     assert written(runner)[0] == set()
-    os.unlink(runner.work / "head/a/refs")
+    (runner.work / "head/a/refs").unlink()
     (runner.work / "head/a").rmdir()
     (tmp_path / "secret/refs").mkdir()
     shutil.move(secret, tmp_path / "secret/refs/m")
-    os.symlink(tmp_path / "secret", runner.work / "head/a")
+    (runner.work / "head/a").symlink_to(tmp_path / "secret")
     assert written(runner)[0] == set()
 
 
