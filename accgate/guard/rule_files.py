@@ -19,6 +19,7 @@ from accgate.inputs.paths import all_below, file_digest, path_in, read_plain
 from accgate.metrics.code import code_files
 from accgate.metrics.own import own_file
 from accgate.tasks import Definition, read_definition, read_rows
+from accgate.tasks.rows import is_parquet
 from accgate.tasks.sample import picture_file
 
 FIX = "put it into the repository, and write its path relative to this file"
@@ -283,7 +284,7 @@ def _rows_file(config: Config, name: str, definition: Definition) -> Path | None
 def _pictures(config: Config, name: str, definition: Definition) -> Iterator[tuple[int, str, Path]]:
     """Row, text and folder of each picture that is a file."""
     content, file = definition.content, _rows_file(config, name, definition)
-    if file is None or not content.images:
+    if file is None or not content.images or is_parquet(file):  # whose rows hold their pictures
         return
     folder = definition.folder if config.tasks[name].dataset is None else file.parent
     for number, row in enumerate(read_rows(file, content.dataset.path), 1):
