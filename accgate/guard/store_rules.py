@@ -14,8 +14,8 @@ from accgate.config.config import Config
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
-from accgate.guard.task_rules import is_higher_better
 from accgate.inputs.paths import file_digest, read_plain
+from accgate.planning.effective import definition_of
 from accgate.records import clusters_of
 from accgate.references.anchor import Anchor, Step, anchor_beside
 from accgate.references.store import Reference, baseline_of, file_of, read_reference
@@ -63,7 +63,7 @@ def _reference_difference(name: str, old: Path, new: Path, base: Config, head: C
     after = read_reference(new)
     try:
         before = read_reference(old)
-        higher = is_higher_better(unquote(old.stem), base, head)
+        higher = _is_higher_better(unquote(old.stem), base, head)
     except BadInput as error:
         yield unreadable(KEY, "reference", error, name)
         return
@@ -73,11 +73,40 @@ def _reference_difference(name: str, old: Path, new: Path, base: Config, head: C
         yield Difference(KEY, _summary(before), None, "loosening", "the reference was deleted", name)
     elif before is not None and after is not None:
         task = unquote(old.stem)
-        own = [config.tasks[task] for config in (base, head) if task in config.tasks]
-        gated = any(settings.max_more_tokens or settings.max_slower for settings in own)
-        pair = ReferencePair(before, after, higher, costs_count=gated)
+        pair = ReferencePair(before, after, higher, decides_mean=all(_is_plain(c, task) for c in (base, head)))
         if why := ", ".join(pair.changes):
             yield Difference(KEY, _summary(before), _summary(after), pair.effect, why, name)
+
+
+def _is_higher_better(name: str, base: Config, head: Config) -> bool:
+    """The direction of a task's metric in the base, or in the head where the base has no such task.
+
+    Raises
+    ------
+    BadInput
+        When the definition can be read on neither side.
+    """
+    for config in (base, head):
+        if name not in config.tasks:
+            continue
+        try:
+            return definition_of(config, name).higher_is_better
+        except BadInput:
+            if config is head or name not in head.tasks:
+                raise
+    return True
+
+
+def _is_plain(config: Config, name: str) -> bool:
+    """Whether a task decides on the mean of independent samples, of which no share may be lost."""
+    if name not in config.tasks:
+        return True
+    settings = config.tasks[name]
+    try:
+        content = definition_of(config, name).content
+    except BadInput:
+        return False
+    return content.aggregate is None and content.columns.cluster is None and "%" not in str(settings.allowed_drop)
 
 
 def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
