@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -17,7 +17,7 @@ from accgate.guard.reference_rules import ReferencePair
 from accgate.inputs.paths import file_digest, read_plain
 from accgate.planning.effective import definition_of
 from accgate.records import clusters_of
-from accgate.references.anchor import Anchor, Step, anchor_beside
+from accgate.references.anchor import Anchor, AnchorFile, Step, anchor_beside
 from accgate.references.store import Reference, baseline_of, file_of, read_reference
 from accgate.stats import anchor_tails, difference_to_anchor
 from accgate.text import some_of
@@ -47,8 +47,7 @@ def store_differences(base: Config, head: Config) -> Iterator[Difference]:
         yield from changes
         if not changes and old.exists() and new.exists():
             yield from _replies_difference(name, old.with_suffix(REPLIES), new.with_suffix(REPLIES))
-        listed = any(change.effect == "loosening" for change in changes)
-        yield from _anchor_difference(name, old, new, replacement_listed=listed)
+        yield from _anchor_difference(name, old, new)
 
 
 def _places(store: Path) -> set[str]:
@@ -119,7 +118,7 @@ def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]
         yield Difference(KEY, before, after, "loosening", why, f"{name} (replies)")
 
 
-def _anchor_difference(name: str, old: Path, new: Path, *, replacement_listed: bool) -> Iterator[Difference]:
+def _anchor_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
     if _same_files(old.with_suffix(ANCHOR), new.with_suffix(ANCHOR)):
         return
     head, part = AnchoredReference(anchor_beside(new), read_reference(new)), f"{name} (anchor)"
@@ -128,8 +127,7 @@ def _anchor_difference(name: str, old: Path, new: Path, *, replacement_listed: b
     except BadInput as error:
         yield unreadable(KEY, "anchor", error, part)
         return
-    replaced = not _same_files(old, new)
-    if fault := anchor_fault(base, head, replaced=replaced, replacement_listed=replacement_listed):
+    if fault := anchor_fault(base, head, replaced=not _same_files(old, new)):
         yield Difference(KEY, base.summary, head.summary, "loosening", fault, part)
 
 
@@ -195,17 +193,8 @@ def _reference_file(config: Config, model: str, task: str) -> Path:
     return file_of(config.references, baseline, task)
 
 
-SAME = (
-    "model",
-    "task",
-    "mean",
-    "n",
-    "repeats",
-    "scores_sha256",
-    "fingerprint",
-    "judge_served",
-    "judge_files",
-)  # two anchors that agree in these are one
+# Two anchors that agree in these are one.
+SAME = [f.name for f in fields(AnchorFile) if f.name not in ("replaced", "history")]
 
 
 @dataclass(frozen=True)
@@ -224,13 +213,10 @@ class AnchoredReference:
         return f"mean {about.mean:.2f} of {about.n:,}, {about.replaced} since"
 
 
-def anchor_fault(
-    base: AnchoredReference, head: AnchoredReference, *, replaced: bool, replacement_listed: bool
-) -> str | None:
+def anchor_fault(base: AnchoredReference, head: AnchoredReference, *, replaced: bool) -> str | None:
     """What is wrong with the head's anchor; None where it is the base's with what a replaced reference adds to it.
 
-    `replaced` says that the reference is another one, and `replacement_listed` that this is a loosening already, which
-    somebody has to approve. Otherwise one step may be added, which must follow from the head's reference.
+    `replaced` says that the reference is another one: then one step may be added, which must follow from it.
     """
     if head.anchor is None:
         return (
@@ -248,7 +234,7 @@ def anchor_fault(
     if about.history[: len(history)] != history:
         return "the history of earlier references changed"
     steps = about.history[len(history) :]
-    if (base.anchor is not None and not steps) or replacement_listed:
+    if base.anchor is not None and not steps:
         return None
     if replaced and len(steps) == 1 and _follows(steps[0], head.anchor, head.reference):
         return None

@@ -43,7 +43,7 @@ PROVEN: Mapping[str, Direction] = {
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }
-PARTS = {"rows": "dataset", "examples": "few_shot"}  # of a definition, where these values stand in it
+PARTS = {"rows": "dataset", "join": "dataset", "examples": "few_shot"}  # of a definition, where these values stand in it
 OTHER_JUDGE = "answers are marked by another judge"
 WHY = {
     **dict.fromkeys(
@@ -68,7 +68,7 @@ WHY = {
     ),
     **dict.fromkeys(("aggregate", "aggregate_options"), "another statistic decides"),
     **dict.fromkeys(("stop", "max_tokens"), "replies end at another place"),
-    **dict.fromkeys(("dataset", "rows"), "other samples are evaluated"),
+    **dict.fromkeys(("dataset", "rows", "join"), "other samples are evaluated"),
     "run_code": "the model's code is run, or no longer run",
     "columns": "samples are grouped in another way",
     "test": "another test decides",
@@ -134,7 +134,7 @@ class TaskPair:
                 written = (getattr(settings, own) for settings in self._settings)
                 yield self._difference(name, (*key, own), (old, new), written if own in AS_WRITTEN else (old, new), why)
         else:
-            if name == "rows" and isinstance(old, RowsFile) and isinstance(new, RowsFile):
+            if name in ("rows", "join") and isinstance(old, RowsFile) and isinstance(new, RowsFile):
                 why = "the dataset's content changed"
             shown = (_plain(old), _plain(new))
             yield self._difference(name, key, (old, new), shown, why, PARTS.get(name, name))
@@ -160,7 +160,7 @@ class TaskPair:
         """Which way each value is stricter; that of means is the metric's."""
         rank = up if self.before.definition.higher_is_better else down
         means = {
-            "target": Direction(rank, "a better mean must hold", "a worse mean passes"),
+            "target_mean": Direction(rank, "a better mean must hold", "a worse mean passes"),
             "reference": Direction(rank, "the reference is better", "the reference is worse"),
         }
         return {**PROVEN, **means}
@@ -174,7 +174,7 @@ class TaskPair:
             return alpha_doubt(both)
         if name in ("beta", "theta") and any(task.config.gate.on_inconclusive == "warn" for task in both):
             return "more runs are inconclusive, and these do not fail"
-        if name in ("target", "reference") and any(task.is_relative for task in both):
+        if name in ("target_mean", "reference") and any(task.is_relative for task in both):
             return "the allowed drop is a share of it"
         return None
 

@@ -24,7 +24,7 @@ from accgate.tasks.rows import Source, with_subset
 IN_PLACE = {
     "mode": "mode", "reasoning": "reasoning", "theta": "theta", "sigma": "sigma", "max_unread": "max_unread",
     "alpha": "alpha", "beta": "beta", "choose": "choices", "subset": "dataset", "dataset": "rows", "options": "dataset",
-    "few_shot_dataset": "examples",
+    "few_shot_dataset": "examples", "target": "target_mean",
 }  # fmt: skip
 NO_RULES = ("description", "source", "same_as", "num_samples")  # how many samples: `EffectiveTask.samples`
 # Keys of a task's table that are in effect in another form, or are no rules of its checks.
@@ -108,7 +108,7 @@ class EffectiveTask:
     @property
     def may_stop_early(self) -> bool:
         """Whether checks stop as soon as the evidence allows where [gate] says so."""
-        return self.is_mean and self.values["theta"] is not None
+        return self.is_mean and self.values["theta"] is not None and self.values["test"] == "auto"
 
     def samples(self, name: str, models: Iterable[str]) -> list[int | None]:
         """The number of samples that each of these models is asked; None where the dataset or theta says it."""
@@ -173,6 +173,7 @@ def effective_task(config: Config, name: str, definition: Definition | None = No
     if values["max_unread"] is None:
         values["max_unread"] = MAX_UNREAD
     values |= {rate: config.rate(name, rate, getattr(content, rate)) for rate in RATES}
+    values["target_mean"] = settings.target
     values["allowed_drop"] = _allowed(settings.allowed_drop)
     for key in ("max_more_tokens", "max_slower"):
         values[key] = None if values[key] is None else allowed_share(values[key])
