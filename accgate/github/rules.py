@@ -146,7 +146,8 @@ def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
             checks.append(_with_reason(verdict, result))
         else:
             beside.append(verdict)
-    decided = {v.model for v in result.beside if v.task == "overall"}  # or without an overall check by the own rules
+    # An overall check by the own rules takes the place of the base's, or there is none by them.
+    decided = {v.model for v in result.beside if v.task == "overall" and (v.model, v.task) in listed}
     overall = [v for v in result.overall if v.is_new or v.model not in decided]
     overall += [v for v in own.values() if v.test == "overall"]
     names = [verdict.verdict for verdict in (*checks, *overall)]

@@ -15,7 +15,7 @@ from accgate.guard.rule_files import within
 from accgate.guard.secrets import secret_differences
 from accgate.guard.state import Effect, RuleChange
 from accgate.guard.store_rules import baseline_differences, store_differences
-from accgate.guard.task_rules import TaskPair, alpha_doubt, task_pairs
+from accgate.guard.task_rules import TaskPair, alpha_doubt, judge_differences, task_pairs
 from accgate.guard.tree import refuse_unread_references, trees_of_pair
 from accgate.inputs.paths import file_digest
 from accgate.inputs.toml import TomlFile
@@ -74,6 +74,7 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
         *gate,
         *secret_differences(base, head),
         *_report_differences(base, head),
+        *judge_differences(base, head),
         *_check_differences(base, head),
         *_engine_differences(base, head),
         *baseline_differences(base, head),

@@ -33,11 +33,13 @@ class Difference:
         return f"{key_text(self.key)}: {self.part}" if self.part else key_text(self.key)
 
     def concerns(self, model: str, task: str) -> bool:
-        """Whether the rule may decide the check of a model and a task; one of no task may decide all."""
+        """Whether the rule may decide the check of a model and a task."""
         table, name = self.key[0], self.key[1] if len(self.key) > 1 else None
         if table == "references":
             return f"/{task}" in self.part
-        return name == task if table == "tasks" else name == model if table == "models" else True
+        return (
+            table in ("gate", "judges") or (table == "tasks" and name == task) or (table == "models" and name == model)
+        )
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from accgate.config.config import Config
-from accgate.config.tables import Judge, TaskSettings
+from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import NOT_PLAIN, Difference, Direction, down, effect_of, exact, texts, unreadable, up
 from accgate.guard.rule_files import included_digests, judge_digests, picture_digests
-from accgate.guard.state import Effect
 from accgate.planning.effective import IN_ORDER, IN_PLACE, RATES, EffectiveTask, RowsFile, effective_task
 from accgate.tasks import DefinitionFile
 
@@ -43,7 +42,11 @@ PROVEN: Mapping[str, Direction] = {
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }
-PARTS = {"rows": "dataset", "join": "dataset", "examples": "few_shot"}  # of a definition, where these values stand in it
+PARTS = {
+    "rows": "dataset",
+    "join": "dataset",
+    "examples": "few_shot",
+}  # of a definition, where these values stand in it
 OTHER_JUDGE = "answers are marked by another judge"
 WHY = {
     **dict.fromkeys(
@@ -97,12 +100,20 @@ class TaskPair:
             if not _same(name, value, self.after.values[name]):
                 yield from self._value_difference(name)
         yield from self._sample_differences()
-        yield from _judge_differences(key, self.before, self.after)
-        lost, added = set(old.tags) - set(new.tags), set(new.tags) - set(old.tags)
-        if lost or added:
-            why = "a job that chooses by tag may skip the task" if lost else "more jobs that choose by tag run the task"
-            effect: Effect = "loosening" if lost else "tightening"
-            yield Difference((*key, "tags"), *texts(old.tags, new.tags), effect, why)
+        if old.judge != new.judge and not (
+            old.judge
+            and new.judge
+            and _judge_change((self.before.config, old.judge), (self.after.config, new.judge)) is None
+        ):
+            yield Difference((*key, "judge"), *texts(old.judge, new.judge), "loosening", OTHER_JUDGE)
+        if set(old.tags) != set(new.tags):
+            lost = set(old.tags) - set(new.tags)
+            why = (
+                "a job that chooses by tag may skip the task"
+                if lost
+                else "another job may share its alpha with the task"
+            )
+            yield Difference((*key, "tags"), *texts(old.tags, new.tags), "loosening", why)
         included = [included_digests(task.config, task.settings) for task in (self.before, self.after)]
         if included[0] != included[1]:
             why = "lm-eval's task files changed: other questions, prompts or scores"
@@ -244,28 +255,23 @@ def _same(name: str, before: Any, after: Any) -> bool:
     return exact(before, in_order=in_order) == exact(after, in_order=in_order)
 
 
-def _judge_differences(key: Key, before: EffectiveTask, after: EffectiveTask) -> Iterator[Difference]:
-    """Another judge gives other marks, whatever its name."""
-    names, judges = [], list[Any]()
-    for task in (before, after):
-        name = task.settings.judge
-        names.append(name)
-        judges.append(None if name is None else task.config.judges[name])
-    tables = [None if judge is None else asdict(judge) for judge in judges]
-    extras = [None if judge is None else judge.sampling.extra for judge in judges]
-    same = exact(tables[0]) == exact(tables[1]) and exact(extras[0], in_order=True) == exact(extras[1], in_order=True)
-    if same and (judges[0] is None or _digests(before, judges[0]) == _digests(after, judges[1])):
-        return
-    if names[0] != names[1]:
-        yield Difference((*key, "judge"), *texts(*names), "loosening", OTHER_JUDGE)
-    elif same:
-        yield Difference(("judges", str(names[0])), None, None, "loosening", f"{OTHER_JUDGE}: its files changed")
-    else:
-        yield Difference(("judges", str(names[0])), *texts(*tables), "loosening", OTHER_JUDGE)
+def judge_differences(base: Config, head: Config) -> Iterator[Difference]:
+    """Another judge gives other marks; one that only the head has marks no answer of the base's tasks."""
+    for name in (name for name in base.judges if name in head.judges):
+        fault = _judge_change((base, name), (head, name))
+        if fault is not None:
+            tables = texts(asdict(base.judges[name]), asdict(head.judges[name])) if not fault else (None, None)
+            yield Difference(("judges", name), *tables, "loosening", OTHER_JUDGE + fault)
 
 
-def _digests(task: EffectiveTask, judge: Judge) -> list[tuple[str, str]]:
-    return judge_digests(task.config, judge)
+def _judge_change(before: tuple[Config, str], after: tuple[Config, str]) -> str | None:
+    """What differs between two judges, beside their names and tables; None where nothing does."""
+    sides = [(config, config.judges[name]) for config, name in (before, after)]
+    tables = [exact(asdict(judge)) + exact(judge.sampling.extra, in_order=True) for _, judge in sides]
+    if tables[0] != tables[1]:
+        return ""
+    digests = [judge_digests(config, judge) for config, judge in sides]
+    return None if digests[0] == digests[1] else ": its files changed"
 
 
 def _plain(value: Any) -> Any:

@@ -278,7 +278,9 @@ HEALTHY: dict[str, Callable[[Path], None]] = {
     "comments in a reference": rewrite("references/m/sums.toml", lambda text: "# from the nightly run\n" + text),
     "another spelling of numbers": move((A, "alpha = 0.01", "alpha = 1e-2"), (S, "theta = 5.0", "theta = 5.00")),
     "another spelling of strings": move((A, '"holm"', "'holm'"), (S, '"{{ q }}"', '"""{{ q }}"""')),
-    "a table within its line": move((S, '[columns]\ngroup = "page"\n', ""), (S, "[dataset]", 'columns.group = "page"\n[dataset]')),
+    "a table within its line": move(
+        (S, '[columns]\ngroup = "page"\n', ""), (S, "[dataset]", 'columns.group = "page"\n[dataset]')
+    ),
     "order of keys in options": move((A, "count = 50, digits = 2", "digits = 2, count = 50")),
     "order of keys in the marks": move((S, "good = 1, bad = 0", "bad = 0, good = 1")),
     "order of tags": move((A, '["quick", "math"]', '["math", "quick"]')),
@@ -288,7 +290,9 @@ HEALTHY: dict[str, Callable[[Path], None]] = {
     "alpha written twice": move(own("alpha = 0.01"), defined("alpha = 0.4")),
     "theta moved into the task's table": move((S, "theta = 5.0\n", ""), own("theta = 5.0")),
     "sigma written twice, the second without effect": move((S, "sigma = 40.0", "sigma = 1.0"), own("sigma = 40.0")),
-    "the dataset named in the task's table": move((S, 'file = "sums.jsonl"', 'file = "a.jsonl"'), own('dataset = "sums.jsonl"')),
+    "the dataset named in the task's table": move(
+        (S, 'file = "sums.jsonl"', 'file = "a.jsonl"'), own('dataset = "sums.jsonl"')
+    ),
     "defaults written out": move(
         own("repeats = 1\ncertify = false\nallowed_drop = 0.0\ntest = 'auto'\nmode = 'chat'\nmax_unread = 0.2"),
         (A, 'correction = "holm"', 'correction = "holm"\nseed = 0\noverall = true\nmax_failed = 0.01'),
@@ -318,7 +322,8 @@ def test_what_decides_the_same_is_not_listed(pair: Pair, name: str) -> None:
 
 
 def test_the_keys_of_a_tools_schema_are_in_an_order(pair: Pair) -> None:
-    tool = 'tools = [{ type = "function", function = { name = "f", parameters = { type = "object", properties = { a = %s } } } }]'
+    schema = '{ type = "object", properties = { a = %s } }'
+    tool = f'tools = [{{ type = "function", function = {{ name = "f", parameters = {schema} }} }}]'
     for base, keys in ((True, '{ type = "string", enum = ["x"] }'), (False, '{ enum = ["x"], type = "string" }')):
         pair.edit(defined(tool % keys), base=base)
     assert pair.listed() == {"tasks.sums: tools": "loosening"}
@@ -327,7 +332,11 @@ def test_the_keys_of_a_tools_schema_are_in_an_order(pair: Pair) -> None:
 def test_nothing_is_tightened_where_a_statistic_decides(pair: Pair) -> None:
     for base in (True, False):
         pair.edit((S, 'metric = "judge"', 'metric = "exact_match"'), base=base)
-        pair.edit(defined('aggregate = "ece"\nconfidence = { by = "reply" }'), (S, SUMS[SUMS.index("[judge]") :], ""), base=base)
+        pair.edit(
+            defined('aggregate = "ece"\nconfidence = { by = "reply" }'),
+            (S, SUMS[SUMS.index("[judge]") :], ""),
+            base=base,
+        )
     pair.edit(own("alpha = 0.3"), (A, "num_samples = 60", "num_samples = 61"), (S, "theta = 5.0", "theta = 1.0"))
     assert pair.listed() == {
         "tasks.sums.alpha": "loosening", "tasks.sums.num_samples": "loosening", "tasks.sums: theta": "loosening",

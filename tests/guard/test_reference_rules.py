@@ -77,7 +77,9 @@ def test_a_reference_lowered_by_five_points_is_a_loosening(pair: Trees) -> None:
     assert change.line is None
 
 
-def test_a_reference_of_which_no_score_fell_and_some_rose_is_a_tightening_where_nothing_else_changed(pair: Trees) -> None:
+def test_a_reference_of_which_no_score_fell_and_some_rose_is_a_tightening_where_nothing_else_changed(
+    pair: Trees,
+) -> None:
     rescore(pair.head, lambda rows: moved(rows, "0", "100", 5))
     change = only(pair)
     assert (change.rule, change.effect) == (SUMS, "tightening")
@@ -90,7 +92,9 @@ def test_a_better_mean_with_a_single_score_that_fell_is_a_loosening(pair: Trees)
     assert pair.head.record(right_but(15, start=6), args=["--reason", "other"]) == 0
     change = only(pair)
     assert change.effect == "loosening"
-    assert change.why.startswith("the mean rose from 90.00 to 92.50, 1 of 200 scores fell, 6 of 200 scores rose, reason")
+    assert change.why.startswith(
+        "the mean rose from 90.00 to 92.50, 1 of 200 scores fell, 6 of 200 scores rose, reason"
+    )
 
 
 def test_the_same_run_recorded_again_is_plainly_no_stricter(pair: Trees) -> None:

@@ -154,7 +154,10 @@ def test_another_judge_is_a_loosening_and_one_that_marks_nothing_is_not(pair: Tr
 
 def test_a_judge_under_another_name_is_compared_by_what_it_is(pair: Trees) -> None:
     add_judge(pair.base, sampling={"extra": {"a": 1, "b": 2}})
-    for extra, listed in (({"a": 1, "b": 2}, {}), ({"b": 2, "a": 1}, {"tasks.sums.judge": "loosening"})):  # as it is sent
+    for extra, listed in (
+        ({"a": 1, "b": 2}, {}),
+        ({"b": 2, "a": 1}, {"tasks.sums.judge": "loosening"}),
+    ):  # as it is sent
         add_judge(pair.head, sampling={"extra": extra})
         text = pair.head.config.read_text()
         pair.head.config.write_text(text.replace('"strict"', '"other"').replace("[judges.strict", "[judges.other"))

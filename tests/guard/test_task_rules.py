@@ -139,11 +139,11 @@ def test_a_mean_in_place_of_what_is_recorded_is_a_loosening_both_ways(pair: Tree
     assert effects(pair.changes()) == effects(pair.back()) == both
 
 
-def test_a_tag_lost_or_renamed_is_a_loosening_and_one_more_a_tightening(pair: Trees) -> None:
+def test_a_tag_lost_renamed_or_added_is_a_loosening(pair: Trees) -> None:
     set_keys(pair.base, tags=["quick", "math"])
     set_keys(pair.head, tags=["math"])
     assert effects(pair.changes()) == {"tasks.sums.tags": "loosening"}
-    assert effects(pair.back()) == {"tasks.sums.tags": "tightening"}
+    assert effects(pair.back()) == {"tasks.sums.tags": "loosening"}
     set_keys(pair.head, tags=["math", "fast"])
     assert effects(pair.changes()) == {"tasks.sums.tags": "loosening"}
     set_keys(pair.head, tags=["math", "quick"])
@@ -305,6 +305,10 @@ def test_a_dataset_is_the_rows_that_are_read_and_not_the_bytes(pair: Trees) -> N
     path = pair.head.folder / "sums.jsonl"
     path.write_bytes("".join(json.dumps(row, separators=(",", ":")) + " \r\n" for row in rows).encode())
     assert pair.changes() == pair.back() == ()
-    for other in (rows[::-1], [*rows[:-1], {**rows[-1], "a": str(rows[-1]["a"])}], [dict(reversed(r.items())) for r in rows]):
+    for other in (
+        rows[::-1],
+        [*rows[:-1], {**rows[-1], "a": str(rows[-1]["a"])}],
+        [dict(reversed(r.items())) for r in rows],
+    ):
         write_lines(path, other)
         assert effects(pair.changes()) == {"tasks.sums: dataset": "loosening"}
