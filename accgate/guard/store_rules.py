@@ -45,7 +45,7 @@ def store_differences(base: Config, head: Config) -> Iterator[Difference]:
         name = unquote(place.removesuffix(".toml"))
         changes = list(_reference_difference(name, old, new, base, head))
         yield from changes
-        if not changes and old.exists() and new.exists():
+        if old.exists() and new.exists() and all(change.effect != "loosening" for change in changes):
             yield from _replies_difference(name, old.with_suffix(REPLIES), new.with_suffix(REPLIES))
         yield from _anchor_difference(name, old, new)
 
@@ -109,7 +109,7 @@ def _is_plain(config: Config, name: str) -> bool:
 
 
 def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
-    """The replies beside a reference that is the same: reports show them as what was answered before."""
+    """The replies beside a reference that is no looser: reports show them as what was answered before."""
     before, after = (file_digest(path)[:12] if os.path.lexists(path) else None for path in (old, new))
     if before is None and after is not None:
         yield Difference(KEY, None, after, "new", "replies are kept beside the reference", f"{name} (replies)")

@@ -12,7 +12,7 @@ from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import NOT_PLAIN, Difference, Direction, down, effect_of, exact, texts, unreadable, up
 from accgate.guard.rule_files import included_digests, judge_digests, picture_digests
-from accgate.planning.effective import IN_ORDER, IN_PLACE, RATES, EffectiveTask, RowsFile, effective_task
+from accgate.planning.effective import IN_ORDER, IN_PLACE, RATES, EffectiveTask, RowsFile, effective_task, has_same_rows
 from accgate.tasks import DefinitionFile
 
 
@@ -48,27 +48,14 @@ PARTS = {
     "examples": "few_shot",
 }  # of a definition, where these values stand in it
 OTHER_JUDGE = "answers are marked by another judge"
+ASKED = (
+    "prompt", "system", "mode", "few_shot", "examples", "choices", "images", "attack", "messages", "tools",
+    "tool_choice",
+)  # fmt: skip
+SCORED = ("target", "targets", "metric", "metric_options", "extract", "judge", "confidence", "reasoning")
 WHY = {
-    **dict.fromkeys(
-        (
-            "prompt",
-            "system",
-            "mode",
-            "few_shot",
-            "examples",
-            "choices",
-            "images",
-            "attack",
-            "messages",
-            "tools",
-            "tool_choice",
-        ),
-        "the model is asked in another way",
-    ),
-    **dict.fromkeys(
-        ("target", "targets", "metric", "metric_options", "extract", "judge", "confidence", "reasoning"),
-        "answers are scored in another way",
-    ),
+    **dict.fromkeys(ASKED, "the model is asked in another way"),
+    **dict.fromkeys(SCORED, "answers are scored in another way"),
     **dict.fromkeys(("aggregate", "aggregate_options"), "another statistic decides"),
     **dict.fromkeys(("stop", "max_tokens"), "replies end at another place"),
     **dict.fromkeys(("dataset", "rows", "join"), "other samples are evaluated"),
@@ -100,11 +87,7 @@ class TaskPair:
             if not _same(name, value, self.after.values[name]):
                 yield from self._value_difference(name)
         yield from self._sample_differences()
-        if old.judge != new.judge and not (
-            old.judge
-            and new.judge
-            and _judge_change((self.before.config, old.judge), (self.after.config, new.judge)) is None
-        ):
+        if old.judge != new.judge and not self._same_judge():
             yield Difference((*key, "judge"), *texts(old.judge, new.judge), "loosening", OTHER_JUDGE)
         if set(old.tags) != set(new.tags):
             lost = set(old.tags) - set(new.tags)
@@ -123,6 +106,11 @@ class TaskPair:
             changed = len({name for name, _ in set(pictures[0]) ^ set(pictures[1])})
             why = f"pictures of the dataset changed: {changed}" if changed else "other rows name the dataset's pictures"
             yield Difference(key, None, None, "loosening", why, "pictures")
+
+    def _same_judge(self) -> bool:
+        """Whether both have a judge, which differ by their names alone."""
+        (base, old), (head, new) = [(task.config, task.settings.judge) for task in (self.before, self.after)]
+        return old is not None and new is not None and _judge_change((base, old), (head, new)) is None
 
     @property
     def _settings(self) -> tuple[TaskSettings, TaskSettings]:
@@ -250,7 +238,7 @@ def task_pairs(base: Config, head: Config) -> tuple[list[TaskPair], list[Differe
 
 def _same(name: str, before: Any, after: Any) -> bool:
     if isinstance(before, RowsFile) or isinstance(after, RowsFile):
-        return bool(before == after)
+        return has_same_rows(before, after)
     in_order = name in IN_ORDER
     return exact(before, in_order=in_order) == exact(after, in_order=in_order)
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
-from accgate.design import allowed_share
+from accgate.design import allowed_points, allowed_share
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.paths import file_digest
 from accgate.metrics import code_digest, helpers_digest
@@ -28,57 +28,49 @@ IN_PLACE = {
 }  # fmt: skip
 NO_RULES = ("description", "source", "same_as", "num_samples")  # how many samples: `EffectiveTask.samples`
 # Keys of a task's table that are in effect in another form, or are no rules of its checks.
-ELSEWHERE = (
-    *IN_PLACE, "file", "library", "judge", "num_samples", "limit", "models", "tags"
-)  # fmt: skip
+ELSEWHERE = (*IN_PLACE, "file", "library", "judge", "num_samples", "limit", "models", "tags")
 RATES: tuple[Literal["alpha", "beta"], ...] = ("alpha", "beta")
 IN_ORDER = ("tools", "tool_choice", "messages", "examples")  # the model sees the keys of their tables in order
 OF_HUB = ("hub", "name", "subsets", "split", "revision", "options")  # what a dataset of files does not look at
-TEXT_ROWS = (".jsonl", ".json", ".csv")
 
 
-@dataclass(frozen=True)
-class RowsFile:
-    """A file with rows; two are equal where they give the same rows, each with its keys in the same order."""
+class RowsFile(NamedTuple):
+    """A file with rows, of which `key` names those of a JSON object; `ending` says how it is read."""
 
     path: Path
-    key: str | None = None
-    sha256: str = ""
-
-    @classmethod
-    def at(cls, path: Path, key: str | None) -> RowsFile:
-        """The file of this path, of which `key` names the rows of a JSON object."""
-        return cls(path, key, file_digest(path))
+    key: str | None
+    ending: str
+    sha256: str
 
     @property
-    def ending(self) -> str:
-        """How the file is read."""
-        return self.path.suffix.lower()
+    def rows(self) -> Any:
+        """The rows, each with its keys in their order; of Parquet, which is not read here, the digest of its bytes."""
+        if self.ending not in (".jsonl", ".json", ".csv"):
+            return self.sha256
+        return read_rows(self.path, self.key)
 
-    def __eq__(self, other: object) -> bool:
-        """Read the rows only where the bytes differ; those of Parquet are never read. Written rows may be equal too."""
-        if isinstance(other, RowsFile):
-            if self.sha256 == other.sha256:
-                return (self.ending, self.key) == (other.ending, other.key)
-            if other.ending not in TEXT_ROWS:
-                return False
-        elif not isinstance(other, list):
-            return False
-        if self.ending not in TEXT_ROWS:
-            return False
-        try:
-            rows = [read_rows(each.path, each.key) if isinstance(each, RowsFile) else each for each in (self, other)]
-        except BadInput:  # who plans the checks reports it
-            return False
-        return json.dumps(rows[0], default=repr) == json.dumps(rows[1], default=repr)
 
-    def __hash__(self) -> int:
-        """Files with equal rows may have other bytes."""
-        return 0
+def rows_file(path: Path, key: str | None) -> RowsFile:
+    """The file of rows at a path.
 
-    def __repr__(self) -> str:
-        """The name and the beginning of the digest, as people see it."""
-        return f"{self.path.name} {self.sha256[:12]}"
+    Raises
+    ------
+    BadInput
+        When it cannot be read.
+    """
+    return RowsFile(path, key, path.suffix.lower(), file_digest(path))
+
+
+def has_same_rows(before: Any, after: Any) -> bool:
+    """Whether two files of rows give the same rows, or one those that are written; only other bytes are read."""
+    sides = before, after
+    if isinstance(before, RowsFile) and isinstance(after, RowsFile) and before[1:] == after[1:]:
+        return True
+    try:
+        rows = [json.dumps(each.rows if isinstance(each, RowsFile) else each, default=repr) for each in sides]
+    except BadInput:  # who plans the checks reports it
+        return False
+    return rows[0] == rows[1]
 
 
 @dataclass(frozen=True)
@@ -185,9 +177,8 @@ def effective_task(config: Config, name: str, definition: Definition | None = No
 
 def _allowed(value: float | str | None) -> float | str:
     """An allowed drop in one spelling: points, or a percentage of the reference's mean."""
-    text = str(value or 0.0).strip()
-    number = float(text.removesuffix("%"))
-    return f"{number:.12g}%" if text.endswith("%") and number else number
+    number = allowed_points(value or 0.0, 100.0)
+    return f"{number:.12g}%" if "%" in str(value) and number else number
 
 
 def _rows_values(config: Config, settings: TaskSettings, definition: Definition) -> dict[str, Any]:
@@ -201,19 +192,19 @@ def _rows_values(config: Config, settings: TaskSettings, definition: Definition)
     dataset, shots = asdict(chosen), asdict(content.few_shot)
     own = config.path(settings.dataset) if settings.dataset is not None else None
     file = own if own is not None or dataset["file"] is None else folder / dataset["file"]
-    rows = None if file is None else RowsFile.at(file, dataset["path"])
+    rows = None if file is None else rows_file(file, dataset["path"])
     taken = "parameters" if content.dataset.generator is None else "options"
     dataset[taken] = {**dataset[taken], **settings.options}
     dataset["subset"] = list(subset) if isinstance(subset, tuple) else subset
     if dataset.pop("file") is not None or own is not None:
-        dataset |= dict.fromkeys(OF_HUB)
+        dataset |= dict.fromkeys(OF_HUB if content.dataset.generator is None else ())
     if own is not None:
-        dataset["join"] = dataset["generator"] = None
+        dataset["join"] = None
     joined = None if dataset["join"] is None else dataset["join"].pop("file")
     return {
         "dataset": dataset,
         "rows": rows,
-        "join": None if joined is None else RowsFile.at(folder / joined, None),
+        "join": None if joined is None else rows_file(folder / joined, None),
         **_examples(config, settings, shots, folder, dataset["path"]),
     }
 
@@ -225,9 +216,9 @@ def _examples(
     written, file, split = shots.pop("examples"), shots.pop("file"), shots.pop("split")
     examples: Any = list(written) or None
     if settings.few_shot_dataset is not None:
-        examples = RowsFile.at(config.path(settings.few_shot_dataset), key)
+        examples = rows_file(config.path(settings.few_shot_dataset), key)
     elif not written and file is not None:
-        examples = RowsFile.at(folder / file, key)
+        examples = rows_file(folder / file, key)
     return {"few_shot": {**shots, "split": split if examples is None else None}, "examples": examples}
 
 

@@ -276,6 +276,12 @@ def test_replies_that_change_alone_are_listed_for_reports_show_them(pair: Trees)
     assert effects(pair.changes()) == effects(pair.back()) == {rule: "loosening"}
 
 
+def test_replies_that_change_beside_better_scores_are_listed_too(pair: Trees) -> None:
+    rescore(pair.head, lambda rows: moved(rows, "0", "100", 5))
+    (pair.head.store / "m/sums.replies.jsonl.gz").write_bytes(b"anything")
+    assert effects(pair.changes()) == {SUMS: "tightening", "references: m/sums (replies)": "loosening"}
+
+
 # --- a mean alone ---
 
 
