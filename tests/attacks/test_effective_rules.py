@@ -13,7 +13,9 @@ from accgate.report.result_file import read_result
 from tests.attacks.chain import Chain
 from tests.attacks.test_rule_files import set_task
 from tests.gates import Project, questions, right_but, write_lines, write_task
+from tests.guard.test_reference_rules import rescore
 from tests.pull_requests import NUMBER, Gate, PullRequest
+from tests.runner import commit
 
 TINY = 1e-30
 Change = Callable[[Project], object]
@@ -155,6 +157,32 @@ def test_a_check_that_no_listed_change_concerns_keeps_the_bases_verdict(tmp_path
     assert (kept.exit_code, kept.verdict) == (1, "regression")
     concerned = replace(change, checks=(("m", "sums"),))
     assert by_rules_in_force(outcome, Guard("approved", (concerned,), "will"), trees).verdict == "pass"
+
+
+def overconfident(project: Project, confidence: float) -> None:
+    """Three of four answers are right, and the model says how sure it is."""
+    rows = zip(project.ids(), right_but(15, 60), strict=True)
+    write_lines(project.scores, [{"id": id_, "score": score, "confidence": confidence} for id_, score in rows])
+
+
+@pytest.mark.parametrize("score", ["0", "100"])
+def test_no_score_of_a_reference_tightens_where_a_calibration_error_decides(chain: Chain, score: str) -> None:
+    project = chain.project
+    write_task(project.folder, "sums", questions(60), aggregate="ece", confidence__by="reply")
+    overconfident(project, 0.75)
+    assert project.record() == 0
+    commit(chain.repository)
+
+    def every_score(head: Project) -> None:
+        overconfident(head, 0.75)
+        rescore(head, lambda rows: [",".join([*row.split(",")[:2], score, *row.split(",")[3:]]) for row in rows])
+
+    first = chain.pull(every_score)
+    assert first.rules == {"references: m/sums": "loosening"}
+    assert not first.is_green
+    worse = chain.pull(lambda head: overconfident(head, 1.0))
+    assert (worse.run, worse.is_green) == (1, False)
+    assert chain.pull(lambda head: overconfident(head, 0.75)).is_green
 
 
 def test_the_rows_of_a_dataset_decide_and_their_bytes_do_not(gate: Gate) -> None:
