@@ -147,6 +147,7 @@ class Judge:
     engine: Literal["openai", "vllm", "llamacpp"] = Field(default="openai", description="the engine that asks it")
     model: Text = Field(min_length=1, description='model = "...", the judge\'s name on its server')
     options: dict[Text, Any] = Field(default_factory=dict, description="the engine's own options")
+    files: Texts = Field(default=(), description="files and folders that its command reads, relative to this file")
     sampling: Sampling = field(default_factory=Sampling)
 
 

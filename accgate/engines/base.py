@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar, get_type_hints
@@ -19,12 +19,32 @@ Operational = Annotated[T, CHANGES_NO_ANSWER]  # an option in which --resume and
 
 @dataclass(frozen=True)
 class ModelTable:
-    """A model's table as its engine reads it: relative paths start from `folder`, `extra` is that of its sampling."""
+    """A model's table as its engine reads it: relative paths start from `folder`, `extra` is that of its sampling.
+
+    `wall` gives what a command of the table runs behind, where it may not see all files.
+    """
 
     model: str
     options: Mapping[str, Any]
     folder: Path
     extra: Mapping[str, Any] = field(default_factory=dict)
+    wall: Callable[[], Wall] | None = None
+
+
+class Wall(Protocol):
+    """What keeps files from a command: it runs behind `words`, and in the folder that `inside` gives of another."""
+
+    def words(self) -> Sequence[str]:
+        """The words before the command's own."""
+
+    def inside(self, path: Path) -> str:
+        """Where the command finds a file or folder."""
+
+    def fault_in(self, text: str) -> Exception | None:
+        """The error that it could not open a file, as the text of its output tells; None where nothing tells."""
+
+    def remove(self) -> object:
+        """Remove what was made for the command."""
 
 
 def operational_of(options: type) -> frozenset[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from accgate.config.tables import Sampling
 from accgate.engines import Engine, Request, RequestFailed, split_reasoning
-from accgate.errors import CannotEvaluate
+from accgate.errors import AccgateError, CannotEvaluate
 from accgate.metrics import Metric
 from accgate.planning.checks import Check
 from accgate.records import Scores
@@ -74,7 +74,7 @@ def score_of(task: Task, sample: Sample, answer: str) -> float:
     """
     try:
         score = task.score(answer, sample.target, sample.tools)
-    except ImportError:
+    except (ImportError, AccgateError):
         raise
     except Exception as error:  # a user's own function raises what it likes
         raise NotScored(f"the metric {task.metric.name} failed: {type(error).__name__}: {error}") from error

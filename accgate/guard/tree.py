@@ -27,12 +27,21 @@ class Tree:
 
     root: Path
     others: tuple[Path, ...] = ()
+    jobs: tuple[Path, ...] = ()  # where a job left what models use, with its checkout
+
+    @property
+    def checkouts(self) -> tuple[Path, ...]:
+        """The tree and the other checkouts, of which code of its rules opens its own files alone."""
+        return (self.root, *(self.jobs or self.others))
 
     def beside(self, workspace: Path | None) -> Tree:
         """The tree beside what a job left for models, with all around that: no rule may lie there."""
-        around = [] if workspace is None else [workspace, *workspace.parents]
+        if workspace is None:
+            return self
+        around = [workspace, *workspace.parents]
         outermost = [each for each in around if not self.root.is_relative_to(each)][-1:]
-        return replace(self, others=(*self.others, *outermost))
+        checkout = [each for each in around if os.path.lexists(each / GIT)][:1] or outermost
+        return replace(self, others=(*self.others, *outermost), jobs=(*self.others, workspace, *checkout))
 
     def fault(self, folder: Path, name: str) -> str | None:
         """Why a name in a file of this folder does not stay in the tree; None where it does, or nothing is there.

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,23 +95,3 @@ def file_digest(path: Path, most: int = DIGESTED) -> str:
             digest.update(block)
             left -= len(block)
     return digest.hexdigest()
-
-
-def all_below(folder: Path) -> Iterator[Path]:
-    """Everything in a folder at any depth; folders behind links too, each once.
-
-    Raises
-    ------
-    BadInput
-        When a folder cannot be read.
-    """
-    rest, seen = [folder], set()
-    while rest:
-        place = rest.pop()
-        if (real := os.path.realpath(place)) in seen or not place.is_dir():
-            continue
-        seen.add(real)
-        with reading(place, IN_COMMIT):
-            entries = sorted(place.iterdir())
-        yield from entries
-        rest += entries

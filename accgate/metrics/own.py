@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import inspect
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from accgate.inputs.paths import file_digest, read_plain
-from accgate.metrics.code import MOST, OwnCode, code_files, files_digest
+from accgate.inputs.paths import file_digest
+from accgate.metrics.code import code_files, declared_files, files_digest
 from accgate.metrics.metric import BadOption, Metric
 
 DESCRIBING = ("lowest", "highest", "higher_is_better")  # options that the function does not see
@@ -35,30 +30,6 @@ def form_fault(name: str, folder: Path) -> str | None:
     if not all(part.isidentifier() for part in (*place.split("."), function)):
         return f"is {name!r}; write package.module:function or file.py:function"
     return None
-
-
-def own_metric(name: str, folder: Path, trees: Sequence[Path] = (), **options: Any) -> Metric:
-    """The metric of a user's function `(answer, target, **options) -> points`, by place or by registered name.
-
-    `lowest` and `highest` (points; 0 and 100) and `higher_is_better` among the options describe the score, and the
-    function does not see them; infinite bounds are none. Of the files in `trees` the function's code may open only
-    those that it consists of.
-
-    Raises
-    ------
-    BadOption
-        When there is no such function, its module fails, or it does not take the options.
-    """
-    described = unloaded_metric(name, **options)
-    options = {key: value for key, value in options.items() if key not in DESCRIBING}
-    file = own_file(name)
-    code = OwnCode(() if file is None else code_files(folder / file), trees)
-    function = _function(name, folder, code)
-    try:
-        inspect.signature(function).bind("answer", "target", **options)
-    except (TypeError, ValueError) as error:
-        raise BadOption(f"{name} cannot be called as function(answer, target, **metric_options): {error}") from error
-    return replace(described, function=partial(_points, name, partial(function, **options), code))
 
 
 def unloaded_metric(name: str, **options: Any) -> Metric:
@@ -93,42 +64,16 @@ def own_file(name: str) -> str | None:
 def code_digest(name: str, folder: Path) -> str | None:
     """SHA-256 of a user's metric file; None where there is none."""
     file = own_file(name)
-    return None if file is None else file_digest(folder / file, MOST)
+    return None if file is None else file_digest(folder / file)
 
 
-def helpers_digest(name: str, folder: Path) -> str | None:
-    """SHA-256 over the files that the code of a user's metric file imports or names; None where there are none."""
+def helpers_digest(name: str, folder: Path, declared: Sequence[str] = ()) -> str | None:
+    """SHA-256 over the other files that a user's metric consists of; None where there are none."""
+    files = own_files(name, folder, declared)
+    return files_digest(files[own_file(name) is not None :], folder)
+
+
+def own_files(name: str, folder: Path, declared: Sequence[str] = ()) -> tuple[Path, ...]:
+    """The files that a user's metric consists of, its own first; of a module those that are declared."""
     file = own_file(name)
-    return None if file is None else files_digest(code_files(folder / file)[1:], (folder / file).parent)
-
-
-def _points(name: str, function: Callable[[str, str], Any], code: OwnCode, answer: str, target: str) -> float:
-    with code:
-        score = function(answer, target)
-    if isinstance(score, bool) or not isinstance(score, (int, float)):
-        raise ValueError(f"{name} gave {score!r}, not a number of points")
-    return float(score)
-
-
-def _function(name: str, folder: Path, code: OwnCode) -> Callable[..., Any]:
-    place, _, attribute = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
-    try:
-        with code:
-            module = _file_module(folder / place) if place.endswith(".py") else importlib.import_module(place)
-            code.refuse_module(module)
-        function = getattr(module, attribute)
-    except Exception as error:  # the user's module raises what it likes
-        raise BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not callable(function):
-        raise BadOption(f"{name} is not a function")
-    return function  # type: ignore[no-any-return]
-
-
-def _file_module(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(f"accgate_metric_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    # From the source alone: the loader would take a compiled file beside it, which may be of another source.
-    exec(compile(read_plain(path, MOST), path, "exec", dont_inherit=True), module.__dict__)
-    return module
+    return tuple(declared_files(folder, declared)) if file is None else code_files(folder / file, folder, declared)

@@ -11,6 +11,7 @@ from accgate.config.tables import Judge, Model, TaskSettings
 from accgate.design import Design
 from accgate.errors import KeyFaults
 from accgate.metrics import Kind
+from accgate.planning.judge import judge_code
 from accgate.planning.model import PlannedModel
 from accgate.references.store import Reference
 from accgate.tasks import (
@@ -135,7 +136,8 @@ def task_source(config: Config, name: str, *, loaded: bool = True) -> TaskSource
     if settings.lm_eval is not None:
         if not loaded:
             return TaskSource(name, settings, unloaded_definition(settings.lm_eval, settings.options))
-        harness = load_from_harness(settings.lm_eval, settings.options, config.folder, config.trees)
+        table = f"[tasks.{name}.options] of {config.source.path}"
+        harness = load_from_harness(settings.lm_eval, settings.options, config.folder, config.trees, table)
         return TaskSource(name, settings, harness_definition(harness), harness)
     definition = read_definition(config.definition_path(name)).with_choice(settings.choose)
     definition = replace(definition.with_reasoning(settings.reasoning), trees=config.trees)
@@ -200,11 +202,11 @@ def planned_judge(config: Config, name: str) -> PlannedModel:
     """The judge of this name, as a model that can be asked."""
     judge = config.judges[name]
     settings = Model(engine=judge.engine, model=judge.model, options=judge.options, sampling=judge.sampling)
-    return PlannedModel(name, settings, config.source, "judges")
+    return PlannedModel(name, settings, config.source, "judges", code=judge_code(config, name))
 
 
 def _with_judge(task: Task, judge: Judge) -> Task:
     """The task with its judge in the fingerprint: another judge gives other marks."""
-    named = {key: value for key, value in asdict(judge).items() if key != "options"}
+    named = {key: value for key, value in asdict(judge).items() if key not in ("options", "files")}
     digest = hashlib.sha256(f"{task.fingerprint['metric']}{sorted(named.items())}".encode()).hexdigest()[:16]
     return replace(task, fingerprint={**task.fingerprint, "metric": digest})

@@ -159,7 +159,7 @@ def effective_task(config: Config, name: str, definition: Definition | None = No
         values["choices"] = {**(values["choices"] or {}), "by": settings.choose}
     code = None if is_of_harness(definition) else code_digest(content.metric, definition.folder)
     if code is not None:  # a metric that is a file of the user's own
-        helpers = helpers_digest(content.metric, definition.folder)
+        helpers = helpers_digest(content.metric, definition.folder, content.files)
         values["metric"] = {"metric": content.metric, "sha256": code, "uses": helpers}
     values |= _rows_values(config, settings, definition)
     values |= {f.name: getattr(settings, f.name) for f in fields(TaskSettings) if f.name not in ELSEWHERE}

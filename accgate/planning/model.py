@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ from accgate.engines.base import ModelTable
 from accgate.engines.table import check_options, create, server_engine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile
+from accgate.sandbox.declared import Code, PrivateFolder
 from accgate.verdict import Reason
 
 if TYPE_CHECKING:
@@ -24,13 +26,14 @@ ModelKey = tuple[str, str, Path]  # table, name and folder
 
 @dataclass(frozen=True)
 class PlannedModel:
-    """A table of [models] or [judges], with the file that holds it."""
+    """A table of [models] or [judges], with the file that holds it, and the code that a judge's command consists of."""
 
     name: str
     settings: Model
     source: TomlFile
     table: Literal["models", "judges"] = "models"
     workspace: Path | None = None
+    code: Code | None = None
 
     @property
     def key(self) -> ModelKey:
@@ -122,7 +125,8 @@ class PlannedModel:
 
     def _engine_table(self) -> ModelTable:
         of = self.settings
-        return ModelTable(of.model, of.options, self.folder, of.sampling.extra)
+        wall = None if self.code is None else partial(PrivateFolder, self.code)
+        return ModelTable(of.model, of.options, self.folder, of.sampling.extra, wall)
 
 
 def check_engines(models: Sequence[PlannedModel]) -> Mapping[tuple[str, str], Reason]:

@@ -45,7 +45,7 @@ PARTS = {
     "extract": "target or extraction",
     "metric": "the metric",
     "reply": "stop strings or max_tokens",
-    "code": "what the metric's code imports",
+    "files": "the files beside the metric's code",
 }
 
 
@@ -333,12 +333,12 @@ def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[s
 
 def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Whether the same prompts would be scored in another way, or asked in another mode."""
-    return any(_differs(part, recorded, now) for part in ("prompt", "extract", "metric", "reply", "code"))
+    return any(_differs(part, recorded, now) for part in ("prompt", "extract", "metric", "reply", "files"))
 
 
 def _differs(part: str, recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether a part differs; references of earlier versions have no `code`, and stay usable."""
-    return recorded.get(part) != now.get(part) and not (part == "code" and part not in recorded)
+    """Whether a part differs; references of earlier versions have no `files`, and stay usable."""
+    return recorded.get(part) != now.get(part) and not (part == "files" and part not in recorded)
 
 
 def scores_of(records: Sequence[Record], task: Task) -> Scores:

@@ -20,6 +20,8 @@ _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 _VERSION, _PATH_BENEATH = 1, 1
 
 READ = _READ_FILE | _READ_DIR
+RUN = READ | _EXECUTE
+MOVE = RUN | _REFER  # from folder to folder, which every rule set forbids where it does not allow it
 LIST = _READ_DIR
 WRITE = _WRITE_FILE | _READ_FILE
 OWN = (
@@ -32,19 +34,20 @@ def abi() -> int:
     return call("landlock_create_ruleset", None, 0, _VERSION)
 
 
-def ruleset(rules: Iterable[tuple[str, int]]) -> int:
+def ruleset(rules: Iterable[tuple[str, int]], *, isolated: bool = True, reads_alone: bool = False) -> int:
     """A descriptor of a rule set that forbids what the kernel can forbid but for these paths and rights.
 
-    Paths that do not exist are left out.
+    Paths that do not exist are left out. One that is not `isolated` leaves network and signals open; `reads_alone`
+    leaves open all but reading and executing.
     """
     version = abi()
-    handled = _ALL_OF_ABI_1
-    for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
+    handled = RUN if reads_alone else _ALL_OF_ABI_1
+    for since, right in ((2, _REFER), (3, 0 if reads_alone else _TRUNCATE), (5, 0 if reads_alone else _IOCTL_DEV)):
         handled |= right if version >= since else 0
     attributes = struct.pack("=Q", handled)
-    if version >= 4:
+    if version >= 4 and isolated:
         attributes += struct.pack("=Q", _BIND_AND_CONNECT_TCP)
-    if version >= 6:
+    if version >= 6 and isolated:
         attributes += struct.pack("=Q", _ABSTRACT_SOCKETS_AND_SIGNALS)
     descriptor = call("landlock_create_ruleset", ctypes.c_char_p(attributes), len(attributes), 0)
     for path, rights in rules:

@@ -11,8 +11,10 @@ from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faul
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
 from accgate.metrics import metric_builders
-from accgate.metrics.own import own_metric, unloaded_metric
+from accgate.metrics.own import own_files, unloaded_metric
+from accgate.sandbox.declared import Code
 from accgate.tasks.faults import aggregate_faults, definition_faults
+from accgate.tasks.own_metric import own_metric
 from accgate.tasks.schema import ChosenBy, DefinitionFile, ReasoningUse
 
 if TYPE_CHECKING:
@@ -56,7 +58,9 @@ class Definition:
                 return metrics.get(name, **options)
             if not loaded:
                 return unloaded_metric(name, **options)
-            return own_metric(name, self.folder, self.trees, **options)
+            files = own_files(name, self.folder, self.content.files)
+            code = Code(f"the metric {name}", files, self.trees, str(self.path), self.folder)
+            return own_metric(name, code, **options)
         except metrics.BadOption as error:
             raise self.fault(("metric",), str(error)) from error
         except ImportError as error:

@@ -35,6 +35,8 @@ def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[K
             yield (key,), fault
     yield from _target_faults(content)
     yield from _metric_faults(content, folder)
+    if content.files and content.metric in metric_builders():
+        yield ("files",), f"is set together with metric = {content.metric!r}, which reads no files; remove it"
     yield from aggregate_faults(content)
     yield from _extract_faults(content.extract)
     yield from _few_shot_faults(content.few_shot, content.dataset, folder)

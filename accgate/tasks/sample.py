@@ -98,6 +98,8 @@ def samples_of(
     """
     seen = Occurrences()
     few_shot, content = definition.content.few_shot, definition.content
+    sources = (content.dataset, content.dataset.join)  # what rows of the hub name here, the guard does not see
+    closed = definition.trees if any(source is not None and source.hub for source in sources) else ()
     draws: dict[str | None, Random] = {}  # of each subset, row by row, as lm-evaluation-harness draws
     if content.columns.group == SUBSET and not any(SUBSET in row for row in rows):
         content = replace(content, columns=replace(content.columns, group=None))
@@ -107,7 +109,7 @@ def samples_of(
             draw = draws.setdefault(row.get(SUBSET) if content.dataset.subsets else None, Random(few_shot.seed))
             shots = draw.sample(shots, few_shot.count or 0)
         try:
-            sample = _sample(name, content, Scope(row, shots), folder, seen)
+            sample = _sample(name, content, Scope(row, shots), folder, seen, closed)
         except (CannotRender, UnicodeEncodeError) as error:
             raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
         yield sample
@@ -130,7 +132,9 @@ class Occurrences:
         return sample_id(task, prompt, target, self._again[id_])
 
 
-def _sample(name: str, content: DefinitionFile, scope: Scope, folder: Path | None, seen: Occurrences) -> Sample:
+def _sample(
+    name: str, content: DefinitionFile, scope: Scope, folder: Path | None, seen: Occurrences, trees: Sequence[Path]
+) -> Sample:
     row = scope.row
     options = () if content.choices is None else options_of(content.choices, scope)
     scope = replace(scope, names=_names(content, options))
@@ -146,7 +150,7 @@ def _sample(name: str, content: DefinitionFile, scope: Scope, folder: Path | Non
     if content.judge is not None:
         rubric = rubric_of(content.judge.rubric, row, {"prompt": text, "target": target})
     columns = {key: _name(row, column, key) for key, column in _columns(content)}
-    images = _images(row, content.images, folder)
+    images = _images(row, content.images, folder, trees)
     if images and messages:
         last_user(messages)  # where they go
     "".join((text, system, target, *columns.values())).encode()  # JSON can spell half a character
@@ -263,8 +267,10 @@ def _cell(row: Mapping[str, Any], column: str) -> Any:
     return row[column]
 
 
-def _images(row: Mapping[str, Any], columns: Sequence[str], folder: Path | None) -> tuple[str, ...]:
-    """The row's images as data URLs; empty columns are left out.
+def _images(
+    row: Mapping[str, Any], columns: Sequence[str], folder: Path | None, trees: Sequence[Path] = ()
+) -> tuple[str, ...]:
+    """The row's images as data URLs; empty columns are left out, and files in `trees` are refused.
 
     An image is a data URL, a path relative to `folder` where there is one, bytes (as base64 or in `{"bytes": ...}`), or
     one of PIL's.
@@ -277,6 +283,10 @@ def _images(row: Mapping[str, Any], columns: Sequence[str], folder: Path | None)
     urls = []
     for column in columns:
         value = _cell(row, column)
+        file = picture_file(value, folder)
+        if file is not None and any(file.resolve().is_relative_to(tree.resolve()) for tree in trees):
+            fault = "a file of the repository, which only rows of a file may name"
+            raise CannotRender(f"column {column!r} of a dataset of the hub names {file}, {fault}")
         if value not in (None, ""):
             urls.append(_url(value, column, folder))
     return tuple(urls)

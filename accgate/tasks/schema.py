@@ -190,6 +190,9 @@ class DefinitionFile:
     reasoning: ReasoningUse = Field(
         default="strip", description="leave a model's reasoning out of what is read, or keep it"
     )
+    files: Texts = Field(
+        default=(), description="files and folders that the metric's own code reads, relative to the definition"
+    )
     images: Texts = Field(default=(), description="columns with images, which come before the prompt in a chat")
     few_shot: FewShot = field(default_factory=FewShot)
     extract: Extract = field(default_factory=Extract)

@@ -40,8 +40,8 @@ class Task:
 
     `definition` is the one that was asked by: with the mode, the subsets and the use of reasoning that accuracy.toml
     sets. `dataset_ids` are those of the whole dataset, None for a generated task, which has no end.
-    `fingerprint` has a hash for each part that can change a score: dataset, prompt, extract, metric, reply, and code
-    where a metric of the user's own imports or names other files. `parts` are the tasks that a joined one consists of,
+    `fingerprint` has a hash for each part that can change a score: dataset, prompt, extract, metric, reply, and files
+    where a metric of the user's own has some beside its code. `parts` are the tasks that a joined one consists of,
     without samples: they ask, read and score.
     """
 
@@ -389,8 +389,9 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
         "metric": [content.metric, *scored, *_set(reading)] if any((*scored, reading)) else content.metric,
         "reply": [content.stop, content.max_tokens],
     }
-    if own is not None and (helpers := helpers_digest(content.metric, definition.folder)) is not None:
-        parts["code"] = helpers
+    is_own = ":" in content.metric
+    if is_own and (helpers := helpers_digest(content.metric, definition.folder, content.files)) is not None:
+        parts["files"] = helpers
     return {"dataset": dataset, **{key: _hash(part) for key, part in parts.items()}}
 
 

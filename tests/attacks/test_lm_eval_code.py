@@ -1,5 +1,6 @@
 """Code of lm-eval's tasks is a rule: it consists of what the guard compares, the folder of include_path."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -29,10 +30,10 @@ process_results: !function utils.score
 metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
 """
 LM_EVAL_CODE = """
-import datasets, pathlib
+import datasets, pathlib, sqlite3
 ROOT = pathlib.Path(__file__).parents[1]
 def level(file):
-    return float((ROOT / file).read_text())
+    return float(sqlite3.connect(ROOT / file).execute("select * from levels").fetchone()[0])
 def rows(**_):
     return {"test": datasets.Dataset.from_list([{"q": "1 + 1", "a": "2", "least": level(AS_ROWS)}])}
 def target(doc):
@@ -55,15 +56,25 @@ def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder(tmp_path: Path, w
         code = LM_EVAL_CODE
         for name, file in names.items():
             code = code.replace(name, repr(file))
-        write(project, {"own/adding.yaml": LM_EVAL, "own/utils.py": code, "own/level": "0", "lib/level": "1"})
+        write(project, {"own/adding.yaml": LM_EVAL, "own/utils.py": code, "lib/other": ""})
+        for file, value in (("own/level", 0), ("lib/level", 1)):
+            (tmp_path / file).unlink(missing_ok=True)
+            with sqlite3.connect(tmp_path / file) as base:
+                base.execute("create table levels (level int)")
+                base.execute(f"insert into levels values ({value})")
         task = task_source(within_tree(load_config(project.config), tmp_path), "adding").harness
         assert task is not None
         return task.points(task.samples[0], ["wrong"])
 
     assert points() == 0.0
     names[when] = "lib/level"
-    with pytest.raises(BadInput, match="the task's code opens this file, which is not part of the task"):
+    with pytest.raises(
+        BadInput, match=r'/lib/level: lm-eval\'s task adding opens this file.*files = \["lib/level"\] to'
+    ):
         points()
+    project.tasks["adding"]["options"] |= {"files": ["lib/level"]}
+    project.write()
+    assert points() == (100.0 if when == "AS_SCORE" else 0.0)
 
 
 def test_a_worse_mean_of_a_metric_of_which_less_is_better_is_a_loosening(pair: Trees) -> None:

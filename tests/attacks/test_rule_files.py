@@ -1,6 +1,5 @@
 """A file that rules name lies in its own repository, whatever the path is called: else nobody sees it change."""
 
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,12 @@ from pathlib import Path
 import pytest
 
 from accgate.cli.main import main
+from accgate.config.config import load_config
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.guard.base import within_tree
+from accgate.planning.design import task_source
+from accgate.tasks.rows import Source
+from accgate.tasks.task import build_task
 from tests.attacks.chain import Chain, link
 from tests.gates import Project, questions, right_but, write_lines, write_task
 from tests.runner import commit, git
@@ -356,34 +361,79 @@ def test_a_bootstrap_may_not_bring_rules_outside_of_its_repository(chain: Chain)
     assert main(["run", str(head.config), "--base", str(chain.folder / "base/accuracy.toml"), "--quiet"]) == 2
 
 
-def test_yaml_of_lm_eval_includes_nothing_from_outside_of_its_folder(
-    pair: tuple[Project, Project], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    head = pair[1]
-    (head.folder / "own").mkdir()
-    head.tasks["other"] = {"lm_eval": "own", "options": {"include_path": "own"}}
-    head.write()
-    lines = (
-        "include: ../../base/own.yaml", "include: /etc/own.yaml", "doc_to_text: !function ../utils.text",
-        "dataset_kwargs: {data_files: ../sums.jsonl}", "dataset_path: '~/data'",
-    )  # fmt: skip
-    hidden = (
-        "include : ../../base/own.yaml", '"include": ../../base/own.yaml', "include:\n  ../../base/own.yaml",
-        "include: [common.yaml,\n  ../../base/own.yaml]", 'include: "\\x2e\\x2e/own.yaml"', "? include\n: ../own.yaml",
-        "x: &x ../own.yaml\ninclude: *x", "<<: {include: /etc/own.yaml}", "dataset_kwargs:\n  data_files: ['../a']",
-        "dataset_kwargs: {data_files: {test: 'file:///tmp/sums.jsonl'}}", "dataset_path: 'zip://a.csv::/tmp/a.zip'",
-        "doc_to_text: !function .accgate.head.utils.text", "doc_to_text:\n  !function ../utils.text",
-    )  # fmt: skip
-    for line in (*lines, *hidden):
-        (head.folder / "own/own.yaml").write_text(f"task: own\n{line}\n")
-        said = refusals(pair, tmp_path, capsys)
-        assert re.search(r"own.yaml:[23]: names a path that leaves", said), line
-        assert "own.yaml:2:" in said or line in hidden, line
-    (head.folder / "own/own.yaml").write_text("task: own\ninclude: common.inc\n")
-    (head.folder / "own/common.inc").write_text("include: ../common.yaml\n")
-    assert "common.inc:1: names a path that leaves" in refusals(pair, tmp_path, capsys)
-    (head.folder / "own/own.yaml").write_text("task: [own\n")
-    assert "own.yaml: is not YAML" in refusals(pair, tmp_path, capsys)
+@pytest.mark.parametrize("name", ["../base/shown.png", "/etc/hostname", "deep/../../shown.png"])
+def test_a_picture_of_a_joined_row_stays_in_the_repository(chain: Chain, name: str) -> None:
+    def change(project: Project) -> None:
+        (project.folder / "shown.png").write_bytes(PIXEL)
+        write_lines(project.folder / "shown.jsonl", [{"q": row["q"], "picture": "shown.png"} for row in questions(60)])
+        write_task(
+            project.folder, "sums", questions(60), images=["picture"],
+            dataset__join={"file": "shown.jsonl", "on": "q"},
+        )  # fmt: skip
+
+    def lead_out(head: Project) -> None:
+        rows = [{"q": row["q"], "picture": name} for row in questions(60)]
+        write_lines(head.folder / "shown.jsonl", rows)
+        (head.folder / "deep").mkdir()
+
+    chain.begin(change)
+    ended = chain.pull(lambda head: (head.folder / "shown.png").write_bytes(PIXEL + b"another"))
+    assert ended.rules["tasks.sums: pictures"] == "loosening"
+    assert not ended.is_green
+    (chain.folder / "shown.png").write_bytes(PIXEL)
+    ended = chain.pull(lead_out)
+    assert (ended.run, ended.is_green) == (2, False)
+    assert "the picture" in ended.said
+
+
+def test_a_row_of_the_hub_names_no_picture_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard does not load its rows, and would not see such a picture change."""
+    rows = [{"q": "1?", "a": "1", "picture": "shown.png"}]
+    monkeypatch.setattr("accgate.tasks.rows.hub_rows", lambda *_: rows)
+    (tmp_path / "shown.png").write_bytes(PIXEL)
+    project = Project(tmp_path, n=2)
+    keys = 'dataset.hub = "org/rows"\nprompt = "{{ q }}"\ntarget = "{{ a }}"\nmetric = "contains"\n'
+    (tmp_path / "sums.toml").write_text(f'{keys}images = ["picture"]\n')
+    config = load_config(project.config)
+    source = Source({}, 0)
+    assert len(build_task("sums", task_source(config, "sums").definition, source).samples) == 1  # on one's own machine
+    with pytest.raises(BadInput, match="a file of the repository, which only rows of a file may name"):
+        build_task("sums", task_source(within_tree(config, tmp_path), "sums").definition, source)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "include: ../own.yaml", 'include: "\\x2e\\x2e/own.yaml"', "include: ABSOLUTE/own.yaml", "include: common.inc",
+        "doc_to_text: !function ../utils.text", "dataset_kwargs: {data_files: {test: ABSOLUTE/sums.jsonl}}",
+        "dataset_kwargs: {data_files: {test: 'file://ABSOLUTE/sums.jsonl'}}",
+    ],
+)  # fmt: skip
+def test_yaml_of_lm_eval_includes_nothing_from_outside_of_its_folder(tmp_path: Path, line: str) -> None:
+    """Whatever its spelling: the process that loads the task has no other file."""
+    pytest.importorskip("lm_eval")
+    project = Project(tmp_path, n=60)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own.yaml").write_text(f"dataset_kwargs: {{data_files: {{test: {tmp_path}/sums.jsonl}}}}\n")
+    (tmp_path / "utils.py").write_text("def text(doc):\n    return 'Nothing'\n")
+    (tmp_path / "own/own.yaml").write_text(f"{LM_EVAL}{line.replace('ABSOLUTE', str(tmp_path))}\n")
+    (tmp_path / "own/common.inc").write_text("include: ../own.yaml\n")
+    project.tasks = {"other": {"lm_eval": "own", "options": {"include_path": "own"}}}
+    project.write()
+    config = load_config(project.config)
+    with pytest.raises((BadInput, CannotEvaluate), match=r"lm-eval's task own opens this file|cannot load|has no task"):
+        task_source(within_tree(config, tmp_path), "other")
+
+
+LM_EVAL = """
+task: own
+dataset_path: json
+output_type: generate_until
+test_split: test
+doc_to_text: "{{q}}"
+doc_to_target: "{{a}}"
+metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
+"""
 
 
 def test_right_answers_still_pass_with_every_kind_of_file_in_place(chain: Chain) -> None:

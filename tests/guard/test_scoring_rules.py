@@ -214,13 +214,14 @@ def test_code_of_a_judge_is_named_by_a_path_that_is_the_same_without_its_dots(pa
         pair.changes()
 
 
-@pytest.mark.parametrize("linked", ["weights/template.jinja", "helper.py"])
+@pytest.mark.parametrize("linked", ["weights/template.jinja", "code/helper.py"])
 def test_what_a_judge_uses_never_leads_into_the_pull_requests_files(pair: Trees, linked: str) -> None:
     """Both sides would read the head's file, and be the same."""
     for project in (pair.base, pair.head):
-        add_judge(project, model="weights", options={"serve": ["python", "judge.py"]})
-        (project.folder / "weights").mkdir()
-        (project.folder / "judge.py").write_text("import helper\n")
+        add_judge(project, model="weights", options={"serve": ["python", "code/judge.py"]})
+        for name in ("weights", "code"):
+            (project.folder / name).mkdir()
+        (project.folder / "code/judge.py").write_text("import helper\n")
         (project.folder / linked).symlink_to("../" * linked.count("/") + "../head/mine")
     (pair.head.folder / "mine").write_text("mine")
     with pytest.raises(BadInput, match=f"{linked}.*leads out of the repository"):

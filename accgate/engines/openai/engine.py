@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed
+from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, Wall
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity
 from accgate.engines.openai import dispatch, endpoints, listing
@@ -40,14 +40,16 @@ _allowed: list[int] = []  # connections of each engine that is open: a model's, 
 class OpenAIEngine:
     """A client that spreads requests over a model's servers and retries what may yet succeed.
 
-    `folder` is where the command of `serve` runs, and where the path of its log starts.
+    `folder` is where the command of `serve` runs, and where the path of its log starts; `wall` keeps files from it.
     """
 
-    def __init__(self, model: str, options: Options, *, folder: Path = Path()) -> None:
+    def __init__(
+        self, model: str, options: Options, *, folder: Path = Path(), wall: Callable[[], Wall] | None = None
+    ) -> None:
         self.concurrency = options.concurrency
         self._model = model
         self._options = options
-        self._folder = folder
+        self._folder, self._wall = folder, wall
         self._served: Server | None = None
         self._urls = options.urls
         self._endpoints = self._endpoints_at(self._urls)
@@ -71,7 +73,7 @@ class OpenAIEngine:
         """
         options = parse_table(table.options, Options, ("options",))
         refuse_faults((("options", name), fault) for name, fault in faults_of(options))
-        return cls(table.model, options, folder=table.folder)
+        return cls(table.model, options, folder=table.folder, wall=table.wall)
 
     def probe(self) -> tuple[str, ...]:
         """Ask each server once for its models; what each answered, for people.
@@ -158,7 +160,7 @@ class OpenAIEngine:
             raise KeyFaults((("options", "serve"), fault))
         words = tuple(word.replace(PORT, port) for word in self._options.serve)
         log = None if self._options.serve_log is None else path_in(self._folder, self._options.serve_log)
-        self._served = Server(words, folder=self._folder, log=log)
+        self._served = Server(words, folder=self._folder, log=log, wall=self._wall)
         await self._launch(self._served)
 
     async def _launch(self, server: Server) -> None:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from accgate.engines.base import Wall
 from accgate.errors import CannotEvaluate, KeyFaults
 from accgate.text import clip
 
@@ -27,10 +28,22 @@ POLL = 0.25  # seconds between two looks at a server that starts
 
 
 class Server:
-    """The process of one server: the words of its command, where it runs, and where its output goes."""
+    """The process of one server: the words of its command, where it runs, and where its output goes.
 
-    def __init__(self, words: Sequence[str], *, folder: Path, log: Path | None = None) -> None:
+    `wall` gives what keeps files from it.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        *,
+        folder: Path,
+        log: Path | None = None,
+        wall: Callable[[], Wall] | None = None,
+    ) -> None:
         self.words = tuple(words)
+        self._build = wall
+        self._wall: Wall | None = None
         self._folder = folder
         self._log = log
         self._keep_log = log is not None
@@ -50,6 +63,8 @@ class Server:
         KeyFaults
             When there is no such command, or the log cannot be written.
         """
+        self._wall = None if self._build is None else self._build()
+        before = () if self._wall is None else self._wall.words()
         try:
             if self._log is None:
                 number, name = tempfile.mkstemp(prefix="accgate-serve-", suffix=".log")
@@ -61,11 +76,11 @@ class Server:
             raise KeyFaults((("options", "serve_log"), f"{self._log}: cannot be written: {error.strerror}")) from error
         try:
             self._parent = subprocess.Popen(
-                [sys.executable, "-I", str(PARENT), str(GRACE), *self.words],
+                [sys.executable, "-I", str(PARENT), str(GRACE), *before, *self.words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=number,
-                cwd=self._folder,
+                cwd=self._folder if self._wall is None else self._wall.inside(self._folder),
                 start_new_session=True,  # Ctrl-C is accgate's to handle
             )
         finally:
@@ -87,11 +102,17 @@ class Server:
         ------
         CannotEvaluate
             When it ends or stays silent, with the last lines of its log.
+        BadInput
+            When these say that it could not open a file which is not declared.
         """
         deadline = clock() + timeout
         while not await is_up():
             if end := self.ended():
-                raise CannotEvaluate(f"{end}, before it answered; {self.last_words()}")
+                words = self.last_words()
+                if self._wall is not None and (fault := self._wall.fault_in(words)):
+                    raise fault
+                beside = "; of the repository it sees what its table names or `files` in it lists" if self._wall else ""
+                raise CannotEvaluate(f"{end}, before it answered; {words}{beside}")
             if clock() > deadline:
                 raise CannotEvaluate(
                     f"{self.command} does not answer after {timeout:g} s; raise options.serve_timeout if it is only "
@@ -138,6 +159,8 @@ class Server:
             parent.wait()
         if not self._keep_log and self._log is not None:
             self._log.unlink(missing_ok=True)
+        if self._wall is not None:
+            self._wall.remove()
 
 
 def free_port() -> int:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.inputs.typed import parse_table
 from accgate.metrics import Metric
+from accgate.metrics.code import declared_files
+from accgate.sandbox.declared import Code
 from accgate.tasks.definition import Definition
 from accgate.tasks.lm_eval.mapping import stated_direction
 from accgate.tasks.sample import Sample
@@ -58,24 +60,47 @@ def _definition(name: str, metric: str, *, higher_is_better: bool) -> Definition
     return Definition(content, Path(f"lm_eval/{name}"))
 
 
-def load_from_harness(name: str, options: Mapping[str, Any], folder: Path, trees: Sequence[Path] = ()) -> LmEvalTask:
+def load_from_harness(
+    name: str, options: Mapping[str, Any], folder: Path, trees: Sequence[Path] = (), table: str = ""
+) -> LmEvalTask:
     """The task of lm-eval with this name, by the `options` of its table; their paths start from `folder`.
 
-    Of the files in `trees` the task's own code may open only those in the folder that it lies in.
+    Where `trees` decide, its code sees of their files those of include_path, and those that `options.files` names.
 
     Raises
     ------
     KeyFaults
         For options that there are not, with keys of the task's table in accuracy.toml.
     BadInput
-        For names that lm-eval does not know.
+        For names that lm-eval does not know, and code that opens another file of the trees.
     CannotEvaluate
         When lm-eval is not installed, or the data set cannot be had.
     """
     from accgate.tasks.lm_eval.loading import LmEvalOptions
     from accgate.tasks.lm_eval.task import lm_eval_task
 
-    return lm_eval_task(name, options=parse_table(options, LmEvalOptions, ("options",)), folder=folder, trees=trees)
+    checked = parse_table(options, LmEvalOptions, ("options",))
+    if not trees:
+        return lm_eval_task(name, options=checked, folder=folder)
+    from accgate.tasks.lm_eval.apart import load_apart
+
+    return load_apart(
+        Code(f"lm-eval's task {name}", included_files(options, folder), tuple(trees), table, folder), name, checked
+    )
+
+
+def included_files(options: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
+    """The files of a task's own that lm-eval reads: those of include_path at any depth, and the declared ones.
+
+    Raises
+    ------
+    BadInput
+        When there is no such folder or file.
+    """
+    own, declared = options.get("include_path"), options.get("files") or ()
+    included = [own] if isinstance(own, str) else []
+    names = [name for name in declared if isinstance(name, str)] if isinstance(declared, (list, tuple)) else []
+    return tuple(dict.fromkeys(declared_files(folder, [*included, *names])))
 
 
 def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse) -> HarnessTask:

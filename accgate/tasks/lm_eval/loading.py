@@ -15,8 +15,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.typed import CLOSED, Flag, Number, Text, Whole
-from accgate.metrics.code import ReadsOutside
+from accgate.inputs.typed import CLOSED, Flag, Number, Text, Texts, Whole
 from accgate.text import nearest
 
 RANDOM_SEED, NUMPY_SEED = 0, 1234  # what lm-eval sets before it loads: some tasks shuffle options while they load
@@ -32,32 +31,31 @@ class LmEvalOptions:
     num_fewshot: Whole | None = Field(default=None, ge=0, description="examples in the prompt, as --num_fewshot")
     higher_is_better: Flag | None = Field(default=None, description="whether more of the metric is better")
     include_path: Text | None = Field(default=None, description="folder with task files of your own")
+    files: Texts = Field(default=(), description="files and folders that code in include_path reads beside it")
     fewshot_seed: Whole = Field(default=1234, description="of the draw of examples; lm-eval's own default")
     chat: Flag = Field(default=False, description="ask by chat, as lm-eval does with --apply_chat_template")
     system: Text | None = Field(default=None, description="system message, as --system_instruction")
 
 
-def load_tasks(
-    name: str, options: LmEvalOptions, include_path: Path | None, code: contextlib.AbstractContextManager[object]
-) -> dict[str, Any]:
+def load_tasks(name: str, options: LmEvalOptions, include_path: Path | None) -> dict[str, Any]:
     """The tasks that a name stands for, by their own names, each with the requests of every document built.
 
     Raises
     ------
     BadInput
-        When there is no such task, it is of a kind that is not run here, or its `code` opens another file.
+        When there is no such task, or it is of a kind that is not run here.
     CannotEvaluate
         When lm-eval is not installed, or the data set cannot be had.
     """
     try:
-        import lm_eval.tasks  # noqa: F401 (here, since within `code` Python keeps no compiled files)
+        import lm_eval.tasks  # noqa: F401
     except ImportError as error:
         raise CannotEvaluate(
             f"lm-eval's task {name} needs the package lm_eval ({error}): pip install 'accgate[lm-eval]'"
         ) from error
     if include_path is not None and not include_path.is_dir():
         raise BadInput(f"{include_path}: there is no such folder; include_path names one with task files")
-    with _seed(), code, contextlib.redirect_stderr(io.StringIO()):  # its progress bars would tear ours
+    with _seed(), contextlib.redirect_stderr(io.StringIO()):  # its progress bars would tear ours
         tasks = _own_task(name, include_path) or _load(_manager(include_path), name)
         for own, task in tasks.items():
             _refuse(own, task)
@@ -134,11 +132,9 @@ def means_of(task: Any, others: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 @contextlib.contextmanager
 def failures(fault: str, hint: str = "") -> Iterator[None]:
-    """Raise CannotEvaluate for what lm-eval or a task's code raises; ReadsOutside stays what it is."""
+    """Raise CannotEvaluate for what lm-eval or a task's code raises."""
     try:
         yield
-    except ReadsOutside:
-        raise
     except Exception as error:  # the network, a data set's format, a task's own templates and code
         raise CannotEvaluate(f"{fault}: {type(error).__name__}: {error}{hint}") from error
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
-from accgate.inputs.paths import all_below
-from accgate.metrics.code import OwnCode
 from accgate.tasks.lm_eval.loading import LmEvalOptions, failures, load_tasks, means_of
 from accgate.tasks.lm_eval.mapping import (
     FRACTIONS,
@@ -31,7 +28,6 @@ from accgate.tasks.lm_eval.requests import LmEvalRequest, Response, request_of
 
 # Decided in bits, document by document: lm-eval pools all documents, which no test of pairs can.
 LOGARITHMS = ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
-FIX = "put it into the folder of include_path"
 NEED_GREEDY = frozenset({("loglikelihood", "acc"), ("multiple_choice", "exact_match")})
 
 
@@ -64,7 +60,6 @@ class LmEvalTask:
     output_type: str
     fingerprint: Mapping[str, str]
     tasks: Mapping[str, Any] = field(repr=False, compare=False)
-    code: AbstractContextManager[object] = field(repr=False, compare=False)
 
     @property
     def needs_likelihoods(self) -> bool:
@@ -87,15 +82,13 @@ class LmEvalTask:
 
         Raises
         ------
-        BadInput
-            When the task's own code opens another file of the repository.
         CannotEvaluate
             When lm-eval cannot score them.
         """
         task = self.tasks[sample.task]
         instances = _with_responses(sample, responses)
         scores: dict[str, float | None] = {}
-        with failures(f"lm-eval's task {sample.task} cannot score sample {sample.id}"), self.code:
+        with failures(f"lm-eval's task {sample.task} cannot score sample {sample.id}"):
             for ensemble in task._filters:
                 ensemble.apply(instances)
             for name in instances[0].filtered_resps:
@@ -135,8 +128,7 @@ class LmEvalTask:
             instances = _with_responses(sample, responses)
             ensemble = next((one for one in self.tasks[sample.task]._filters if one.name == self.filter), None)
             if ensemble is not None:
-                with self.code:
-                    ensemble.apply(instances)
+                ensemble.apply(instances)
             answer = instances[0].filtered_resps.get(self.filter, responses[0])
             while isinstance(answer, (list, tuple)) and answer:
                 answer = answer[0]
@@ -152,8 +144,7 @@ class LmEvalTask:
             return False
         tasks = self.tasks.values()
         ensembles = [one for task in tasks for one in task._filters if one.name == self.filter]
-        with self.code:
-            return not answer.strip() or answer in {text for one in ensembles for text in _fallbacks(one)}
+        return not answer.strip() or answer in {text for one in ensembles for text in _fallbacks(one)}
 
 
 def _fallbacks(ensemble: Any) -> list[str]:
@@ -165,9 +156,7 @@ def _fallbacks(ensemble: Any) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def lm_eval_task(
-    name: str, *, options: LmEvalOptions | None = None, folder: Path = Path(), trees: Sequence[Path] = ()
-) -> LmEvalTask:
+def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Path = Path()) -> LmEvalTask:
     """A task or group of lm-eval by its name, with every document's requests.
 
     Parameters
@@ -178,28 +167,24 @@ def lm_eval_task(
         What differs from the task's own settings.
     folder : Path
         Where `include_path` starts from.
-    trees : sequence of Path
-        Repositories: of their files the code in `include_path` may open only those of that folder.
 
     Raises
     ------
     BadInput
-        When there is no such task, its code opens another file of the trees, it has several metrics or filters and none
-        is chosen, or it is of a kind that is not run here: images, sounds, or code from the model.
+        When there is no such task, it has several metrics or filters and none is chosen, or it is of a kind that is
+        not run here: images, sounds, or code from the model.
     CannotEvaluate
         When lm-eval is not installed, or the data set cannot be had.
     """
     options = options or LmEvalOptions()
     own = None if options.include_path is None else folder / options.include_path
-    code = nullcontext() if own is None else OwnCode(all_below(own), trees, of="the task", fix=FIX)
-    tasks = load_tasks(name, options, own, code)
+    tasks = load_tasks(name, options, own)
     metric, filter_name = _metric_and_filter(name, tasks, options)
     first = next(iter(tasks.values()))
     output_type = str(first.OUTPUT_TYPE)
     if options.chat and output_type != "generate_until":
         raise BadInput(f"{name}: scores given texts ({output_type}), which a chat cannot; leave chat out")
-    with code:
-        samples = tuple(sample for each, task in tasks.items() for sample in _samples(each, task, chat=options.chat))
+    samples = tuple(sample for each, task in tasks.items() for sample in _samples(each, task, chat=options.chat))
     stated = stated_direction(options.metric, options.higher_is_better)
     higher = bool(first.higher_is_better().get(metric, stated))
     if higher is not stated:  # the guard and `verify` do not load lm-eval
@@ -217,7 +202,6 @@ def lm_eval_task(
         output_type=output_type,
         fingerprint=harness_fingerprint(name, metric, filter_name, generation),
         tasks=tasks,
-        code=code,
     )
 
 

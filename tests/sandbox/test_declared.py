@@ -1,0 +1,238 @@
+"""Code of a metric sees the files alone that it consists of, with Landlock and where the kernel has none."""
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from accgate.errors import CannotEvaluate
+from accgate.metrics.code import code_files
+from accgate.sandbox import declared
+from accgate.sandbox.declared import Code
+from accgate.tasks.own_metric import own_metric
+
+HEAD = "import importlib, importlib.util, mmap, os, pathlib, sqlite3, subprocess, sys, threading\n"
+HERE = "HERE = pathlib.Path(__file__).resolve().parent\nROOT = HERE.parent\nDATA = ROOT / 'data'\n"
+
+
+def repository(folder: Path, body: str, *, level: int = 50) -> Path:
+    """A repository with a metric in code/, and data of every form beside that folder."""
+    root = folder / "repository"
+    for name in ("code", "data", "gates"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    (root / "code/mine.py").write_text(f"{HEAD}{HERE}def score(answer, target):\n{lines}")
+    (root / "data/level").write_text(str(level))
+    (root / "data/more.py").write_text(f"LEVEL = {level}\n")
+    for old in (root / "data").glob("*.db"):
+        old.unlink()
+    with sqlite3.connect(root / "data/level.db") as base:
+        base.execute("create table levels (level int)")
+        base.execute(f"insert into levels values ({level})")
+    (root / f"data/only{level}").touch()
+    (root / f"data/only{150 - level}").unlink(missing_ok=True)
+    (root / "data/size").write_text(" " * level)
+    return root
+
+
+def points(root: Path, *files: str, trees: tuple[Path, ...] | None = None) -> float:
+    gates = root / "gates"
+    own = code_files(gates / "../code/mine.py", gates, files)
+    code = Code("the metric", own, (root,) if trees is None else trees, str(gates / "sums.toml"), gates)
+    return own_metric("../code/mine.py:score", code)("4", "4")
+
+
+# Ways to read data of the repository; each gives the level, and names the file or folder that it reads.
+WAYS: Mapping[str, tuple[str, str]] = {
+    "open": ("return float((DATA / 'level').read_text())", "data/level"),
+    "a computed name": ("return float((ROOT / ''.join(['da', 'ta']) / 'level').read_text())", "data/level"),
+    "sqlite3": (
+        "return float(sqlite3.connect(DATA / 'level.db').execute('select * from levels').fetchone()[0])",
+        "data/level.db",
+    ),
+    "sqlite3 by a URI": (
+        "base = sqlite3.connect(f'file:{DATA}/level.db?mode=ro', uri=True)\n"
+        "return float(base.execute('select * from levels').fetchone()[0])",
+        "data/level.db",
+    ),
+    "a thread": (
+        "found = []\nthread = threading.Thread(target=lambda: found.append((DATA / 'level').read_text()))\n"
+        "thread.start()\nthread.join()\nreturn float(found[0])",
+        "data/level",
+    ),
+    "a subprocess": ("return float(subprocess.check_output(['cat', DATA / 'level']))", "data/level"),
+    "a shell": ("return float(subprocess.check_output(f'cat < {DATA}/level', shell=True))", "data/level"),
+    "os.system": ("os.system(f'cp {DATA}/level {os.environ[\"HOME\"]}/l')\n"
+                  "return float(open(os.environ['HOME'] + '/l').read())", "data/level"),
+    "a Python in a subprocess": (
+        "code = f'print(open(\"{DATA}/level\").read())'\n"
+        "return float(subprocess.check_output([sys.executable, '-c', code]))",
+        "data/level",
+    ),
+    "listdir": ("return float(next(n for n in os.listdir(DATA) if n.startswith('only'))[4:])", "data"),
+    "scandir": ("return float(next(e.name for e in os.scandir(DATA) if e.name.startswith('only'))[4:])", "data"),
+    "stat": ("return float(os.stat(DATA / 'size').st_size)", "data/size"),
+    "exists": ("return 50.0 if (DATA / 'only50').exists() else 100.0 if (DATA / 'only100').exists() else 0.0", "data"),
+    "mmap": (
+        "with open(DATA / 'level', 'rb') as f:\n    return float(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)[:])",
+        "data/level",
+    ),
+    "a descriptor of the folder": (
+        "folder = os.open(DATA, os.O_RDONLY)\nreturn float(os.read(os.open('level', os.O_RDONLY, dir_fd=folder), 9))",
+        "data",
+    ),
+    "a descriptor of the folder above": (
+        "folder = os.open(HERE, os.O_RDONLY)\n"
+        "return float(os.read(os.open('../data/level', os.O_RDONLY, dir_fd=folder), 9))",
+        "data/level",
+    ),
+    "ctypes": (
+        "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.fopen.restype = ctypes.c_void_p\n"
+        "file = libc.fopen(os.fsencode(DATA / 'level'), b'r')\nif not file:\n    raise OSError(str(DATA / 'level'))\n"
+        "text = ctypes.create_string_buffer(9)\nlibc.fgets(text, 9, ctypes.c_void_p(file))\nreturn float(text.value)",
+        "data/level",
+    ),
+    "the root of the process": (
+        "return float(open(f'/proc/self/root{DATA}/level').read())",
+        "data/level",
+    ),
+    "a module": ("sys.path.insert(0, str(DATA))\nimport more\nreturn float(more.LEVEL)", "data"),
+    "a module by its file": (
+        "spec = importlib.util.spec_from_file_location('more', DATA / 'more.py')\n"
+        "module = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(module)\nreturn float(module.LEVEL)",
+        "data/more.py",
+    ),
+    "a link of its own": (
+        "link = os.path.join(os.environ['HOME'], 'link')\nos.symlink(DATA / 'level', link)\n"
+        "return float(open(link).read())",
+        "data/level",
+    ),
+    "what was swallowed": (
+        "try:\n    return float((DATA / 'level').read_text())\nexcept Exception:\n    return 0.0",
+        "data/level",
+    ),
+}  # fmt: skip
+UNSAID = ("stat", "exists", "a descriptor of the folder above")  # no event names what is not there
+SIZES = ("stat", "exists")
+
+
+@pytest.fixture(params=["landlock", "no landlock"])
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "landlock" and not declared.has_landlock():
+        pytest.skip("this kernel has no Landlock")
+    if request.param == "no landlock":
+        monkeypatch.setattr(declared, "has_landlock", lambda: False)
+    return str(request.param)
+
+
+def outcome(root: Path) -> str:
+    try:
+        return str(points(root))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("absolute", [False, True], ids=["from its file", "by the whole path"])
+def test_a_file_that_is_not_declared_changes_no_score(tmp_path: Path, kernel: str, how: str, absolute: bool) -> None:
+    body, file = WAYS[how]
+    if absolute:
+        body = (
+            f"ROOT = pathlib.Path({str(tmp_path / 'repository')!r})\nDATA, HERE = ROOT / 'data', ROOT / 'code'\n{body}"
+        )
+    ends = {level: outcome(repository(tmp_path, body, level=level)) for level in (50, 100)}
+    if absolute and how in SIZES:
+        return  # names, sizes and times by the whole path: docs/security.md
+    assert ends[50] == ends[100]
+    assert not ends[50].startswith(("50", "100"))
+    if how in UNSAID:
+        return
+    assert ends[50].startswith(("ReadsOutside", "CannotEvaluate")), ends[50]
+    if kernel == "landlock":
+        assert f"{tmp_path}/repository/{file}: the metric opens this file" in ends[50]
+        assert f'add files = ["../{file}"] to {tmp_path}/repository/gates/sums.toml' in ends[50]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_declared_file_is_read_in_any_way(tmp_path: Path, how: str) -> None:
+    assert points(repository(tmp_path, WAYS[how][0], level=50), "../data") == 50.0
+
+
+def test_on_ones_own_machine_files_may_lie_anywhere(tmp_path: Path) -> None:
+    assert points(repository(tmp_path, WAYS["open"][0]), trees=()) == 50.0
+
+
+@pytest.mark.parametrize("where", ["from its file", "by the whole path"])
+def test_nothing_of_another_checkout_is_read(tmp_path: Path, kernel: str, where: str) -> None:
+    other = tmp_path / "head/level"
+    other.parent.mkdir()
+    other.write_text("50")
+    name = f"pathlib.Path({str(other)!r})" if where == "by the whole path" else "ROOT.parent / 'head/level'"
+    root = repository(tmp_path, f"return float(({name}).read_text())")
+    with pytest.raises(Exception, match="opens this file of another checkout" if "whole" in where else "No such file"):
+        points(root, trees=(root, tmp_path / "head"))
+
+
+def test_what_it_writes_is_gone_with_it(tmp_path: Path) -> None:
+    body = "place = pathlib.Path(os.environ['TMPDIR']) / 'kept'\nplace.write_text('5')\nprint('no reply')\n"
+    body += "return float(place.read_text()) + len(list(HERE.rglob('*.pyc')))"
+    assert points(repository(tmp_path, body)) == 5.0
+    assert points(repository(tmp_path, "(HERE / 'new').write_text('5')\nreturn 5.0"), trees=()) == 5.0
+    with pytest.raises(Exception, match=r"new|Permission denied"):
+        points(repository(tmp_path, "(HERE / 'newer').write_text('5')\nreturn 5.0"))
+
+
+def test_variables_of_the_environment_are_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of the pull request's own workflow could set them: the process has a few that Python needs."""
+    monkeypatch.setenv("LEVEL", "50")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    body = "return float(os.environ.get('LEVEL', 7)) + ('PYTHONPATH' in os.environ)"
+    assert points(repository(tmp_path, body)) == 7.0
+    assert points(repository(tmp_path, body), trees=()) == 51.0
+
+
+def test_a_compiled_file_never_stands_for_its_source(tmp_path: Path) -> None:
+    import importlib.util
+    import py_compile
+
+    root = repository(tmp_path, "import beside\nreturn float(beside.LEVEL)")
+    source = root / "code/beside.py"
+    source.write_text("LEVEL = 100")
+    py_compile.compile(str(source), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert Path(importlib.util.cache_from_source(str(source))).is_file()
+    source.write_text("LEVEL = 50")
+    code = (root / "code/mine.py").read_text().replace("def score", "sys.path.insert(0, str(HERE))\ndef score")
+    (root / "code/mine.py").write_text(code)
+    assert points(root) == 50.0
+
+
+@pytest.mark.parametrize("body", ["import numpy\nreturn 1.0", "os.fork()\nreturn 1.0", "import ctypes\nreturn 1.0"])
+def test_without_landlock_what_opens_files_unseen_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    root = repository(tmp_path, body)
+    monkeypatch.setattr(declared, "has_landlock", lambda: False)
+    with pytest.raises(
+        CannotEvaluate, match=r"the metric (loads|calls) .* which cannot be confined here: run on Linux"
+    ):
+        points(root)
+
+
+def test_a_pool_of_processes_and_a_library_work(tmp_path: Path) -> None:
+    body = "import numpy, json, random, tempfile, ssl, zoneinfo\nssl.create_default_context()\n"
+    body += "zoneinfo.ZoneInfo('UTC')\nwith tempfile.TemporaryFile() as file:\n    file.write(b'x')\n"
+    body += "return float(subprocess.check_output([sys.executable, '-c', 'print(50)']))"
+    assert points(repository(tmp_path, body)) == 50.0
+
+
+@pytest.mark.parametrize("body", ["return float(answer)", "subprocess.run(['true', answer, target])\nreturn 5.0"])
+def test_a_reply_that_is_the_name_of_a_file_opens_none(tmp_path: Path, body: str) -> None:
+    gates = repository(tmp_path, body) / "gates"
+    code = Code("the metric", code_files(gates / "../code/mine.py", gates), (gates.parent,), "sums.toml", gates)
+    metric = own_metric("../code/mine.py:score", code)
+    for reply in ("data", "data/level", "gates"):
+        try:
+            assert metric(reply, "4") == 5.0
+        except Exception as error:
+            assert type(error).__name__ == "ValueError"  # noqa: PT017 (a class of the code's own process)
