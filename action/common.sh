@@ -7,16 +7,19 @@ shopt -s inherit_errexit # a refusal inside $(...) ends the script
 # shellcheck disable=SC2034 # the scripts that source this use it
 readonly INSIDE=/accgate
 
-# Escapes the characters that a workflow command's text may not hold.
+# Escapes the characters that a workflow command's text may not hold, and breaks what an older runner would look for.
 escaped() {
   local text=${1//%/%25}
+  text=${text//"##["/"## ["}
   text=${text//$'\r'/%0D}
   printf '%s' "${text//$'\n'/%0A}"
 }
 
-# On standard error, which the runner reads as well: functions return values on standard output.
-notice() { printf '::notice title=accgate::%s\n' "$(escaped "$1")" >&2; }
-annotate() { printf '::error title=accgate::%s\n' "$(escaped "$1")" >&2; }
+# On standard error, which the runner reads as well: functions return values on standard output. All else that goes there,
+# such as tar's own message about a file of the head's, holds no command. A signal must not end what writes it.
+exec {runner}>&2 2> >(trap '' INT TERM && exec sed -u 's/::/: :/g; s/::/: :/g; s/##\[/## [/g' >&"$runner")
+notice() { printf '::notice title=accgate::%s\n' "$(escaped "$1")" >&"$runner"; }
+annotate() { printf '::error title=accgate::%s\n' "$(escaped "$1")" >&"$runner"; }
 
 # fail CODE MESSAGE: writes the message as an annotation and, once there is a work folder, for the publishing step.
 fail() {

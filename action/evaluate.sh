@@ -157,26 +157,76 @@ take_shards() {
   tar -C "$folder" -cf - . | tar -C "$work/shards" --no-same-owner -xf -
 }
 
-# Only files that are references by name come back, only into folders, through no link. Replies and anchors that `record`
-# removed go here too: they would stand beside scores that are not theirs.
+# The folder of references as accuracy.toml has it under [gate], by its path in the repository. Another spelling than the
+# usual ones, or a path that leaves the repository, is no folder: nothing is copied then.
+references_folder() {
+  local config line table='' name=references folder
+  config=$(config_path "$ACCGATE_CONFIG")
+  while IFS= read -r line || [[ -n $line ]]; do
+    if [[ $line =~ ^[[:space:]]*\[ ]]; then
+      table=${line%%#*}
+      table=${table//[[:space:]]/}
+    elif [[ $table == '[gate]' && $line =~ ^[[:space:]]*references[[:space:]]*=[[:space:]]*(.*) ||
+      -z $table && $line =~ ^[[:space:]]*gate\.references[[:space:]]*=[[:space:]]*(.*) ]]; then
+      line=${BASH_REMATCH[1]}
+      [[ $line =~ ^\"([^\"\\]+)\" || $line =~ ^\'([^\']+)\' ]] || return 1
+      name=${BASH_REMATCH[1]}
+    fi
+  done <"$work/head/$config"
+  [[ $name != /* ]] || return 1
+  folder=$(realpath -ms "/repository/$(dirname "$config")/$name")
+  [[ $folder == /repository/?* ]] || return 1
+  printf '%s' "${folder#/repository/}"
+}
+
+# The checkout of the commits in the workspace, through no link.
+checkout_folder() { realpath "$GITHUB_WORKSPACE/$(<"$work/checkout")"; }
+
+# Whether a file of the references may be written in the workspace: through no link, into no folder of git's or GitHub's
+# in any letters' case, and into no other repository, such as a submodule.
+is_ours() { # FILE
+  local part rest=${1%/*}/ checkout place
+  checkout=$(checkout_folder)
+  place=$checkout
+  [[ $1 != *[[:cntrl:]]* && $(realpath -m "$checkout/$1") == "$checkout/$1" ]] || return 1
+  while [[ -n $rest ]]; do
+    part=${rest%%/*} rest=${rest#*/} place+=/$part
+    case ${part,,} in .git* | git~*) return 1 ;; esac
+    [[ ! -e $place/.git ]] || return 1
+    # git's own folders that nobody has read are empty, but its index names them.
+    [[ $(git -C "${place%/*}" -c safe.directory='*' ls-files --stage -- ":(literal)$part" 2>/dev/null | head -n 1) != "160000 "*$'\t'"$part" ]] ||
+      return 1
+  done
+}
+
+# The files of a tree's references, MODEL/TASK and an ending each, by their paths in the repository.
+references_in() { # TREE FOLDER
+  [[ -d $1/$2 && $(realpath "$1/$2") == "$(realpath "$1")/$2" ]] || return 0
+  (cd "$1" && find "./$2" -mindepth 2 -maxdepth 2 -type f \
+    \( -name '*.toml' -o -name '*.scores.csv' -o -name '*.replies.jsonl.gz' \) -printf '%P\0' | sort -z)
+}
+
+# Only files of the folder of references come back, only where they may stand. Replies and anchors that `record` removed
+# go here too: they would stand beside scores that are not theirs.
 take_references() {
-  local file target checkout
-  checkout=$GITHUB_WORKSPACE/$(<"$work/checkout")
+  local folder file checkout count=0
+  checkout=$(checkout_folder)
+  folder=$(references_folder) || { notice "no reference was copied back: write a folder of the repository as references = \"...\" under [gate] of $ACCGATE_CONFIG"; return 0; }
   while IFS= read -r -d '' file; do
-    [[ -e $work/recorded/$file || $file == *[[:cntrl:]]* ]] && continue
-    [[ $(realpath -m "$checkout/$file") != "$(realpath "$checkout")/$file" ]] || rm -f -- "$checkout/$file"
-  done < <(cd "$work/head" && find . -name .github -prune -o -type f \
-    \( -name '*.replies.jsonl.gz' -o -name '*.anchor.scores.csv' -o -name '*.anchor.toml' \) -printf '%P\0')
+    file=$folder/$file
+    case $file in *.replies.jsonl.gz | *.anchor.scores.csv | *.anchor.toml) ;; *) continue ;; esac
+    [[ -e $work/recorded/$file ]] || ! is_ours "$file" || rm -f -- "$checkout/$file"
+  done < <(references_in "$work/head" "$folder")
   while IFS= read -r -d '' file; do
-    cmp -s "$work/recorded/$file" "$work/head/$file" && continue
-    [[ $file != "$(config_path "$ACCGATE_CONFIG")" && $file != *[[:cntrl:]]* ]] || continue
-    target=$checkout/$file
-    [[ $(realpath -m "$target") == "$(realpath "$checkout")/$file" ]] || { notice "$file is behind a link and was not copied back"; continue; }
-    mkdir -p "$(dirname "$target")"
-    cp -- "$work/recorded/$file" "$target"
-    echo "recorded $file"
-  done < <(cd "$work/recorded" && find . -name .github -prune -o -type f \
-    \( -name '*.scores.csv' -o -name '*.replies.jsonl.gz' -o -path './*/*/*.toml' \) -printf '%P\0' | sort -z)
+    file=$folder/$file
+    ! cmp -s "$work/recorded/$file" "$work/head/$file" || continue
+    is_ours "$file" || { notice "$file is behind a link, or in a folder of git's, GitHub's or another repository, and was not copied back"; continue; }
+    mkdir -p "$(dirname "$checkout/$file")"
+    cp -- "$work/recorded/$file" "$checkout/$file"
+    echo "recorded $file" >&2
+    count=$((count + 1))
+  done < <(references_in "$work/recorded" "$folder")
+  [[ $count -gt 0 ]] || notice "no new reference was copied back from $folder; another folder must stand as references = \"...\" under [gate] of $ACCGATE_CONFIG"
 }
 
 # The options of the container of this name, which has neither token nor right that another has not.

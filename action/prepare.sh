@@ -2,10 +2,12 @@
 # Host step 1: checks the machine, sweeps what cancelled jobs left, and lays out head and base without credentials.
 #
 # Reads: ACCGATE_IMAGE, ACCGATE_BASE_SHA, ACCGATE_BASE_REF, ACCGATE_HEAD_SHA, ACCGATE_CONFIG, ACCGATE_COMMAND,
-# ACCGATE_TOKEN (to fetch the commits, alone); of report/action.yml also ACCGATE_RESULTS and ACCGATE_UNTRUSTED.
-# Writes the output `work`, a folder with head/ and base/ (the files of two commits, from which rules are read), workspace/
-# (what the job has there, for models), commit (the head's), checkout (its folder in the workspace), out/, home/, cache/,
-# publish/, empty/; where the trees cannot be had, also exit-code and log.txt, which the publishing step reports.
+# ACCGATE_STANDING, ACCGATE_TOKEN (to fetch the commits, alone); of report/action.yml also ACCGATE_RESULTS and
+# ACCGATE_UNTRUSTED.
+# Writes the output `standing` where nothing is to be evaluated, and `work`, a folder with head/ and base/ (the files of
+# two commits, from which rules are read), workspace/ (what the job has there, for models), commit (the head's), checkout
+# (its folder in the workspace), out/, home/, cache/, publish/, empty/; where the trees cannot be had, also exit-code and
+# log.txt, which the publishing step reports.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/base.sh"
 token=${ACCGATE_TOKEN:-}
@@ -239,9 +241,13 @@ have_image
 umask 022
 work=$(mktemp -d "${RUNNER_TEMP:-/tmp}/accgate-XXXXXXXX")
 mkdir "$work/empty" "$work/head" "$work/base" "$work/workspace" "$work/out" "$work/home" "$work/cache" "$work/publish"
-probe_mounts
 output work "$work"
 output results "$work/out"
+if [[ ${ACCGATE_COMMAND:-run} != record ]] && truth standing "${ACCGATE_STANDING:-}"; then
+  output standing true
+  exit 0
+fi
+probe_mounts
 if [[ -n ${ACCGATE_RESULTS:-} ]]; then take_results; fi
 if ! truth untrusted "${ACCGATE_UNTRUSTED:-}"; then
   copy_workspace

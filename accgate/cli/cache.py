@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import json_option, print_note
+from accgate.cli.common import json_option, print_json, print_note
 from accgate.cli.working_folder import from_start
 from accgate.errors import PASSED, BadInput
 
@@ -68,7 +68,7 @@ def _print_contents(folder: Path, *, as_json: bool) -> None:
 
     caches = contents(folder)
     if as_json:
-        print(json.dumps([asdict(each) for each in caches], indent=2))
+        print_json(json.dumps([asdict(each) for each in caches], indent=2))
         return
     for each in caches:
         about, used = each.about, datetime.fromtimestamp(each.used, timezone.utc)

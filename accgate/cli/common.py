@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -122,9 +123,14 @@ def print_outcome(
     if arguments.json:
         from accgate.result import to_json
 
-        print(to_json(outcome))
+        print_json(to_json(outcome))
     elif markdown is None or arguments.markdown != "-":
         show(console())
+
+
+def print_json(text: str) -> None:
+    """Print JSON; what GitHub's runner would read as a command is escaped, so that the data stay what they are."""
+    print(re.sub(r"(?<=:):|(?<=##)\[", lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def print_note(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from accgate.cli.common import bounds_option, console, json_option, rate_options, scale_option
+from accgate.cli.common import bounds_option, console, json_option, print_json, rate_options, scale_option
 from accgate.errors import PASSED
 from accgate.stats import TESTS
 
@@ -80,7 +80,7 @@ def compare(arguments: argparse.Namespace) -> int:
     )
     result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds))
     if arguments.json:
-        print(to_json(result.checks[0]))
+        print_json(to_json(result.checks[0]))
     else:
         from accgate.report.ending import print_result
 
@@ -108,7 +108,7 @@ def sigma(arguments: argparse.Namespace) -> int:
     if arguments.json:
         from accgate.result import to_json
 
-        print(to_json(noise))
+        print_json(to_json(noise))
     else:
         from accgate.report.plans import print_noise
 

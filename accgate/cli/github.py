@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import RESULT, names_of
+from accgate.cli.streams import print_command
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
 from accgate.text import nearest
 
@@ -25,6 +26,11 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("result", nargs="?", type=Path, metavar="accgate.json", help="a result; it need not exist")
     command.add_argument(
         "--start", action="store_true", help="before the run: refuse unsafe events; --state opens the check"
+    )
+    command.add_argument(
+        "--standing",
+        action="store_true",
+        help="for an event that changes neither commit nor base: end as the check of the commit did",
     )
     command.add_argument("--state", type=Path, metavar="FILE", help="file that passes the check run on from --start")
     _check_name_option(command)
@@ -115,6 +121,8 @@ def publish(arguments: argparse.Namespace) -> int:
 
     if arguments.start:
         return _start(arguments)
+    if arguments.standing:
+        return _repeat(arguments)
     if arguments.result is None and arguments.dry_run:
         arguments.result = RESULT
     if arguments.result is None:
@@ -150,6 +158,18 @@ def _start(arguments: argparse.Namespace) -> int:
         fork_environment=arguments.fork_environment.strip(),
     )
     return PASSED
+
+
+def _repeat(arguments: argparse.Namespace) -> int:
+    """End as the check run that stands on the commit did."""
+    from accgate.github.standing import repeat
+
+    return repeat(
+        job_here(),
+        check_name=_check_name(arguments.check_name),
+        branches=names_of(arguments.required_branches),
+        fail_on=fail_on(arguments.fail_on),
+    )
 
 
 def respond(arguments: argparse.Namespace) -> int:
@@ -221,7 +241,12 @@ def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)
+    from accgate.github.runner import Command
+
+    if isinstance(line, Command):
+        print_command(line)
+    else:
+        print(line, flush=True)
 
 
 def fail_on(text: str) -> frozenset[str]:

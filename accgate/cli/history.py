@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import CONFIG, console, json_option, print_note, write
+from accgate.cli.common import CONFIG, console, json_option, print_json, print_note, write
 from accgate.cli.parser import Command, add_commands
 from accgate.errors import PASSED, BadInput
 
@@ -100,7 +100,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
     series = series_of(_read(arguments).runs, arguments.check)
     if arguments.json:
-        print(json.dumps(as_rows(series), indent=2))
+        print_json(json.dumps(as_rows(series), indent=2))
     else:
         print_history(console(), series, last=arguments.last)
     return PASSED
@@ -133,7 +133,7 @@ def _badge(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         write(arguments.out, svg(badge))
     if arguments.json:
-        print(json.dumps(badge.endpoint()))
+        print_json(json.dumps(badge.endpoint()))
     return PASSED
 
 

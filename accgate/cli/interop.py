@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.cli.common import json_option, print_note, scale_option
+from accgate.cli.common import json_option, print_json, print_note, scale_option
 from accgate.cli.parser import Command, add_commands
 from accgate.errors import BAD_INPUT, PASSED, BadInput
 from accgate.text import nearest
@@ -235,7 +235,7 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
 
 
 def _print_json(rows: Sequence[Mapping[str, Any]]) -> None:
-    print(json.dumps(list(rows), indent=2, ensure_ascii=False))
+    print_json(json.dumps(list(rows), indent=2, ensure_ascii=False))
 
 
 TOOLS = (

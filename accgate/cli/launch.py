@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import OUT, config_of, config_options, names_of
+from accgate.cli.common import OUT, config_of, config_options, names_of, print_json
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def launch(arguments: argparse.Namespace) -> int:
     steps = target.next_steps(job)
     if arguments.json:
         result = {"name": job.full_name, "submitted": arguments.submit, "output": text, "next": steps}
-        print(json.dumps(result, indent=2))
+        print_json(json.dumps(result, indent=2))
         return PASSED
     sys.stdout.write(text)
     for line in steps:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import OUT, config_of, config_options, console
+from accgate.cli.common import OUT, config_of, config_options, console, print_json
 from accgate.cli.working_folder import as_typed, from_start
 from accgate.errors import PASSED
 from accgate.text import message_line, with_stop
@@ -77,7 +77,7 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
         arguments.margin, confidence=arguments.confidence, low=low, high=high, population=arguments.population
     )
     if arguments.json:
-        print(json.dumps(annotation.as_dict(), indent=2))
+        print_json(json.dumps(annotation.as_dict(), indent=2))
     else:
         from accgate.report.plans import print_annotation
 
@@ -101,7 +101,7 @@ def _print_checks(
         rows = plan_rows(checks)
         for row, cost in zip(rows, costs, strict=False):
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
-        print(json.dumps(rows, indent=2))
+        print_json(json.dumps(rows, indent=2))
         return PASSED
     from accgate.report.plans import gate_sentence, print_costs, print_overall, print_plan
 

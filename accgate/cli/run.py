@@ -18,6 +18,7 @@ from accgate.cli.common import (
     config_options,
     console,
     names_of,
+    print_json,
     selection_options,
     whole_config,
     workspace_option,
@@ -172,7 +173,7 @@ def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, wh
     if arguments.json:
         from accgate.result import to_json
 
-        print(to_json(done))
+        print_json(to_json(done))
     else:
         for share in done.checks:
             outcome = as_typed(share.problem or f"{share.records:,} records")
@@ -261,7 +262,7 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
     written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
     if arguments.json:
         counts = {path: None if about.readings is None else asdict(about.readings) for path, about in written.items()}
-        print(json.dumps({"references": list(written), "readings": counts}))
+        print_json(json.dumps({"references": list(written), "readings": counts}))
         return PASSED
     for path, about in written.items():
         noise = _noise_text(about.discordance) if recording.twice else ""
@@ -350,7 +351,7 @@ def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool
         if arguments.json:
             from accgate.result import to_json
 
-            print(to_json(result))
+            print_json(to_json(result))
             return
         from accgate.report.ending import Places, print_result
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.cli.common import names_of, print_note
+from accgate.cli.common import names_of, print_json, print_note
 from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, reading, writing
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ def schema(arguments: argparse.Namespace) -> int:
     from accgate.config.config import config_schema
     from accgate.report.result_file import result_schema
 
-    print(json.dumps(config_schema() if arguments.what == "config" else result_schema(), indent=2))
+    print_json(json.dumps(config_schema() if arguments.what == "config" else result_schema(), indent=2))
     return PASSED
 
 

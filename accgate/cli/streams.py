@@ -2,6 +2,7 @@
 
 Progress and messages are for people: once their terminal, pipe or log is gone, the command goes on without them.
 Standard output holds what was asked for: where it cannot be written, the command ends as one that could not finish.
+In a job of GitHub Actions neither stream holds a command to the runner, whoever wrote the text.
 """
 
 from __future__ import annotations
@@ -9,14 +10,33 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
-from collections.abc import Iterator
-from typing import Any, TextIO, cast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from accgate.errors import CannotEvaluate
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITABLE = (*DISK_FULL, errno.EIO)  # EIO: of a terminal that is gone
+
+
+# What actions/runner looks for (src/Runner.Common/ActionCommand.cs): `::` at a line's start, which a carriage return
+# begins too, and `##[` anywhere. Each pair is parted, because text comes in pieces, and may be wrapped.
+_COMMAND = re.compile(r"(?<=:)(?=:)|(?<=##)(?=\[)")
+_BETWEEN = "\u200b"
+
+
+def broken(text: str, before: str = "") -> str:
+    """A text in which GitHub's runner finds no command, nor together with what was printed `before` it.
+
+    >>> broken("##[set-output name=x]v ::add-mask::w").replace("\u200b", "-")
+    '##-[set-output name=x]v :-:add-mask:-:w'
+    """
+    return _COMMAND.sub(_BETWEEN, before + text)[len(_COMMAND.sub(_BETWEEN, before)) :]
 
 
 class Watched:
@@ -24,6 +44,8 @@ class Watched:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
+        self._is_read = os.environ.get("GITHUB_ACTIONS") == "true"  # by a runner that looks for commands
+        self._tail = ""  # the last two characters, with which the next may be a command
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -34,10 +56,35 @@ class Watched:
         yield
 
     def write(self, text: Any) -> int:
-        """Write a text, or bytes to the stream beneath."""
+        """Write a text, or bytes to the stream beneath; in a job of GitHub Actions without commands to its runner."""
+        safe = text
+        if self._is_read:
+            plain = text if isinstance(text, str) else bytes(text).decode("utf-8", "surrogateescape")
+            safe, self._tail = broken(plain, self._tail), (self._tail + plain)[-2:]
+            safe = safe if isinstance(text, str) else safe.encode("utf-8", "surrogateescape")
         with self._writing():
-            self._stream.write(text)
+            self._stream.write(safe)
         return len(text)
+
+    def writelines(self, lines: Iterable[Any]) -> None:
+        """Write each of several texts."""
+        for line in lines:
+            self.write(line)
+
+    def command(self, line: str) -> None:
+        """Write a line as it is: a command of accgate's own to GitHub's runner."""
+        self.write("" if self._tail[-1:] in ("", "\n") else "\n")
+        self._tail = "\n"
+        if isinstance(self._stream, Watched):
+            self._stream.command(line)
+            return
+        with self._writing():
+            self._stream.write(f"{line}\n")
+
+    @property
+    def buffer(self) -> Self:
+        """The stream of bytes beneath."""
+        return type(self)(self._stream.buffer)
 
     def flush(self) -> None:
         """Write what is not written yet."""
@@ -63,11 +110,6 @@ class OutputLost(OSError):
 class Output(Watched):
     """Standard output, or its buffer, whose faults are told from those of other files."""
 
-    @property
-    def buffer(self) -> Output:
-        """The stream of bytes beneath."""
-        return Output(self._stream.buffer)
-
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         try:
@@ -76,6 +118,15 @@ class Output(Watched):
             if error.errno not in UNWRITABLE:  # a broken pipe stays one
                 raise
             raise OutputLost(error.errno, error.strerror) from error
+
+
+def print_command(line: str) -> None:
+    """Print a command of accgate's own to GitHub's runner on standard output."""
+    if isinstance(sys.stdout, Watched):
+        sys.stdout.command(line)
+    else:
+        print(line)
+    sys.stdout.flush()
 
 
 def discard(stream: TextIO) -> None:

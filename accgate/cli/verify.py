@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from accgate.cli.common import CONFIG, OUT, selection_options, write
+from accgate.cli.common import CONFIG, OUT, print_json, selection_options, write
 from accgate.cli.run import base_option, rules_of
 from accgate.errors import BadInput
 
@@ -35,7 +35,7 @@ def verify(arguments: argparse.Namespace) -> int:
         statement = statement_of(result, arguments.folder, commit=arguments.commit)
         write(arguments.statement, json.dumps(statement, indent=2) + "\n")
     if arguments.json:
-        print(json.dumps({"agrees": True, "verdict": result.verdict, "exit_code": result.exit_code}))
+        print_json(json.dumps({"agrees": True, "verdict": result.verdict, "exit_code": result.exit_code}))
     elif arguments.statement != "-":
         print(f"The records give this verdict, with all its figures. {headline_of(result).text}")
     return result.exit_code

@@ -5,6 +5,7 @@ Of the check runs of one name on one commit the worst of one run stands, and no 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +34,9 @@ _ATTEMPTS = 4
 _ORDER: tuple[Conclusion, ...] = (
     "success", "neutral", "skipped", "cancelled", "timed_out", "action_required", "failure",
 )  # fmt: skip
+PASSING = _ORDER[:2]  # of what accgate itself writes
 _PASSING = _ORDER[:3]
+UNFINISHED = "in progress"
 SAME_NAME = (
     "another job of this run publishes under the name {name!r} too, so the worse of the two conclusions stands; give "
     "each job its own check-name"
@@ -56,7 +59,8 @@ class Annotation:
 class Origin:
     """The run that wrote a check run, its attempt, its pull request (0 without one) and which checks it was for.
 
-    `is_loosened` where an approval of loosened rules could change its conclusion.
+    `is_loosened` where an approval of loosened rules could change its conclusion. `base` is a digest of the name of the
+    base branch, which earlier versions did not write.
     """
 
     run: int
@@ -64,13 +68,14 @@ class Origin:
     number: int
     part: str = ""
     is_loosened: bool = False
+    base: str = ""
 
     def __str__(self) -> str:
         end = (f".{self.part}" if self.part else "") + (".loosened" if self.is_loosened else "")
-        return f"{self.run}.{self.attempt}.{self.number}{end}"
+        return f"{self.run}.{self.attempt}.{self.number}{end}" + (f"~{self.base}" if self.base else "")
 
 
-_ORIGIN = re.compile(r"(\d{1,18})\.(\d{1,9})\.(\d{1,9})(?:\.([0-9a-f]{8}))?(\.loosened)?", re.ASCII)
+_ORIGIN = re.compile(r"(\d{1,18})\.(\d{1,9})\.(\d{1,9})(?:\.([0-9a-f]{8}))?(\.loosened)?(?:~([0-9a-f]{16}))?", re.ASCII)
 
 
 @checked_dataclass(frozen=True)
@@ -96,17 +101,20 @@ class CheckRun:
         """Who wrote it; None where it does not say so in our way.
 
         >>> CheckRun(1, external_id="11.2.7").origin, CheckRun(1, external_id="x").origin
-        (Origin(run=11, attempt=2, number=7, part='', is_loosened=False), None)
+        (Origin(run=11, attempt=2, number=7, part='', is_loosened=False, base=''), None)
         """
         match = _ORIGIN.fullmatch(self.external_id or "")
         if not match:
             return None
-        return Origin(int(match[1]), int(match[2]), int(match[3]), match[4] or "", is_loosened=bool(match[5]))
+        run, attempt, number = (int(match[i]) for i in (1, 2, 3))
+        return Origin(run, attempt, number, match[4] or "", is_loosened=bool(match[5]), base=match[6] or "")
 
 
 def event_origin(event: Event, part: str = "", *, is_loosened: bool = False) -> Origin:
     """What a check run of this event says about its origin."""
-    return Origin(event.run_id, event.run_attempt, event.number or 0, part, is_loosened)
+    branch = event.base_branch or ""
+    base = hashlib.sha256(branch.encode()).hexdigest()[:16] if branch else ""
+    return Origin(event.run_id, event.run_attempt, event.number or 0, part, is_loosened, base)
 
 
 def open_check_run(client: Client, event: Event, *, name: str, title: str, summary: str) -> int:
@@ -245,6 +253,31 @@ def allowed_conclusion(
     for row, origin in others:
         if (origin.run, origin.attempt) > (own.run, own.attempt):
             worst = _worse(worst, row.conclusion or "cancelled")
+    return worst
+
+
+def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
+    """The conclusion of the newest run that gated the event's commit for its base branch under this name.
+
+    It is the worst of that run's jobs, `UNFINISHED` while one goes on, and None where no run gated it.
+
+    Raises
+    ------
+    CannotPublish
+        When GitHub could not be reached, or refused.
+    """
+    base = event_origin(event).base
+    rows = [(row, row.origin) for row in check_runs(client, event, name)]
+    ours = [(row, origin) for row, origin in rows if origin is not None and base and origin.base == base]
+    newest = max((origin for _, origin in ours), key=lambda origin: (origin.run, origin.attempt), default=None)
+    if newest is None:
+        return None
+    now = [(row, origin) for row, origin in ours if (origin.run, origin.attempt) == (newest.run, newest.attempt)]
+    if any(row.conclusion is None for row, _ in now):
+        return UNFINISHED
+    worst: Conclusion = "success"
+    for row in _of_this_run(ours, newest):
+        worst = _worse(worst, row.conclusion)
     return worst
 
 

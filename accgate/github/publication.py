@@ -17,7 +17,6 @@ from accgate.github.runner import (
     append_summary,
     collect_troubles,
     command,
-    inert,
     internal_error,
     trouble,
     write_outputs,
@@ -25,6 +24,7 @@ from accgate.github.runner import (
 from accgate.guard.state import Guard
 from accgate.references.commit import commit_of
 from accgate.report.ending import guard_ending
+from accgate.tasks.rows import without_native_readers
 
 UNSURE = Guard("unreadable", reason="the base commit has rules, but they were not used; run the gate with --base")
 CONTRADICTED = Guard(
@@ -42,6 +42,11 @@ def publish(options: Options, job: Job) -> int:
     BadInput
         When this is no job of GitHub Actions.
     """
+    with without_native_readers():
+        return _publish(options, job)
+
+
+def _publish(options: Options, job: Job) -> int:
     event, client, troubles = _connect(options, job)
     outcome = read_outcome(
         options.result,
@@ -61,7 +66,7 @@ def publish(options: Options, job: Job) -> int:
         title = title_of(outcome, guard, advisory=options.untrusted)
         body = announcement.body()
     if options.dry_run:
-        job.say(body if event.name == LOCAL else inert(body))
+        job.say(body)
     else:
         announcement.write(title, body)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
@@ -84,7 +89,7 @@ def publish(options: Options, job: Job) -> int:
     if guard is not None and guard.state == "loosened":
         lines = guard_ending(outcome.result, guard, event.head_sha, code, commands=has_commands(options.trees))
         if lines:
-            job.say(inert("\n".join(lines)))
+            job.say("\n".join(lines))
     return code
 
 

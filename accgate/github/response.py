@@ -10,7 +10,7 @@ from accgate.github.api.client import Client
 from accgate.github.api.objects import PullRequest, WorkflowRun, object_of
 from accgate.github.approvals import find_approval, is_writer, looks_of, moved_since
 from accgate.github.event import Event, read_event, read_pull_request
-from accgate.github.runner import Job, inert, write_outputs
+from accgate.github.runner import Job, write_outputs
 from accgate.github.slash import IssueComment, plain, react, read_issue_comment, reply, try_reply
 
 OUTPUTS = ("command", "number", "head-sha", "head-ref", "head-repository", "reason", "requested-by")
@@ -37,7 +37,7 @@ def respond(job: Job, check_name: str) -> int:
     event = read_event(job.environ)
     outputs = dict.fromkeys(OUTPUTS, "") | {"command": "none"}
     if event.name == "pull_request_review":
-        job.say(inert(_answer_review(job.connect(event), event, check_name)))
+        job.say(_answer_review(job.connect(event), event, check_name))
         write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
         return PASSED
     request = read_issue_comment(job.environ)
@@ -52,7 +52,7 @@ def respond(job: Job, check_name: str) -> int:
             with as_promised(f"{event.repository}#{event.number}"):
                 outputs |= _outputs(client, event, request, check_name)
         except Declined as error:
-            job.say(inert(str(error)))
+            job.say(str(error))
             reply(client, event, request.comment.id, plain(f"Not done: {error}."))
         except CannotPublish as error:
             try_reply(

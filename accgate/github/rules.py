@@ -123,13 +123,18 @@ def by_rules_in_force(outcome: Outcome, guard: Guard | None, trees: Trees) -> Ou
     """
     if outcome.result is None or outcome.result.rules != "base" or guard is None or guard.state != "approved":
         return outcome
-    return replace(outcome, result=_by_own_rules(outcome.result, trees))
+    return replace(outcome, result=_by_own_rules(outcome.result, guard, trees))
 
 
-def _by_own_rules(result: Result, trees: Trees) -> Result:
-    """The result with the own rules' verdicts where they have one, and without checks that they no longer make."""
+def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
+    """The result with the own rules' verdicts where they have one, and without checks that they no longer make.
+
+    A check that no listed change concerns keeps the base's verdict: nobody approved that it could be another.
+    """
     head = load_config(trees.head_config)
-    own = {(v.model, v.task): v for v in result.beside if v.test is not None}
+    listed = {pair for change in guard.changes for pair in change.checks}
+    listed |= {(model, "overall") for model, _ in listed}
+    own = {(v.model, v.task): v for v in result.beside if v.test is not None and (v.model, v.task) in listed}
     pairs = {*head.pairs()}
     checks, beside = [], []
     for verdict in result.checks:
@@ -141,7 +146,8 @@ def _by_own_rules(result: Result, trees: Trees) -> Result:
             checks.append(_with_reason(verdict, result))
         else:
             beside.append(verdict)
-    decided = {v.model for v in result.beside if v.task == "overall"}  # or without an overall check by the own rules
+    # An overall check by the own rules takes the place of the base's, or there is none by them.
+    decided = {v.model for v in result.beside if v.task == "overall" and (v.model, v.task) in listed}
     overall = [v for v in result.overall if v.is_new or v.model not in decided]
     overall += [v for v in own.values() if v.test == "overall"]
     names = [verdict.verdict for verdict in (*checks, *overall)]

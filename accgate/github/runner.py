@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 SUMMARY_LIMIT = 2**20  # bytes a step
 _CUT_NOTE = "\n\n*The summary is cut here: GitHub shows at most 1 MiB.*\n"
 
-Name = Literal["notice", "warning", "error", "add-mask", "stop-commands"]
+Name = Literal["notice", "warning", "error"]
 
 
 @dataclass(frozen=True)
 class Job:
     """A job of GitHub Actions: its variables, its way to the API, and its log.
 
-    `connect` makes the API client of an event, and raises CannotPublish where there is no token. `say` prints a line.
+    `connect` makes the API client of an event, and raises CannotPublish where there is no token. `say` prints a text,
+    in which the runner finds no command, or a `Command`.
     """
 
     environ: Mapping[str, str]
@@ -35,28 +36,29 @@ class Job:
     say: Callable[[str], None]
 
 
-def command(name: Name, message: str = "", *, title: str | None = None) -> str:
+class Command(str):
+    """A line that is a command to the runner; any other text that is printed is none."""
+
+    __slots__ = ()
+
+
+def command(name: Name, message: str = "", *, title: str | None = None) -> Command:
     """One workflow command, to be printed on a line of its own; nothing in its values can start another.
 
     >>> print(command("error", "50% worse\\n::set-output::", title="drop: 2"))
     ::error title=drop%3A 2::50%25 worse%0A::set-output::
     """
     properties = "" if title is None else f" title={_property(title)}"
-    return f"::{name}{properties}::{_data(message)}"
+    # A runner that does not know the name looks for the older form in the rest of the line.
+    return Command(f"::{name}{properties}::{_data(message)}".replace("##[", "##\u200b["))
 
 
-def mask(token: str) -> str:
+def mask(token: str) -> Command:
     """The command that makes the runner hide a token; empty where there is none.
 
     It holds the token: print it in a job of GitHub Actions only.
     """
-    return "\n".join(command("add-mask", line) for line in token.splitlines() if line.strip())
-
-
-def inert(text: str) -> str:
-    """Text for the log in which the runner obeys no command."""
-    end = _delimiter(text)
-    return f"{command('stop-commands', end)}\n{text.rstrip()}\n::{end}::"
+    return Command("\n".join(f"::add-mask::{_data(line)}" for line in token.splitlines() if line.strip()))
 
 
 def write_outputs(path: str | Path | None, outputs: Mapping[str, str]) -> None:
@@ -117,7 +119,7 @@ def internal_error(error: Exception) -> str:
     return f"internal error: {type(error).__name__}: {error}; please report it"
 
 
-def trouble(text: str) -> str:
+def trouble(text: str) -> Command:
     """The warning that something could not be published."""
     return command("warning", text, title="accgate could not publish everything")
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import get_args
 
 from accgate.config.config import Config
 from accgate.config.tables import Gate, Model
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import NOT_PLAIN, Difference, Direction, along, difference, down, texts, unreadable, up
-from accgate.guard.rule_files import judge_digests, within
+from accgate.guard.rule_files import within
 from accgate.guard.secrets import secret_differences
 from accgate.guard.state import Effect, RuleChange
 from accgate.guard.store_rules import baseline_differences, store_differences
-from accgate.guard.task_rules import ALPHA, BETA, task_differences
+from accgate.guard.task_rules import TaskPair, alpha_doubt, judge_differences, task_pairs
 from accgate.guard.tree import refuse_unread_references, trees_of_pair
 from accgate.inputs.paths import file_digest
 from accgate.inputs.toml import TomlFile
+from accgate.planning.effective import RATES, shares_of_alpha
 from accgate.text import some_of
 
 GATE: Mapping[str, Direction] = {
-    "alpha": ALPHA,
-    "beta": BETA,
     "correction": Direction(
         along("bonferroni", "holm", "bh", "none"),
         "every regression that failed before still fails",
@@ -36,7 +35,8 @@ GATE: Mapping[str, Direction] = {
     "max_failed": Direction(down, "fewer samples may lack a score", "more samples may lack a score"),
 }
 GATE_WHY = {"overall": "a small drop in every check no longer fails, or each check has less of alpha"}
-GATE_BY_CONTENT = ("references", "secrets")  # compared with the store, and entry by entry
+# Compared in the checks that they are in effect for, with the store, and entry by entry.
+GATE_ELSEWHERE = (*RATES, "early_stopping", "references", "secrets")
 
 
 def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
@@ -68,20 +68,54 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
     base_tree, head_tree = trees_of_pair(base.source.path, head.source.path)
     base, head = within(base, base_tree), within(head, head_tree)
     refuse_unread_references(base, base_tree.root)
-    differences = [
-        *_gate_differences(base, head),
+    tasks, unread = task_pairs(base, head)
+    gate = list(_gate_differences(base, head, tasks))
+    found = [
+        *gate,
         *secret_differences(base, head),
         *_report_differences(base, head),
-        *_judge_differences(base, head),
+        *judge_differences(base, head),
         *_check_differences(base, head),
         *_engine_differences(base, head),
         *baseline_differences(base, head),
-        *(change for name in base.tasks if name in head.tasks for change in task_differences(name, base, head)),
+        *unread,
+        *_task_differences(base, head, tasks, explained=any(each.effect == "loosening" for each in gate)),
         *store_differences(base, head),
     ]
-    order = get_args(Effect)
-    differences.sort(key=lambda change: (order.index(change.effect), _place(head.source, change.key)))
-    return tuple(RuleChange(c.rule, c.base, c.head, c.effect, c.why, head.source.own_line(c.key)) for c in differences)
+    order, pairs = get_args(Effect), base.pairs()
+    differences = sorted(_each_once(found), key=lambda c: (order.index(c.effect), _place(head.source, c.key)))
+    return tuple(
+        RuleChange(
+            c.rule, c.base, c.head, c.effect, c.why, head.source.own_line(c.key),
+            tuple(pair for pair in pairs if c.concerns(*pair)),
+        )
+        for c in differences
+    )  # fmt: skip
+
+
+def _each_once(differences: list[Difference]) -> Iterable[Difference]:
+    """The differences without a second one of the same rule: several tasks can tell of one; a loosening goes before."""
+    unique: dict[str, Difference] = {}
+    for each in differences:
+        if unique.setdefault(each.rule, each).effect != "loosening" == each.effect:
+            unique[each.rule] = each
+    return unique.values()
+
+
+def _task_differences(
+    base: Config, head: Config, tasks: Sequence[TaskPair], *, explained: bool
+) -> Iterator[Difference]:
+    """What differs in each task, and where the account leaves a check less alpha than anything listed explains."""
+    pairs = [(model, task.name) for task in tasks for model in task.models]
+    before = shares_of_alpha(base, pairs, {task.name: task.before for task in tasks})
+    after = shares_of_alpha(head, pairs, {task.name: task.after for task in tasks})
+    for task in tasks:
+        listed = list(task.differences())
+        yield from listed
+        rates = [share.get(task.name, 0.0) for share in (before, after)]
+        if rates[1] < rates[0] and not explained and all(each.effect != "loosening" for each in listed):
+            why = "limits on tokens and seconds or the overall check leave it less of alpha"
+            yield Difference(("tasks", task.name, "alpha"), *texts(*rates), "loosening", why)
 
 
 def _place(file: TomlFile, key: Key) -> float:
@@ -89,10 +123,16 @@ def _place(file: TomlFile, key: Key) -> float:
     return math.inf if file.own_line(key[:1]) is None else file.line(key)
 
 
-def _gate_differences(base: Config, head: Config) -> Iterator[Difference]:
-    for name in (f.name for f in fields(Gate) if f.name not in GATE_BY_CONTENT):
+def _gate_differences(base: Config, head: Config, tasks: Sequence[TaskPair]) -> Iterator[Difference]:
+    for name in (f.name for f in fields(Gate) if f.name not in GATE_ELSEWHERE):
         before, after, why = getattr(base.gate, name), getattr(head.gate, name), GATE_WHY.get(name, NOT_PLAIN)
-        yield from difference(("gate", name), before, after, GATE.get(name), why=why)
+        for found in difference(("gate", name), before, after, GATE.get(name), why=why):
+            doubt = alpha_doubt(side for task in tasks for side in (task.before, task.after))
+            is_larger = found.effect == "tightening" and name == "correction"
+            yield replace(found, effect="loosening", why=doubt) if is_larger and doubt is not None else found
+    early = base.gate.early_stopping, head.gate.early_stopping
+    if any(side.may_stop_early for task in tasks for side in (task.before, task.after)):
+        yield from difference(("gate", "early_stopping"), *early)
 
 
 def _report_differences(base: Config, head: Config) -> Iterator[Difference]:
@@ -105,18 +145,6 @@ def _report_differences(base: Config, head: Config) -> Iterator[Difference]:
         return
     if (before and before[1]) != (after and after[1]):
         yield Difference(key, *texts(before and before[0], after and after[0]), "loosening", why)
-
-
-def _judge_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Another judge gives other marks; one that only the head has marks no answer of the base's tasks."""
-    for name, judge in base.judges.items():
-        new = head.judges.get(name)
-        key, after = ("judges", name), None if new is None else asdict(new)
-        why = "answers are marked by another judge"
-        listed = list(difference(key, asdict(judge), after, why=why))
-        yield from listed
-        if new is not None and not listed and judge_digests(base, judge) != judge_digests(head, new):
-            yield Difference(key, None, None, "loosening", f"{why}: its files changed")
 
 
 def _template(config: Config) -> tuple[str, str] | None:

@@ -32,6 +32,15 @@ class Difference:
         """The rule's name: `gate.alpha`, or `tasks.gsm8k: prompt`."""
         return f"{key_text(self.key)}: {self.part}" if self.part else key_text(self.key)
 
+    def concerns(self, model: str, task: str) -> bool:
+        """Whether the rule may decide the check of a model and a task."""
+        table, name = self.key[0], self.key[1] if len(self.key) > 1 else None
+        if table == "references":
+            return f"/{task}" in self.part
+        return (
+            table in ("gate", "judges") or (table == "tasks" and name == task) or (table == "models" and name == model)
+        )
+
 
 @dataclass(frozen=True)
 class Direction:
@@ -61,15 +70,15 @@ def along(*values: str) -> Callable[[str], float]:
     return lambda value: float(values.index(value))
 
 
-def exact(value: Any) -> str:
+def exact(value: Any, *, in_order: bool = False) -> str:
     """A text that two values share only if an engine and a test cannot tell them apart.
 
-    The order of a table's keys does not count, and 1, 1.0 and true are three values.
+    The order of a table's keys counts only `in_order`, and 1, 1.0 and true are three values.
 
     >>> exact({"a": 1, "b": 2}) == exact({"b": 2, "a": 1}), exact(1) == exact(True), exact(1) == exact(1.0)
     (True, False, False)
     """
-    return json.dumps(value, sort_keys=True, default=repr)
+    return json.dumps(value, sort_keys=not in_order, default=repr)
 
 
 def difference(
@@ -78,14 +87,15 @@ def difference(
     """The difference of one rule, if any; without a direction every change is a loosening, for the reason `why`."""
     if exact(base) == exact(head):
         return
-    effect: Effect = "loosening"
-    if direction is not None:
-        before, after = direction.rank(base), direction.rank(head)
-        if after > before:
-            effect, why = "tightening", direction.stricter
-        elif after < before:
-            why = direction.looser
-    yield Difference(key, *texts(base, head), effect, why, part)
+    yield Difference(key, *texts(base, head), *effect_of(base, head, direction, why), part)
+
+
+def effect_of(base: Any, head: Any, direction: Direction | None, why: str) -> tuple[Effect, str]:
+    """The effect of a change of one rule, and the reason, which is `why` where nothing is known of the rule."""
+    before, after = (math.nan, math.nan) if direction is None else (direction.rank(base), direction.rank(head))
+    if direction is not None and after > before:
+        return "tightening", direction.stricter
+    return "loosening", direction.looser if direction is not None and after < before else why
 
 
 def texts(base: Any, head: Any) -> tuple[str | None, str | None]:

@@ -15,14 +15,9 @@ from accgate.guard.difference import exact
 from accgate.guard.state import Effect
 from accgate.inputs.rows import id_of, read_table, repeat_of, score_of
 from accgate.records import Floats, is_binary
-from accgate.references.columns import COST_COLUMNS
 from accgate.references.store import Reference, ReferenceFile, changed_parts
 from accgate.references.writer import figures_of
 
-INFORMATION = (
-    "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
-    "prompt_tokens", "completion_tokens", "samples_per_second", "settings", "served",
-)  # fmt: skip
 OF_SCORES = ("mean", "sigma", "discordance", "scores_sha256", "runs_sha256")  # these follow from the scores
 OF_MEAN = ("mean", "n")
 SIZES = ("runs", "n", "repeats")
@@ -33,24 +28,25 @@ Row = tuple[float, Mapping[str, Any]]
 class ReferencePair:
     """A reference of the base and its replacement in the head.
 
-    `costs_count` says that a gate compares tokens or seconds with it; elsewhere they are information.
+    `decides_mean` says that its task decides on the mean of independent samples, of which no share may be lost.
     """
 
     before: Reference
     after: Reference
     higher_is_better: bool
-    costs_count: bool = True
+    decides_mean: bool = True
 
     @property
     def effect(self) -> Effect:
         """Tightening only where the same reference has the same samples, each at least as good.
 
         Scores other than 0 and 100 are never plainly stricter: one sample raised far enough makes their differences
-        spread so much that no test finds a drop. Nor is a mean of more samples: with a smaller error a run that was
-        inconclusive passes.
+        spread so much that no test finds a drop. The same holds for clusters and repeats, and a statistic such as a
+        calibration error can get better or worse with any score. Nor is a mean of more samples: with a smaller error
+        a run that was inconclusive passes. Who made it, when and why proves nothing either.
         """
         old, new = self.before.about, self.after.about
-        if self.others or (self.before.scores is None) != (self.after.scores is None):
+        if not self.decides_mean or self.others or (self.before.scores is None) != (self.after.scores is None):
             return "loosening"
         if self.before.scores is None:
             step = oriented(new.mean - old.mean, self.higher_is_better)
@@ -58,7 +54,8 @@ class ReferencePair:
         (old_rows, new_rows), moves = self.rows, oriented(self.moves, self.higher_is_better)
         same = {key: row[1] for key, row in old_rows.items()} == {key: row[1] for key, row in new_rows.items()}
         better = same and moves.size > 0 and bool((moves >= 0).all() and (moves > 0).any())
-        return "tightening" if better and self.is_binary and self.is_derived else "loosening"
+        single = new.runs == new.repeats == 1 and not any("cluster" in row[1] for row in old_rows.values())
+        return "tightening" if better and single and self.is_binary and self.is_derived else "loosening"
 
     @property
     def changes(self) -> list[str]:
@@ -80,7 +77,8 @@ class ReferencePair:
             texts.append(f"{' and '.join(parts)} changed")
         covered = {"fingerprint"} if parts else set()
         covered |= set(SIZES) if texts else set()
-        texts += [f"{name} changed" for name in self.others if name not in covered]
+        if others := [name for name in self.others if name not in covered]:
+            texts.append(f"{', '.join(others)} changed")
         return texts or [f"{name} changed without a change of scores" for name in self._odd]
 
     def _row_changes(self) -> list[str]:
@@ -99,8 +97,7 @@ class ReferencePair:
     @cached_property
     def rows(self) -> tuple[dict[tuple[str, int], Row], dict[tuple[str, int], Row]]:
         """The rows of both."""
-        left_out = ("id", "repeat", "score", *(() if self.costs_count else COST_COLUMNS))
-        return _rows(self.before, left_out), _rows(self.after, left_out)
+        return _rows(self.before), _rows(self.after)
 
     @cached_property
     def moves(self) -> Floats:
@@ -115,9 +112,9 @@ class ReferencePair:
 
     @property
     def others(self) -> list[str]:
-        """Fields that differ and are neither information nor follow from the scores."""
+        """Fields that differ and do not follow from the scores."""
         follows = OF_SCORES if self.before.scores is not None else OF_MEAN
-        names = [f.name for f in fields(ReferenceFile) if f.name not in INFORMATION and f.name not in follows]
+        names = [f.name for f in fields(ReferenceFile) if f.name not in follows]
         return [name for name in names if self._differs(name)]
 
     @property
@@ -144,12 +141,12 @@ def _close(left: float | None, right: float | None) -> bool:
     return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def _rows(reference: Reference, left_out: tuple[str, ...]) -> dict[tuple[str, int], Row]:
+def _rows(reference: Reference) -> dict[tuple[str, int], Row]:
     """Each (id, repeat) with its score and the other columns."""
     path = reference.path.with_suffix(".scores.csv")
     rows: dict[tuple[str, int], Row] = {}
     for line, row in read_table(path) if reference.scores is not None else ():
         score = score_of(row, path, line)
-        others = {key: value for key, value in row.items() if key not in left_out}
+        others = {key: value for key, value in row.items() if key not in ("id", "repeat", "score")}
         rows[id_of(row, path, line), repeat_of(row, path, line)] = (math.nan if score is None else score, others)
     return rows

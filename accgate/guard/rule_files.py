@@ -18,6 +18,7 @@ from accgate.metrics.own import own_file
 from accgate.planning.judge import judge_files, judge_names, texts_in
 from accgate.tasks import Definition, read_definition, read_rows
 from accgate.tasks.lm_eval.harness import included_files
+from accgate.tasks.rows import is_parquet
 from accgate.tasks.sample import picture_file
 
 FIX = "put it into the repository, and write its path relative to this file"
@@ -206,7 +207,9 @@ def _pictures(config: Config, name: str, definition: Definition) -> Iterator[tup
     folder = definition.folder if own is None or file is None else file.parent
     joined = None if own is not None or join is None or join.file is None else definition.folder / join.file
     for source, path in ((file, content.dataset.path), (joined, None)):
-        for number, row in enumerate(() if source is None else read_rows(source, path), 1):
+        if source is None or is_parquet(source):  # whose rows hold their pictures
+            continue
+        for number, row in enumerate(read_rows(source, path), 1):
             for column in content.images:
                 if picture_file(row.get(column), folder) is not None:
                     value = row[column]

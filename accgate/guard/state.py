@@ -16,6 +16,7 @@ class RuleChange:
     `rule` is a dotted key of accuracy.toml (`gate.alpha`, `tasks.gsm8k.limit`), or a key and a part of another file
     (`tasks.gsm8k: prompt`, `references: smollm2/gsm8k`). `base` and `head` are values as text, None where there is
     none; they can hold anything. `line` is the rule's line in the head's accuracy.toml, None where it has none.
+    `checks` are the base's checks, each (model, task), that the rule may decide.
     """
 
     rule: str
@@ -24,6 +25,7 @@ class RuleChange:
     effect: Effect
     why: str
     line: int | None = None
+    checks: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,10 +14,10 @@ from accgate.config.config import Config
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
-from accgate.guard.task_rules import is_higher_better
 from accgate.inputs.paths import file_digest, read_plain
+from accgate.planning.effective import definition_of
 from accgate.records import clusters_of
-from accgate.references.anchor import Anchor, Step, anchor_beside
+from accgate.references.anchor import Anchor, AnchorFile, Step, anchor_beside
 from accgate.references.store import Reference, baseline_of, file_of, read_reference
 from accgate.stats import anchor_tails, difference_to_anchor
 from accgate.text import some_of
@@ -45,10 +45,9 @@ def store_differences(base: Config, head: Config) -> Iterator[Difference]:
         name = unquote(place.removesuffix(".toml"))
         changes = list(_reference_difference(name, old, new, base, head))
         yield from changes
-        if not changes and old.exists() and new.exists():
+        if old.exists() and new.exists() and all(change.effect != "loosening" for change in changes):
             yield from _replies_difference(name, old.with_suffix(REPLIES), new.with_suffix(REPLIES))
-        listed = any(change.effect == "loosening" for change in changes)
-        yield from _anchor_difference(name, old, new, replacement_listed=listed)
+        yield from _anchor_difference(name, old, new)
 
 
 def _places(store: Path) -> set[str]:
@@ -63,7 +62,7 @@ def _reference_difference(name: str, old: Path, new: Path, base: Config, head: C
     after = read_reference(new)
     try:
         before = read_reference(old)
-        higher = is_higher_better(unquote(old.stem), base, head)
+        higher = _is_higher_better(unquote(old.stem), base, head)
     except BadInput as error:
         yield unreadable(KEY, "reference", error, name)
         return
@@ -73,15 +72,44 @@ def _reference_difference(name: str, old: Path, new: Path, base: Config, head: C
         yield Difference(KEY, _summary(before), None, "loosening", "the reference was deleted", name)
     elif before is not None and after is not None:
         task = unquote(old.stem)
-        own = [config.tasks[task] for config in (base, head) if task in config.tasks]
-        gated = any(settings.max_more_tokens or settings.max_slower for settings in own)
-        pair = ReferencePair(before, after, higher, costs_count=gated)
+        pair = ReferencePair(before, after, higher, decides_mean=all(_is_plain(c, task) for c in (base, head)))
         if why := ", ".join(pair.changes):
             yield Difference(KEY, _summary(before), _summary(after), pair.effect, why, name)
 
 
+def _is_higher_better(name: str, base: Config, head: Config) -> bool:
+    """The direction of a task's metric in the base, or in the head where the base has no such task.
+
+    Raises
+    ------
+    BadInput
+        When the definition can be read on neither side.
+    """
+    for config in (base, head):
+        if name not in config.tasks:
+            continue
+        try:
+            return definition_of(config, name).higher_is_better
+        except BadInput:
+            if config is head or name not in head.tasks:
+                raise
+    return True
+
+
+def _is_plain(config: Config, name: str) -> bool:
+    """Whether a task decides on the mean of independent samples, of which no share may be lost."""
+    if name not in config.tasks:
+        return True
+    settings = config.tasks[name]
+    try:
+        content = definition_of(config, name).content
+    except BadInput:
+        return False
+    return content.aggregate is None and content.columns.cluster is None and "%" not in str(settings.allowed_drop)
+
+
 def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
-    """The replies beside a reference that is the same: reports show them as what was answered before."""
+    """The replies beside a reference that is no looser: reports show them as what was answered before."""
     before, after = (file_digest(path)[:12] if os.path.lexists(path) else None for path in (old, new))
     if before is None and after is not None:
         yield Difference(KEY, None, after, "new", "replies are kept beside the reference", f"{name} (replies)")
@@ -90,7 +118,7 @@ def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]
         yield Difference(KEY, before, after, "loosening", why, f"{name} (replies)")
 
 
-def _anchor_difference(name: str, old: Path, new: Path, *, replacement_listed: bool) -> Iterator[Difference]:
+def _anchor_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
     if _same_files(old.with_suffix(ANCHOR), new.with_suffix(ANCHOR)):
         return
     head, part = AnchoredReference(anchor_beside(new), read_reference(new)), f"{name} (anchor)"
@@ -99,8 +127,7 @@ def _anchor_difference(name: str, old: Path, new: Path, *, replacement_listed: b
     except BadInput as error:
         yield unreadable(KEY, "anchor", error, part)
         return
-    replaced = not _same_files(old, new)
-    if fault := anchor_fault(base, head, replaced=replaced, replacement_listed=replacement_listed):
+    if fault := anchor_fault(base, head, replaced=not _same_files(old, new)):
         yield Difference(KEY, base.summary, head.summary, "loosening", fault, part)
 
 
@@ -166,17 +193,8 @@ def _reference_file(config: Config, model: str, task: str) -> Path:
     return file_of(config.references, baseline, task)
 
 
-SAME = (
-    "model",
-    "task",
-    "mean",
-    "n",
-    "repeats",
-    "scores_sha256",
-    "fingerprint",
-    "judge_served",
-    "judge_files",
-)  # two anchors that agree in these are one
+# Two anchors that agree in these are one.
+SAME = [f.name for f in fields(AnchorFile) if f.name not in ("replaced", "history")]
 
 
 @dataclass(frozen=True)
@@ -195,13 +213,10 @@ class AnchoredReference:
         return f"mean {about.mean:.2f} of {about.n:,}, {about.replaced} since"
 
 
-def anchor_fault(
-    base: AnchoredReference, head: AnchoredReference, *, replaced: bool, replacement_listed: bool
-) -> str | None:
+def anchor_fault(base: AnchoredReference, head: AnchoredReference, *, replaced: bool) -> str | None:
     """What is wrong with the head's anchor; None where it is the base's with what a replaced reference adds to it.
 
-    `replaced` says that the reference is another one, and `replacement_listed` that this is a loosening already, which
-    somebody has to approve. Otherwise one step may be added, which must follow from the head's reference.
+    `replaced` says that the reference is another one: then one step may be added, which must follow from it.
     """
     if head.anchor is None:
         return (
@@ -219,7 +234,7 @@ def anchor_fault(
     if about.history[: len(history)] != history:
         return "the history of earlier references changed"
     steps = about.history[len(history) :]
-    if (base.anchor is not None and not steps) or replacement_listed:
+    if base.anchor is not None and not steps:
         return None
     if replaced and len(steps) == 1 and _follows(steps[0], head.anchor, head.reference):
         return None

@@ -1,93 +1,64 @@
-"""The rules of one task: its table in accuracy.toml, and its definition with dataset and examples."""
+"""The rules of one task: where what decides its checks differs between two trees, at whatever level it is set."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
-from accgate.design import allowed_share
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import NOT_PLAIN, Difference, Direction, difference, down, exact, texts, unreadable, up
-from accgate.guard.rule_files import included_digests, picture_digests
-from accgate.inputs.paths import file_digest
-from accgate.metrics import code_digest, helpers_digest
-from accgate.tasks import MAX_UNREAD, Definition, DefinitionFile, read_definition, unloaded_definition
-from accgate.tasks.lm_eval.harness import is_of_harness
+from accgate.guard.difference import NOT_PLAIN, Difference, Direction, down, effect_of, exact, texts, unreadable, up
+from accgate.guard.rule_files import included_digests, judge_digests, picture_digests
+from accgate.planning.effective import IN_ORDER, IN_PLACE, RATES, EffectiveTask, RowsFile, effective_task, has_same_rows
+from accgate.tasks import DefinitionFile
 
 
-def _rank_of_allowance(value: float | str | None) -> float:
+def _rank_of_allowance(value: float | str) -> float:
     """Points rank with points; a percentage is a share of another number, and has no rank beside them."""
-    return math.nan if isinstance(value, str) else down(value or 0.0)
+    return math.nan if isinstance(value, str) else down(value)
 
 
-def _rank_of_share(value: str | None) -> float:
-    """A percentage that may be added; without one anything may."""
-    return -math.inf if value is None else down(allowed_share(value))
-
-
-def _rank_of_unread(share: float | None) -> float:
-    return down(MAX_UNREAD if share is None else share)
+def _rank_of_share(value: float | None) -> float:
+    """A share that may be added; without one anything may."""
+    return -math.inf if value is None else down(value)
 
 
 ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
 BETA = Direction(down, "fewer drops are missed", "more drops are missed")
 SAMPLES = Direction(up, "more samples are evaluated", "fewer samples are evaluated")
-SETTINGS: Mapping[str, Direction] = {
+# The only values that can be plainly stricter, and `TaskPair.in_doubt` says when these are not either.
+PROVEN: Mapping[str, Direction] = {
     "alpha": ALPHA,
     "beta": BETA,
     "theta": Direction(down, "smaller drops must be detectable", "smaller drops may go unseen"),
     "allowed_drop": Direction(_rank_of_allowance, "a smaller loss fails", "a larger loss is accepted"),
     "certify": Direction(up, "a pass must be proven", "a pass need no longer be proven"),
-    "num_samples": SAMPLES,
-    "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
-    "max_unread": Direction(_rank_of_unread, "fewer replies may hold no answer", "more replies may hold no answer"),
+    "max_unread": Direction(down, "fewer replies may hold no answer", "more replies may hold no answer"),
     "max_more_tokens": Direction(_rank_of_share, "fewer more tokens are allowed", "more tokens are allowed"),
     "max_slower": Direction(_rank_of_share, "less more time is allowed", "more time is allowed"),
+    "num_samples": SAMPLES,
+    "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }
-ELSEWHERE = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by content
-INHERITED = (
-    "theta",
-    "sigma",
-    "mode",
-    "max_unread",
-    "reasoning",
-)  # the definition's value counts where they are not set
-RATES: tuple[Literal["alpha", "beta"], ...] = (
-    "alpha",
-    "beta",
-)  # [gate]'s or the definition's value counts where they are not
-NO_RULES = ("description", "source")
+PARTS = {
+    "rows": "dataset",
+    "join": "dataset",
+    "examples": "few_shot",
+}  # of a definition, where these values stand in it
+OTHER_JUDGE = "answers are marked by another judge"
+ASKED = (
+    "prompt", "system", "mode", "few_shot", "examples", "choices", "images", "attack", "messages", "tools",
+    "tool_choice",
+)  # fmt: skip
+SCORED = ("target", "targets", "metric", "metric_options", "extract", "judge", "confidence", "reasoning")
 WHY = {
-    **dict.fromkeys(
-        (
-            "prompt",
-            "system",
-            "mode",
-            "few_shot",
-            "few_shot_dataset",
-            "choices",
-            "choose",
-            "images",
-            "attack",
-            "messages",
-            "tools",
-            "tool_choice",
-        ),
-        "the model is asked in another way",
-    ),
-    **dict.fromkeys(
-        ("target", "targets", "metric", "metric_options", "extract", "judge", "confidence", "reasoning"),
-        "answers are scored in another way",
-    ),
+    **dict.fromkeys(ASKED, "the model is asked in another way"),
+    **dict.fromkeys(SCORED, "answers are scored in another way"),
     **dict.fromkeys(("aggregate", "aggregate_options"), "another statistic decides"),
     **dict.fromkeys(("stop", "max_tokens"), "replies end at another place"),
-    **dict.fromkeys(("dataset", "subset"), "other samples are evaluated"),
+    **dict.fromkeys(("dataset", "rows", "join"), "other samples are evaluated"),
     "run_code": "the model's code is run, or no longer run",
     "columns": "samples are grouped in another way",
     "test": "another test decides",
@@ -96,174 +67,206 @@ WHY = {
 }
 
 
-def task_differences(name: str, base: Config, head: Config) -> Iterator[Difference]:
-    """The rules in which a task of both sides differs.
+SETTINGS = {f.name for f in fields(TaskSettings)} - {f.name for f in fields(DefinitionFile)} - {*IN_PLACE}
+AS_WRITTEN = ("choose", "subset", "dataset", "options", "few_shot_dataset", *SETTINGS)
+
+
+@dataclass(frozen=True)
+class TaskPair:
+    """A task of both trees, as it decides its checks in each; `models` are those that both check by it."""
+
+    name: str
+    before: EffectiveTask
+    after: EffectiveTask
+    models: Sequence[str]
+
+    def differences(self) -> Iterator[Difference]:
+        """Each value in effect that differs, at the level where it is set."""
+        key, (old, new) = ("tasks", self.name), self._settings
+        for name, value in self.before.values.items():
+            if not _same(name, value, self.after.values[name]):
+                yield from self._value_difference(name)
+        yield from self._sample_differences()
+        if old.judge != new.judge and not self._same_judge():
+            yield Difference((*key, "judge"), *texts(old.judge, new.judge), "loosening", OTHER_JUDGE)
+        if set(old.tags) != set(new.tags):
+            lost = set(old.tags) - set(new.tags)
+            why = (
+                "a job that chooses by tag may skip the task"
+                if lost
+                else "another job may share its alpha with the task"
+            )
+            yield Difference((*key, "tags"), *texts(old.tags, new.tags), "loosening", why)
+        included = [included_digests(task.config, task.settings) for task in (self.before, self.after)]
+        if included[0] != included[1]:
+            why = "lm-eval's task files changed: other questions, prompts or scores"
+            yield Difference((*key, "options", "include_path"), None, None, "loosening", why)
+        pictures = [picture_digests(task.config, self.name, task.definition) for task in (self.before, self.after)]
+        if pictures[0] != pictures[1]:
+            changed = len({name for name, _ in set(pictures[0]) ^ set(pictures[1])})
+            why = f"pictures of the dataset changed: {changed}" if changed else "other rows name the dataset's pictures"
+            yield Difference(key, None, None, "loosening", why, "pictures")
+
+    def _same_judge(self) -> bool:
+        """Whether both have a judge, which differ by their names alone."""
+        (base, old), (head, new) = [(task.config, task.settings.judge) for task in (self.before, self.after)]
+        return old is not None and new is not None and _judge_change((base, old), (head, new)) is None
+
+    @property
+    def _settings(self) -> tuple[TaskSettings, TaskSettings]:
+        return self.before.settings, self.after.settings
+
+    def _value_difference(self, name: str) -> Iterator[Difference]:
+        key, old, new = ("tasks", self.name), self.before.values[name], self.after.values[name]
+        why = WHY.get(name, NOT_PLAIN)
+        if name in SETTINGS:
+            levels = [name]
+        else:
+            levels = [own for own, part in IN_PLACE.items() if part == name and self._is_written(own, old, new)]
+        gates = [getattr(task.config.gate, name) for task in (self.before, self.after)] if name in RATES else []
+        if gates and not levels and gates == [old, new]:  # told once for all tasks
+            yield self._difference(name, ("gate", name), (old, new), (old, new), why)
+        elif gates:
+            yield self._difference(name, (*key, name), (old, new), (old, new), why)
+        elif levels:
+            for own in levels:
+                written = (getattr(settings, own) for settings in self._settings)
+                yield self._difference(name, (*key, own), (old, new), written if own in AS_WRITTEN else (old, new), why)
+        else:
+            if name in ("rows", "join") and isinstance(old, RowsFile) and isinstance(new, RowsFile):
+                why = "the dataset's content changed"
+            shown = (_plain(old), _plain(new))
+            yield self._difference(name, key, (old, new), shown, why, PARTS.get(name, name))
+
+    def _is_written(self, own: str, old: Any, new: Any) -> bool:
+        """Whether a key of the task's table is what differs; a file's name does not show whether its rows do."""
+        written = [getattr(settings, own) for settings in self._settings]
+        if isinstance(old, RowsFile) or isinstance(new, RowsFile):
+            return written != [None, None]
+        return exact(written[0]) != exact(written[1])
+
+    def _difference(
+        self, name: str, key: Key, values: Sequence[Any], shown: Iterable[Any], why: str, part: str = ""
+    ) -> Difference:
+        """The difference of one value; one that looks stricter is a loosening where that is in doubt."""
+        effect, why = effect_of(values[0], values[1], self._directions.get(name), why)
+        if effect == "tightening" and (doubt := self._doubt(name)) is not None:
+            effect, why = "loosening", doubt
+        return Difference(key, *texts(*shown), effect, why, part)
+
+    @property
+    def _directions(self) -> Mapping[str, Direction]:
+        """Which way each value is stricter; that of means is the metric's."""
+        rank = up if self.before.definition.higher_is_better else down
+        means = {
+            "target_mean": Direction(rank, "a better mean must hold", "a worse mean passes"),
+            "reference": Direction(rank, "the reference is better", "the reference is worse"),
+        }
+        return {**PROVEN, **means}
+
+    def _doubt(self, name: str) -> str | None:
+        """Why a value that looks stricter may not be, with the other rules of the check."""
+        both = self.before, self.after
+        if not all(task.is_mean for task in both):
+            return "a statistic decides, and not a mean of scores"
+        if name == "alpha":
+            return alpha_doubt(both)
+        if name in ("beta", "theta") and any(task.config.gate.on_inconclusive == "warn" for task in both):
+            return "more runs are inconclusive, and these do not fail"
+        if name in ("target_mean", "reference") and any(task.is_relative for task in both):
+            return "the allowed drop is a share of it"
+        return None
+
+    def _sample_differences(self) -> Iterator[Difference]:
+        """How many samples are evaluated, where another number is written and another is in effect."""
+        (old, new), key = self._settings, ("tasks", self.name)
+        numbers = [task.definition.content.num_samples for task in (self.before, self.after)]
+        if (old.num_samples, old.limit, numbers[0]) == (new.num_samples, new.limit, numbers[1]) or self._same_samples():
+            return
+        for own in ("num_samples", "limit"):
+            values = getattr(old, own), getattr(new, own)
+            if values[0] != values[1]:
+                yield self._difference(own, (*key, own), values, values, NOT_PLAIN)
+        if old.num_samples == new.num_samples and numbers[0] != numbers[1]:
+            yield self._difference("num_samples", key, numbers, numbers, NOT_PLAIN, "num_samples")
+
+    def _same_samples(self) -> bool:
+        if self.before.is_planned or self.after.is_planned:
+            return False
+        after = self.after.samples(self.name, self.models)
+        try:
+            return self.before.samples(self.name, self.models) == after
+        except BadInput:
+            return False
+
+
+def alpha_doubt(tasks: Iterable[EffectiveTask]) -> str | None:
+    """Why a larger alpha may not be stricter for these tasks; None where it is."""
+    for task in tasks:
+        if not task.is_mean:
+            return "a statistic decides, and not a mean of scores"
+        if task.values["certify"]:
+            return "with it a pass is proven more easily"
+        if task.is_planned:
+            return "with it fewer samples are planned for theta"
+    return None
+
+
+def task_pairs(base: Config, head: Config) -> tuple[list[TaskPair], list[Difference]]:
+    """The tasks that both trees have, and what cannot be read of them in the base's.
 
     Raises
     ------
     BadInput
         When the head's definition or a file that it names cannot be read.
     """
-    key = ("tasks", name)
-    after = definition_of(head, name)
-    new = _parts(after) | {"pictures": picture_digests(head, name, after)}
-    try:
-        before = definition_of(base, name)
-        old = _parts(before) | {"pictures": picture_digests(base, name, before)}
-    except BadInput as error:
-        yield from _setting_differences(key, base, head, after, after)
-        yield unreadable(key, "definition", error, "definition")
-    else:
-        yield from _setting_differences(key, base, head, before, after)
-        for part in old:
-            yield from _part_difference(key, part, old[part], new[part])
-
-
-def definition_of(config: Config, name: str) -> Definition:
-    """The definition of a task of the config: its own file, or the library's.
-
-    Raises
-    ------
-    BadInput
-        When it cannot be read.
-    """
-    settings = config.tasks[name]
-    if settings.lm_eval is not None:
-        return unloaded_definition(settings.lm_eval, settings.options)
-    return read_definition(config.definition_path(name))
-
-
-def is_higher_better(name: str, base: Config, head: Config) -> bool:
-    """The direction of a task's metric in the base, or in the head where the base has no such task.
-
-    Raises
-    ------
-    BadInput
-        When the definition can be read on neither side.
-    """
-    for config in (base, head):
-        if name not in config.tasks:
-            continue
+    pairs: list[TaskPair] = []
+    unread: list[Difference] = []
+    both = set(head.pairs())
+    for name in (name for name in base.tasks if name in head.tasks):
+        after = effective_task(head, name)
         try:
-            return definition_of(config, name).higher_is_better
-        except BadInput:
-            if config is head or name not in head.tasks:
-                raise
-    return True
+            before = effective_task(base, name)
+        except BadInput as error:
+            unread.append(unreadable(("tasks", name), "definition", error, "definition"))
+            before = effective_task(base, name, after.definition)
+        pairs.append(
+            TaskPair(name, before, after, [m for m, task in base.pairs() if task == name and (m, name) in both])
+        )
+    return pairs, unread
 
 
-def _setting_differences(
-    key: Key, base: Config, head: Config, before: Definition, after: Definition
-) -> Iterator[Difference]:
-    name = str(key[-1])
-    own, new = base.tasks[name], head.tasks[name]
-    directions = {**SETTINGS, **_of_means(before)}
-    if included_digests(base, own) != included_digests(head, new):
-        why = "lm-eval's task files changed: other questions, prompts or scores"
-        yield Difference((*key, "options", "include_path"), None, None, "loosening", why)
-    for rate in RATES:
-        values = _rate(base, name, rate, before), _rate(head, name, rate, after)
-        # A change of [gate] alone is listed there, once for all tasks.
-        if getattr(own, rate) != getattr(new, rate) or getattr(base.gate, rate) == getattr(head.gate, rate):
-            yield from difference((*key, rate), *values, SETTINGS[rate])
-    for field in ("dataset", "few_shot_dataset"):
-        digests = [_digest_of(config, getattr(task, field)) for config, task in ((base, own), (head, new))]
-        if digests[0] != digests[1]:
-            yield Difference((*key, field), *texts(getattr(own, field), getattr(new, field)), "loosening", WHY[field])
-    for field in (f.name for f in fields(TaskSettings) if f.name not in (*ELSEWHERE, *RATES)):
-        if exact(getattr(own, field)) == exact(getattr(new, field)):
-            continue
-        at = (*key, field)
-        if field == "tags":
-            yield from _tag_difference(at, own.tags, new.tags)
-            continue
-        values = (_effective(own, before, field), _effective(new, after, field))
-        yield from difference(at, *values, directions.get(field), why=WHY.get(field, NOT_PLAIN))
+def _same(name: str, before: Any, after: Any) -> bool:
+    if isinstance(before, RowsFile) or isinstance(after, RowsFile):
+        return has_same_rows(before, after)
+    in_order = name in IN_ORDER
+    return exact(before, in_order=in_order) == exact(after, in_order=in_order)
 
 
-def _rate(config: Config, name: str, rate: Literal["alpha", "beta"], definition: Definition) -> float:
-    return config.rate(name, rate, getattr(definition.content, rate))
+def judge_differences(base: Config, head: Config) -> Iterator[Difference]:
+    """Another judge gives other marks; one that only the head has marks no answer of the base's tasks."""
+    for name in (name for name in base.judges if name in head.judges):
+        fault = _judge_change((base, name), (head, name))
+        if fault is not None:
+            tables = texts(asdict(base.judges[name]), asdict(head.judges[name])) if not fault else (None, None)
+            yield Difference(("judges", name), *tables, "loosening", OTHER_JUDGE + fault)
 
 
-def _digest_of(config: Config, name: str | None) -> tuple[str, str] | None:
-    """Extension and digest of a file that accuracy.toml names."""
-    return None if name is None else (Path(name).suffix.lower(), file_digest(config.path(name)))
+def _judge_change(before: tuple[Config, str], after: tuple[Config, str]) -> str | None:
+    """What differs between two judges, beside their names and tables; None where nothing does."""
+    sides = [(config, config.judges[name]) for config, name in (before, after)]
+    tables = [exact(asdict(judge)) + exact(judge.sampling.extra, in_order=True) for _, judge in sides]
+    if tables[0] != tables[1]:
+        return ""
+    digests = [judge_digests(config, judge) for config, judge in sides]
+    return None if digests[0] == digests[1] else ": its files changed"
 
 
-def _of_means(definition: Definition) -> Mapping[str, Direction]:
-    """The directions of the rules that are means, in the metric's own direction."""
-    rank = up if definition.higher_is_better else down
-    return {
-        "target": Direction(rank, "a better mean must hold", "a worse mean passes"),
-        "reference": Direction(rank, "the reference is better", "the reference is worse"),
-    }
-
-
-def _effective(task: TaskSettings, definition: Definition, field: str) -> Any:
-    value = getattr(task, field)
-    return getattr(definition.content, field) if value is None and field in INHERITED else value
-
-
-def _tag_difference(key: Key, base: tuple[str, ...], head: tuple[str, ...]) -> Iterator[Difference]:
-    if set(base) - set(head):
-        yield Difference(key, *texts(base, head), "loosening", "a job that chooses by tag may skip the task")
-    elif set(head) - set(base):
-        yield Difference(key, *texts(base, head), "tightening", "more jobs that choose by tag run the task")
-
-
-def _part_difference(key: Key, part: str, base: Any, head: Any) -> Iterator[Difference]:
-    if part in RATES:
-        return  # listed for the task, where it counts
-    if part in ("num_samples", "theta", "max_unread"):
-        yield from difference(key, base, head, SETTINGS[part], part=part)
-    elif part == "pictures":
-        changed = len({name for name, _ in set(base) ^ set(head)})
-        why = f"pictures of the dataset changed: {changed}" if changed else "other rows name the dataset's pictures"
-        if base != head:
-            yield Difference(key, None, None, "loosening", why, part)
-    elif exact(_comparable(base)) != exact(_comparable(head)):
-        why = WHY.get(part, NOT_PLAIN)
-        if part == "dataset" and exact({**base, "sha256": None}) == exact({**head, "sha256": None}):
-            why = "the dataset's content changed"
-        yield Difference(key, *texts(_plain(base), _plain(head)), "loosening", why, part)
-
-
-def _parts(definition: Definition) -> dict[str, Any]:
-    """Everything in a definition that is a rule, as plain values, with a digest of each file."""
-    content = definition.content
-    parts = {f.name: getattr(content, f.name) for f in fields(DefinitionFile) if f.name not in NO_RULES}
-    tables = ("extract", "columns", "choices", "confidence", "judge")
-    parts |= {name: asdict(parts[name]) for name in tables if parts[name] is not None}
-    parts["attack"] = [asdict(attack) for attack in content.attack]
-    code = None if is_of_harness(definition) else code_digest(content.metric, definition.folder)
-    if code is not None:  # a metric that is a file of the user's own
-        helpers = helpers_digest(content.metric, definition.folder, content.files)
-        parts["metric"] = {"metric": content.metric, "sha256": code, "uses": helpers}
-    for name in ("dataset", "few_shot"):
-        table = asdict(getattr(content, name))
-        digest = None if table["file"] is None else file_digest(definition.folder / table["file"])
-        parts[name] = {"file": table.pop("file"), "sha256": digest, **table}
-    join = content.dataset.join
-    if join is not None and join.file is not None:
-        parts["dataset"]["join"]["sha256"] = file_digest(definition.folder / join.file)
-    return parts
-
-
-def _comparable(part: Any) -> Any:
-    """A part as it is compared: with only the extension of a file's name, and with the order of keys in examples.
-
-    The extension decides how a file is read, and a template can go through the keys of an example in their order.
-    """
-    if not isinstance(part, dict):
-        return part
-    name, examples = part.get("file"), part.get("examples", ())
-    rows = [{key: json.dumps(value, default=repr) for key, value in row.items()} for row in examples]
-    return {**part, "file": None if name is None else Path(name).suffix.lower(), "examples": rows}
-
-
-def _plain(part: Any) -> Any:
-    """A part without the keys that are not set, and with a short digest."""
-    if not isinstance(part, dict):
-        return part
-    short = {**part, "sha256": (part.get("sha256") or "")[:12]}
-    return {key: value for key, value in short.items() if value not in (None, "", {}, ())}
+def _plain(value: Any) -> Any:
+    """A value without the keys that are not set, and with a short digest."""
+    if isinstance(value, RowsFile):
+        return {"file": value.path.name, "sha256": value.sha256[:12]}
+    if not isinstance(value, dict):
+        return value
+    short = {**value, "sha256": (value.get("sha256") or "")[:12]}
+    return {key: each for key, each in short.items() if each not in (None, "", {}, ())}

@@ -36,6 +36,7 @@ from accgate.records import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import quantile
 from accgate.tasks import Task
+from accgate.tasks.rows import Closed
 from accgate.verdict import Reason, words_of
 
 
@@ -368,6 +369,8 @@ def _all_samples(
         return source.stored_task(config, recorded, sizing.wanted() or size), ()
     try:
         whole = source.task(config, sizing.wanted(), loaded=not stored)
+    except Closed:
+        return source.stored_task(config, recorded, sizing.wanted() or size), ()
     except CannotEvaluate as error:
         if not known_sizes or source.is_local or size is None:
             raise

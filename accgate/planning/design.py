@@ -26,7 +26,7 @@ from accgate.tasks import (
 )
 from accgate.tasks.lm_eval.harness import harness_definition, harness_task, load_from_harness
 from accgate.tasks.rows import Source
-from accgate.tasks.task import build_task, stored_task
+from accgate.tasks.task import UNREAD, build_task, stored_task
 
 if TYPE_CHECKING:
     from accgate.tasks.lm_eval.task import LmEvalTask
@@ -110,7 +110,7 @@ class TaskSource:
         if recorded is not None and recorded.scores is not None:
             samples, fingerprint = recorded_samples(recorded.records()), recorded.about.fingerprint
         elif count:
-            samples, fingerprint = Samples(Sample(str(n), "", "", "", "") for n in range(count)), {}
+            samples, fingerprint = Samples(Sample(UNREAD.format(n), "", "", "", "") for n in range(count)), {}
         else:
             fault = "is missing: without scores of each sample nothing else says how many there are; write it"
             raise KeyFaults((("num_samples",), fault))

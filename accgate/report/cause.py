@@ -15,6 +15,7 @@ from accgate.report.flips import opening
 from accgate.report.markdown import fill_template
 from accgate.report.room import ROOMS, Room
 from accgate.result import Result, to_json
+from accgate.text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -139,14 +140,14 @@ def print_blame(console: Console, blame: Blame) -> None:
     """Print what explains the loss, and a row for each setting."""
     from rich.text import Text
 
-    from accgate.report.terminal import print_paragraph, print_table, terminal_text
+    from accgate.report.terminal import print_paragraph, print_table
 
     first, *others = blame_sentences(blame)
-    print_paragraph(console, Text(terminal_text(first), style="bold"))
+    print_paragraph(console, Text(visible(first), style="bold"))
     for sentence in others:
-        print_paragraph(console, Text(terminal_text(sentence)))
+        print_paragraph(console, Text(visible(sentence)))
     console.print()
-    print_table(console, HEADINGS, [[terminal_text(text) for text in row] for row in rows_of(blame)], left=(0, 1, 2, 5))
+    print_table(console, HEADINGS, [[visible(text) for text in row] for row in rows_of(blame)], left=(0, 1, 2, 5))
     console.print()
     print_paragraph(console, Text(method_of(blame)))
 

@@ -16,9 +16,9 @@ from accgate.report import words
 from accgate.report.flips import Answers
 from accgate.report.forest import Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
-from accgate.report.terminal import COLOURS, print_table, terminal_text
+from accgate.report.terminal import COLOURS, print_table
 from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
-from accgate.text import clip, p_text, with_stop
+from accgate.text import clip, p_text, visible, with_stop
 from accgate.verdict import (
     after_inconclusive,
     approval_steps,
@@ -108,7 +108,7 @@ class _Printer:
 
     def paragraph(self, text: Text | str, *, indent: int = 2, hanging: int | None = None, first: str = "") -> None:
         """Print a paragraph, its first line after `first`, the others `hanging` columns in."""
-        body = text if isinstance(text, Text) else Text(terminal_text(text))
+        body = text if isinstance(text, Text) else Text(visible(text))
         deep = indent if hanging is None else hanging
         lines = body.wrap(self.console, max(self.width - deep, 8))
         for number, line in enumerate(lines):
@@ -121,7 +121,7 @@ class _Printer:
 def _print_headline(printer: _Printer, story: Story) -> None:
     symbol, text = story.headline
     name = next((name for name, sign in SIGNS.items() if sign == symbol), "error")
-    line = Text(f"{symbol} {terminal_text(text)}", style=f"bold {COLOURS[name]}")
+    line = Text(f"{symbol} {visible(text)}", style=f"bold {COLOURS[name]}")
     printer.line()
     printer.paragraph(line, indent=0, hanging=2 if len(line) > printer.width else 0)
     printer.line()
@@ -139,12 +139,12 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
     model = None
     for row in rows:
         if row.model != model:
-            name = clip(terminal_text(row.model), printer.width - tail - 4, "…") if row.model else ""
+            name = clip(visible(row.model), printer.width - tail - 4, "…") if row.model else ""
             printer.line(f"  {name}".ljust(printer.width - len(head) - 1) + (head if model is None else ""))
             model = row.model
         cells = row_cells(row, scale, whole=True).ljust(int(scale.end) + 1)
         line = Text("  ").append(SIGNS[row.verdict], style=COLOURS[row.verdict])
-        line.append(f" {clip(terminal_text(row.name), names - 2, '…')}".ljust(names))
+        line.append(f" {clip(visible(row.name), names - 2, '…')}".ljust(names))
         line.append(f"{cells}".ljust(printer.width - len(head) - 1 - len(line)))
         line.append(row.figure.rjust(width) + row.interval.rjust(reach)[:reach])
         printer.line(line)
@@ -158,7 +158,7 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
 def _print_undecided(printer: _Printer, result: Result, story: Story) -> None:
     """What the checks behind the first lack, where that is undecided; the first one's reason is not repeated."""
     rest = [verdict for verdict in story.checks[1:] if verdict.verdict not in ("pass", "regression")]
-    names = {verdict: clip(terminal_text(name_in(result, verdict)), 32, "…") for verdict in rest[:GROUPS]}
+    names = {verdict: clip(visible(name_in(result, verdict)), 32, "…") for verdict in rest[:GROUPS]}
     width = max(map(len, names.values()), default=0)
     for verdict in rest[:GROUPS]:
         is_same = verdict.verdict == story.checks[0].verdict == "error" and verdict.reasons == story.checks[0].reasons
@@ -180,7 +180,7 @@ def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
     """What else a check's figures do not say: replies, groups, drift and remarks."""
     several, printed = len(story.checks) > 1, False
     for verdict in story.checks:
-        name = f"{terminal_text(name_in(result, verdict))}: " if several else ""
+        name = f"{visible(name_in(result, verdict))}: " if several else ""
         for text in _notes(verdict, is_lead=verdict is story.lead):
             printer.paragraph(f"{name}{text}.", first="- ", hanging=4)
             printed = True
@@ -212,7 +212,7 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
 
 def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:
     """Print the table of a check's groups, at most so many, those that fell most surely first."""
-    rows = [[terminal_text(cell) for cell in row] for row in short_rows(verdict)]
+    rows = [[visible(cell) for cell in row] for row in short_rows(verdict)]
     if not rows:
         return
     print_table(console, SHORT_HEADINGS, rows[:most], left=(0,))
@@ -224,13 +224,13 @@ def _print_settings(printer: _Printer, result: Result, story: Story) -> None:
     if not story.settings:
         return
     several = len({verdict.model for verdict in result.decided}) > 1 and story.lead is not None
-    of = f", {terminal_text(story.lead.model or '')}" if several and story.lead is not None else ""
+    of = f", {visible(story.lead.model or '')}" if several and story.lead is not None else ""
     printer.paragraph(f"Settings that changed{of}")
     first = story.settings[:8]
-    width = min(max(len(terminal_text(setting.name)) for setting in first), 30)
+    width = min(max(len(visible(setting.name)) for setting in first), 30)
     for setting in first:
-        name = clip(terminal_text(setting.name), 30, "…").ljust(width)
-        change = f"{terminal_text(setting.before)} → {terminal_text(setting.now)}" if setting.now else ""
+        name = clip(visible(setting.name), 30, "…").ljust(width)
+        change = f"{visible(setting.before)} → {visible(setting.now)}" if setting.now else ""
         printer.paragraph(change, indent=4, first=f"{name}   ", hanging=4 + width + 3)
     if len(story.settings) > len(first):
         printer.paragraph(f"and {len(story.settings) - len(first)} more", indent=4)
@@ -250,18 +250,18 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
     widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(("before", "now"))]
     title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
     left = printer.width - sum(widths) - 5
-    longest = max(len(title), *(4 + len(terminal_text(answer.prompt)) for answer in answers.rows))
+    longest = max(len(title), *(4 + len(visible(answer.prompt)) for answer in answers.rows))
     left = min(left, longest + 2, 48 if longest < 48 else left)
     printer.line(title.ljust(left) + f"{'before':>{widths[0]}}  {'now':>{widths[1]}}")
     for answer, (before, now) in zip(answers.rows, cells, strict=True):
-        prompt = clip(terminal_text(answer.prompt), max(left - 6, 4), "…")
+        prompt = clip(visible(answer.prompt), max(left - 6, 4), "…")
         printer.line(f"    {prompt}".ljust(left) + f"{before:>{widths[0]}}  {now:>{widths[1]}}")
     printer.line()
 
 
 def _end(reply: str, most: int) -> str:
     """The end of a reply, where its answer mostly is."""
-    text = terminal_text(reply)
+    text = visible(reply)
     return text if len(text) <= most else f"…{text[-most + 1 :].lstrip()}"
 
 
@@ -291,9 +291,9 @@ def guard_ending(result: Result | None, guard: Guard, head_sha: str, exit_code: 
         return []
     lines = [f"{WAITING} Waiting for approval: this pull request loosens the gate", "", f"  {sentence}", ""]
     signs = {"loosening": "▽ loosens", "tightening": "△ tightens", "new": "  new"}
-    names = [clip(terminal_text(change.rule), 40, "…") for change in guard.changes[:RULES]]
+    names = [clip(visible(change.rule), 40, "…") for change in guard.changes[:RULES]]
     for change, name in zip(guard.changes, names, strict=False):
-        values = clip(terminal_text(f"{change.base or 'none'} → {change.head or 'none'}"), 80, "…")
+        values = clip(visible(f"{change.base or 'none'} → {change.head or 'none'}"), 80, "…")
         lines.append(f"    {signs[change.effect]:<10}   {name.ljust(max(map(len, names)))}   {values}")
     if len(guard.changes) > RULES:
         lines.append(f"    and {len(guard.changes) - RULES} more")

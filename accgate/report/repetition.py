@@ -14,10 +14,10 @@ from accgate.decision.cause import AskedAgain
 from accgate.errors import BadInput
 from accgate.records import numbered_records, paths_of
 from accgate.report.flips import flips_of
-from accgate.report.terminal import print_paragraph, print_table, terminal_text
+from accgate.report.terminal import print_paragraph, print_table
 from accgate.result import Result
 from accgate.stats import Floats
-from accgate.text import number
+from accgate.text import number, visible
 from accgate.verdict import Verdict
 
 
@@ -29,10 +29,10 @@ def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
     silent = len(back) - gone - flickering
     text = f"{done.model} / {done.task}: of {len(back)} lost answers, asked again {each}, {gone} are lost for good"
     text += f" and {flickering} flicker" + (f"; {silent} never got a score." if silent else ".")
-    print_paragraph(console, Text(terminal_text(text), style="bold"))
+    print_paragraph(console, Text(visible(text), style="bold"))
     if failed := asked - sum(scored.values()):
         text = f"{failed} of {asked} answers failed and are not counted; the first: {done.failure}"
-        print_paragraph(console, Text(terminal_text(text)))
+        print_paragraph(console, Text(visible(text)))
     if without := sum(unread.values()):
         text = f"{without} of {sum(scored.values())} replies held no answer: they count as lost."
         print_paragraph(console, Text(text))
@@ -41,7 +41,7 @@ def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
         for id_, count in sorted(back.items(), key=lambda item: item[1])
     ]
     print_table(console, ("Sample", "Came back", *(["No answer"] if without else [])), rows, left=(0,))
-    print_paragraph(console, Text(terminal_text(f"One of them: accgate rerun {run} --sample ID")))
+    print_paragraph(console, Text(visible(f"One of them: accgate rerun {run} --sample ID")))
 
 
 def print_sample(console: Console, result: Result, run: Path, id_: str, model: str | None, task: str | None) -> None:
@@ -58,7 +58,7 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
     else:
         raise BadInput(f"{run}: no check has a record of sample {id_!r}; accgate.json lists those that got worse")
     (flip,) = flips_of(replace(verdict, flips=(id_,)), run)
-    console.print(Text(terminal_text(f"{verdict.model} / {verdict.task}, sample {id_}"), style="bold"))
+    console.print(Text(visible(f"{verdict.model} / {verdict.task}, sample {id_}"), style="bold"))
     scores = [number(flip.score_before), number(flip.score)]
     for heading, text in (
         ("Prompt", flip.prompt),
@@ -70,7 +70,7 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
         if text is not None:
             console.print(Text(heading, style="bold"))
             for line in str(text).splitlines() or [""]:
-                print_paragraph(console, Text(terminal_text(line)), indent=2)
+                print_paragraph(console, Text(visible(line)), indent=2)
 
 
 def _has(verdict: Verdict, run: Path, id_: str) -> bool:
@@ -97,25 +97,25 @@ def print_chances(console: Console, commits: Sequence[Commit], chances: Floats, 
     for i in best:
         chance = float(chances[i])
         bar = "█" * round(WIDTH * chance)
-        console.print(Text(terminal_text(f"  {bar:<{WIDTH}} {chance:4.2f} {commits[i + 1]}")), no_wrap=True)
+        console.print(Text(visible(f"  {bar:<{WIDTH}} {chance:4.2f} {commits[i + 1]}")), no_wrap=True)
 
 
 def print_bisection(console: Console, found: Bisection, out: Path) -> None:
     """Print which commits lost the answers, what was skipped, and where the log lies."""
     for culprit in found.culprits:
-        print_paragraph(console, Text(terminal_text(_sentence(culprit)), style="bold"))
+        print_paragraph(console, Text(visible(_sentence(culprit)), style="bold"))
     if not found.culprits:
         text = "No commit is shown to lose answers: each loses about as many as it gains, or too few to tell."
         print_paragraph(console, Text(text, style="bold"))
     for each in found.flipping:
         text = f"{each.commit} flips answers either way, loses nothing: {each.lost} lost there, {each.gained} gained."
-        print_paragraph(console, Text(terminal_text(text)))
+        print_paragraph(console, Text(visible(text)))
     if len(found.culprits) > 1:
         print_paragraph(console, Text(f"{len(found.culprits)} commits share the loss."))
     for commit, why in found.skipped:
-        print_paragraph(console, Text(terminal_text(f"Could not be asked: {commit}: {why}")))
+        print_paragraph(console, Text(visible(f"Could not be asked: {commit}: {why}")))
     text = f"{found.questions:,} questions, {found.commits} commits, {found.lost} lost answers."
-    print_paragraph(console, Text(terminal_text(f"{text} The log: {out / 'bisect.log'}")))
+    print_paragraph(console, Text(visible(f"{text} The log: {out / 'bisect.log'}")))
 
 
 def _sentence(culprit: Culprit) -> str:

@@ -34,15 +34,10 @@ def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str
         style = COLOURS.get(
             verdict.verdict if answer is None else {"worse": "regression", "open": "inconclusive"}.get(answer, "pass")
         )
-        console.print(Text(terminal_text(title), style=f"bold {style}"))
-        print_paragraph(console, Text(terminal_text(sentence(verdict))), indent=2)
+        console.print(Text(visible(title), style=f"bold {style}"))
+        print_paragraph(console, Text(visible(sentence(verdict))), indent=2)
         for reason in verdict.reasons:
-            print_paragraph(console, Text(f"- {terminal_text(reason)}", style="yellow"), indent=2)
-
-
-def terminal_text(text: str) -> str:
-    """A text on one line for a terminal or log, in which GitHub's runner finds no workflow command."""
-    return visible(text).replace("::", ":\u200b:").replace("##[", "##\u200b[")
+            print_paragraph(console, Text(f"- {visible(reason)}", style="yellow"), indent=2)
 
 
 class PlainConsole(Console):
@@ -98,8 +93,8 @@ def print_explanation(console: Console, paragraphs: Sequence[Paragraph]) -> None
     """Print the paragraphs, each under its heading."""
     (title, meaning), *rest = paragraphs
     colour = COLOURS[title.rpartition(": ")[2]]
-    console.print(Text(terminal_text(title), style=f"bold {colour}"))
-    print_paragraph(console, Text(terminal_text(meaning)))
+    console.print(Text(visible(title), style=f"bold {colour}"))
+    print_paragraph(console, Text(visible(meaning)))
     for heading, text in rest:
         console.print(Text(heading, style="bold"))
-        print_paragraph(console, Text(terminal_text(text)), indent=2)
+        print_paragraph(console, Text(visible(text)), indent=2)

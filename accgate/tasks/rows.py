@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -25,7 +27,28 @@ ExamplesOf = Callable[[Row], Sequence[Row]]
 MOST = 2_000_000_000  # bytes of a file with rows, unpacked
 ROWS_AT_ONCE = 100  # of Parquet, where one long text can stand in many rows and once in the file
 SUBSET = "subset"  # the column that names a row's configuration, where several are read
+PARQUET = ".parquet"
+_CLOSED: ContextVar[bool] = ContextVar("closed", default=False)
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold
+
+
+class Closed(BadInput):
+    """A file with rows that is not opened in this process."""
+
+
+@contextlib.contextmanager
+def without_native_readers() -> Iterator[None]:
+    """Open no Parquet in here: its reader is native code, which a file of anybody's must not meet where a token is."""
+    token = _CLOSED.set(True)
+    try:
+        yield
+    finally:
+        _CLOSED.reset(token)
+
+
+def is_parquet(path: Path | str | None) -> bool:
+    """Whether a file's name says that it is Parquet."""
+    return path is not None and Path(path).suffix.lower() == PARQUET
 
 
 @dataclass(frozen=True)
@@ -285,13 +308,12 @@ def read_rows(path: Path, key: str | None = None) -> list[Row]:
 
 def _file_rows(path: Path, key: str | None) -> Iterator[Row]:
     """The rows of a file, one by one."""
-    ending = path.suffix.lower()
     plain_size(path, MOST)
     row = None
-    if ending == ".parquet":
+    if is_parquet(path):
         rows: Iterable[Row] = _parquet(path)
     else:
-        rows = _json(path, key) if ending == ".json" else (row for _, row in read_table(path))
+        rows = _json(path, key) if path.suffix.lower() == ".json" else (row for _, row in read_table(path))
     for row in rows:
         yield row
     if row is None:
@@ -308,6 +330,8 @@ def _json(path: Path, key: str | None) -> list[Row]:
 
 
 def _parquet(path: Path) -> Iterator[Row]:
+    if _CLOSED.get():
+        raise Closed(f"{path}: Parquet is not opened where the token is; write the rows as JSONL or CSV")
     try:
         import pyarrow
         import pyarrow.parquet

@@ -81,7 +81,11 @@ def sample_id(task: str, prompt: str, target: str, occurrence: int) -> str:
 
 
 def samples_of(
-    name: str, definition: Definition, rows: Iterable[Row], examples_of: Callable[[Row], Sequence[Row]], folder: Path
+    name: str,
+    definition: Definition,
+    rows: Iterable[Row],
+    examples_of: Callable[[Row], Sequence[Row]],
+    folder: Path | None,
 ) -> Iterator[Sample]:
     """A sample for each row, in their order, with the solved examples for it; images are looked for in `folder`.
 
@@ -129,7 +133,7 @@ class Occurrences:
 
 
 def _sample(
-    name: str, content: DefinitionFile, scope: Scope, folder: Path, seen: Occurrences, trees: Sequence[Path]
+    name: str, content: DefinitionFile, scope: Scope, folder: Path | None, seen: Occurrences, trees: Sequence[Path]
 ) -> Sample:
     row = scope.row
     options = () if content.choices is None else options_of(content.choices, scope)
@@ -264,11 +268,12 @@ def _cell(row: Mapping[str, Any], column: str) -> Any:
 
 
 def _images(
-    row: Mapping[str, Any], columns: Sequence[str], folder: Path, trees: Sequence[Path] = ()
+    row: Mapping[str, Any], columns: Sequence[str], folder: Path | None, trees: Sequence[Path] = ()
 ) -> tuple[str, ...]:
     """The row's images as data URLs; empty columns are left out, and files in `trees` are refused.
 
-    An image is a data URL, a path relative to `folder`, bytes (as base64 or in `{"bytes": ...}`), or one of PIL's.
+    An image is a data URL, a path relative to `folder` where there is one, bytes (as base64 or in `{"bytes": ...}`), or
+    one of PIL's.
 
     Raises
     ------
@@ -287,17 +292,18 @@ def _images(
     return tuple(urls)
 
 
-def _url(value: Any, column: str, folder: Path) -> str:
+def _url(value: Any, column: str, folder: Path | None) -> str:
     if isinstance(value, str) and value.startswith("data:image/"):
         return value
     content = _content(value, folder)
     kind = next((name for start, name in SIGNATURES if content is not None and content.startswith(start)), None)
     if content is None or kind is None:
-        raise CannotRender(f"column {column!r} holds no image: write PNG, JPEG, GIF or WebP as a file's path or bytes")
+        as_what = "bytes; rows of Parquet name no files" if folder is None else "a file's path or bytes"
+        raise CannotRender(f"column {column!r} holds no image: write PNG, JPEG, GIF or WebP as {as_what}")
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def _content(value: Any, folder: Path) -> bytes | None:
+def _content(value: Any, folder: Path | None) -> bytes | None:
     if (file := picture_file(value, folder)) is not None:
         return read_plain(file, MOST_OF_PICTURE)
     if isinstance(value, Mapping):
@@ -316,11 +322,11 @@ def _content(value: Any, folder: Path) -> bytes | None:
         return None
 
 
-def picture_file(value: Any, folder: Path) -> Path | None:
+def picture_file(value: Any, folder: Path | None) -> Path | None:
     """The file that a cell of a row names as its picture; None where the picture is in the cell itself."""
     if isinstance(value, Mapping):
         value = None if value.get("bytes") else value.get("path")
-    if not isinstance(value, str) or not 0 < len(value) < LONGEST_PATH:
+    if folder is None or not isinstance(value, str) or not 0 < len(value) < LONGEST_PATH:
         return None
     path = folder / value
     return path if not value.startswith("data:image/") and os.path.isfile(path) else None  # noqa: PTH113 (no long name raises)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from accgate import metrics
@@ -20,13 +21,14 @@ from accgate.records import Ids
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
-from accgate.tasks.rows import Source, examples_by_subset, read_rows, rows_of, with_subset
+from accgate.tasks.rows import Source, examples_by_subset, is_parquet, read_rows, rows_of, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
 from accgate.tasks.schema import DefinitionFile, Extract, Mode
 from accgate.tasks.tools import calls_answer, parse_reply
 from accgate.text import nearest
 
+UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
 LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
@@ -73,7 +75,7 @@ class Task:
     @property
     def is_unread(self) -> bool:
         """Whether only the number of samples is known (`stored_task`)."""
-        return "" in self.samples.ids
+        return UNREAD.format(0) in self.samples.ids
 
     @property
     def by_likelihood(self) -> bool:
@@ -171,7 +173,7 @@ def build_task(
         return _joined_task(name, definition, source, mode, loaded=loaded)
     definition = _with_mode(definition, mode)
     rows, examples = rows_of(definition, source)
-    folder, digest = definition.folder if source.dataset is None else source.dataset.parent, _Digest()
+    folder, digest = _picture_folder(definition, source), _Digest()
     examples_of = examples_by_subset(definition, rows, examples)
     shown = rows if isinstance(rows, list) else digest.of(rows)
     samples = Samples(samples_of(name, definition, shown, examples_of, folder))
@@ -183,6 +185,18 @@ def build_task(
         _fingerprint(definition, _hash(rows) if isinstance(rows, list) else digest.value, examples),
         dataset_ids=None if definition.content.dataset.generator else samples.ids,
     )
+
+
+def _picture_folder(definition: Definition, source: Source) -> Path | None:
+    """The folder of pictures that rows name; None for Parquet, whose rows hold their pictures.
+
+    The guard then needs not open it to know every file that a task uses.
+    """
+    dataset = definition.content.dataset
+    files = (source.dataset or dataset.file, None if dataset.join is None else dataset.join.file)
+    if any(map(is_parquet, files)):
+        return None
+    return definition.folder if source.dataset is None else source.dataset.parent
 
 
 def _joined_task(name: str, definition: Definition, source: Source, mode: Mode | None, *, loaded: bool) -> Task:

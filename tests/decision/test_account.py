@@ -16,6 +16,7 @@ from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.github.outcome import Outcome
 from accgate.github.rules import Trees, by_rules_in_force
 from accgate.guard.base import Selection, rule_sets_of
+from accgate.guard.changes import changed_rules
 from accgate.guard.state import Guard
 from accgate.planning.checks import Check
 from accgate.records import Record
@@ -222,7 +223,8 @@ def test_limits_that_a_pull_request_adds_to_a_check_begin_with_the_merge(tmp_pat
     assert (own["a"].verdict, own["b"].verdict) == ("regression", "pass")
     assert own["a"].alpha_applied == own["b"].alpha_applied == pytest.approx(0.04 * 0.6 / 2)
     trees = Trees(base.folder.parent / "head", base.folder, "accuracy.toml")
-    approved = by_rules_in_force(Outcome(result), Guard("approved"), trees).result
+    changes = changed_rules(load_config(base.config), load_config(trees.head_config))
+    approved = by_rules_in_force(Outcome(result), Guard("approved", changes), trees).result
     assert approved is not None
     assert (approved.verdict, approved.allowed) == ("regression", result.allowed_beside)
     assert result.allowed_beside is not None

@@ -366,8 +366,7 @@ class TestCommandLine:
     def test_a_refusal_cannot_command_the_runner(self, checked, tmp_path, monkeypatch, capsys):
         by = "x\n::error::gotcha"
         checked.store.permissions[by] = "read"
-        self.run(monkeypatch, job(tmp_path, checked, ACCEPT, by=by))
-        lines = capsys.readouterr().out.splitlines()
-        start = next(number for number, line in enumerate(lines) if line.startswith("::stop-commands::"))
-        end = lines.index(f"::{lines[start].removeprefix('::stop-commands::')}::")
-        assert all(start < number < end for number, line in enumerate(lines) if "gotcha" in line)
+        self.run(monkeypatch, job(tmp_path, checked, ACCEPT, by=by) | {"GITHUB_ACTIONS": "true"})
+        said = capsys.readouterr().out
+        assert "gotcha" in said
+        assert "::error" not in said

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.github.runner import SUMMARY_LIMIT, append_summary, command, inert, mask, write_outputs
+from accgate.github.runner import SUMMARY_LIMIT, append_summary, command, mask, write_outputs
 
 
 def runner_reads(line: str) -> tuple[str, dict[str, str], str]:
@@ -53,13 +53,6 @@ class TestCommand:
     def test_every_line_of_a_token_is_masked(self):
         assert mask("one\n\ntwo\n") == "::add-mask::one\n::add-mask::two"
         assert mask("") == ""
-
-    def test_a_log_is_inert_between_two_marks_that_it_cannot_hold(self):
-        log = "::error::x\n::stop-commands::guess\n::guess::\n"
-        first, *middle, last = inert(log).split("\n")
-        end = re.fullmatch(r"::stop-commands::(accgate_[0-9a-f]{32})", first)[1]
-        assert (middle, last) == (log.rstrip().split("\n"), f"::{end}::")
-        assert inert(log) != inert(log)
 
 
 class TestOutputs:

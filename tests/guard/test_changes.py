@@ -47,6 +47,12 @@ def test_a_rule_of_the_gate_is_loosened_one_way_and_tightened_the_other(
     ("key", "value"), [("early_stopping", True), ("overall", False), ("seed", 1), ("references", "others")]
 )
 def test_a_rule_of_the_gate_without_a_direction_is_loosened_both_ways(pair: Trees, key: str, value: Any) -> None:
+    if key == "early_stopping":  # nothing stops early without theta
+        pair.head.write(**{key: value})
+        assert pair.changes() == pair.back() == ()
+        for tree in (pair.base, pair.head):
+            tree.tasks["sums"]["theta"] = 5.0
+            tree.write()
     pair.head.write(**{key: value})
     assert effects(pair.changes()) == effects(pair.back()) == {f"gate.{key}": "loosening"}
 

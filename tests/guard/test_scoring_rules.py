@@ -137,15 +137,31 @@ def test_other_ways_to_ask_and_score_are_loosenings(pair: Trees, key: str, befor
 
 
 def add_judge(project: Project, **keys: Any) -> None:
+    project.tasks["sums"]["judge"] = "strict"
+    project.write()
     text = project.config.read_text()
     project.config.write_text(text + table("judges.strict", {"model": "toy", **keys}))
 
 
-def test_another_judge_is_a_loosening_and_a_new_one_is_not(pair: Trees) -> None:
+def test_another_judge_is_a_loosening_and_one_that_marks_nothing_is_not(pair: Trees) -> None:
+    pair.head.config.write_text(pair.head.config.read_text() + table("judges.lenient", {"model": "toy"}))
+    assert pair.changes() == pair.back() == ()
     add_judge(pair.head)
-    assert pair.changes() == ()
+    assert effects(pair.changes()) == {"tasks.sums.judge": "loosening"}
     add_judge(pair.base, options={"base_url": "http://127.0.0.1:1/v1"})
     assert effects(pair.changes()) == {"judges.strict": "loosening"}
+
+
+def test_a_judge_under_another_name_is_compared_by_what_it_is(pair: Trees) -> None:
+    add_judge(pair.base, sampling={"extra": {"a": 1, "b": 2}})
+    for extra, listed in (
+        ({"a": 1, "b": 2}, {}),
+        ({"b": 2, "a": 1}, {"tasks.sums.judge": "loosening"}),
+    ):  # as it is sent
+        add_judge(pair.head, sampling={"extra": extra})
+        text = pair.head.config.read_text()
+        pair.head.config.write_text(text.replace('"strict"', '"other"').replace("[judges.strict", "[judges.other"))
+        assert effects(pair.changes()) == effects(pair.back()) == listed
 
 
 def test_the_judge_of_the_base_marks_a_pull_request(pair: Trees) -> None:

@@ -38,9 +38,7 @@ ORDERED: list[tuple[str, Any, Any]] = [
     ("max_unread", 0.4, None),  # 0.2
     ("max_unread", None, 0.1),
     ("max_more_tokens", "20%", "10%"),
-    ("max_more_tokens", None, "10%"),
     ("max_slower", "20%", "10.0%"),
-    ("max_slower", None, "0%"),
     ("num_samples", 5, 10),
     ("limit", 1, 5),
     ("limit", 5, None),
@@ -73,6 +71,8 @@ def test_a_tasks_setting_is_loosened_one_way_and_tightened_the_other(
         ("mode", None, "completion"),
         ("repeats", 1, 2),
         ("target", None, 80.0),
+        ("max_more_tokens", None, "10%"),  # the limit takes a fifth of alpha from the check
+        ("max_slower", None, "0%"),
     ],
 )
 def test_a_tasks_setting_without_a_direction_is_loosened_both_ways(
@@ -80,7 +80,9 @@ def test_a_tasks_setting_without_a_direction_is_loosened_both_ways(
 ) -> None:
     set_keys(pair.base, **{key: before})
     set_keys(pair.head, **{key: after})
-    assert effects(pair.changes()) == effects(pair.back()) == {f"tasks.sums.{key}": "loosening"}
+    limit = {f"tasks.sums.{key}": "tightening", "tasks.sums.alpha": "loosening"} if key.startswith("max_") else None
+    assert effects(pair.changes()) == (limit or {f"tasks.sums.{key}": "loosening"})
+    assert effects(pair.back()) == {f"tasks.sums.{key}": "loosening"}
 
 
 @pytest.mark.parametrize("keys", [{"alpha": 0.05}, {"beta": 0.2}, {"mode": "chat"}, {"repeats": 1}, {"tags": []}])
@@ -101,10 +103,12 @@ def test_the_gates_alpha_is_told_once_and_not_of_every_task(pair: Trees) -> None
     assert effects(pair.changes()) == {"gate.alpha": "loosening"}
 
 
-def test_an_alpha_of_its_own_hides_no_fall_behind_the_gates(pair: Trees) -> None:
-    set_keys(pair.head, alpha=0.001)
-    pair.head.write(alpha=0.1)
-    assert effects(pair.changes()) == {"tasks.sums.alpha": "loosening", "gate.alpha": "tightening"}
+@pytest.mark.parametrize("gate", [0.1, 0.01, None])
+def test_an_alpha_of_its_own_hides_no_fall_behind_the_gates(pair: Trees, gate: float | None) -> None:
+    pair.base.write(alpha=0.01)
+    set_keys(pair.head, alpha=1e-30)
+    pair.head.write(**({} if gate is None else {"alpha": gate}))
+    assert effects(pair.changes()) == {"tasks.sums.alpha": "loosening"}
 
 
 @pytest.mark.parametrize(("metric", "better", "worse"), [("numeric_match", 80.0, 75.0), ("errors", 20.0, 25.0)])
@@ -135,11 +139,11 @@ def test_a_mean_in_place_of_what_is_recorded_is_a_loosening_both_ways(pair: Tree
     assert effects(pair.changes()) == effects(pair.back()) == both
 
 
-def test_a_tag_lost_or_renamed_is_a_loosening_and_one_more_a_tightening(pair: Trees) -> None:
+def test_a_tag_lost_renamed_or_added_is_a_loosening(pair: Trees) -> None:
     set_keys(pair.base, tags=["quick", "math"])
     set_keys(pair.head, tags=["math"])
     assert effects(pair.changes()) == {"tasks.sums.tags": "loosening"}
-    assert effects(pair.back()) == {"tasks.sums.tags": "tightening"}
+    assert effects(pair.back()) == {"tasks.sums.tags": "loosening"}
     set_keys(pair.head, tags=["math", "fast"])
     assert effects(pair.changes()) == {"tasks.sums.tags": "loosening"}
     set_keys(pair.head, tags=["math", "quick"])
@@ -245,10 +249,10 @@ def test_values_that_python_takes_for_equal_are_not(pair: Trees, other: str) -> 
     assert effects(pair.changes()) == {"tasks.sums: few_shot": "loosening"}
 
 
-def test_the_order_of_a_table_within_an_example_counts_and_that_of_the_examples_keys_does_not(pair: Trees) -> None:
+def test_the_order_of_keys_counts_where_the_model_sees_it(pair: Trees) -> None:
     write_task(pair.base.folder, rows=questions(20), few_shot__examples=[{"q": "?", "c": {"A": "1", "B": "2"}}])
     write_task(pair.head.folder, rows=questions(20), few_shot__examples=[{"c": {"A": "1", "B": "2"}, "q": "?"}])
-    assert pair.changes() == ()
+    assert effects(pair.changes()) == {"tasks.sums: few_shot": "loosening"}
     write_task(pair.head.folder, rows=questions(20), few_shot__examples=[{"q": "?", "c": {"B": "2", "A": "1"}}])
     assert effects(pair.changes()) == {"tasks.sums: few_shot": "loosening"}
 
@@ -296,7 +300,15 @@ def test_a_metric_changed_with_the_target_does_not_turn_its_direction(
     assert effects(pair.changes()) == {"tasks.sums.target": "loosening", "tasks.sums: metric": "loosening"}
 
 
-def test_rows_of_json_are_what_the_datasets_bytes_are(pair: Trees) -> None:
+def test_a_dataset_is_the_rows_that_are_read_and_not_the_bytes(pair: Trees) -> None:
     rows = [json.loads(line) for line in (pair.base.folder / "sums.jsonl").read_text().splitlines()]
-    (pair.head.folder / "sums.jsonl").write_text("".join(json.dumps(row, indent=None) + " \n" for row in rows))
-    assert effects(pair.changes()) == {"tasks.sums: dataset": "loosening"}
+    path = pair.head.folder / "sums.jsonl"
+    path.write_bytes("".join(json.dumps(row, separators=(",", ":")) + " \r\n" for row in rows).encode())
+    assert pair.changes() == pair.back() == ()
+    for other in (
+        rows[::-1],
+        [*rows[:-1], {**rows[-1], "a": str(rows[-1]["a"])}],
+        [dict(reversed(r.items())) for r in rows],
+    ):
+        write_lines(path, other)
+        assert effects(pair.changes()) == {"tasks.sums: dataset": "loosening"}

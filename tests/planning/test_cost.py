@@ -13,11 +13,9 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.config.config import load_config
-from accgate.guard.reference_rules import INFORMATION
 from accgate.planning.checks import plan_checks
 from accgate.planning.cost import Cost, Estimate, estimates
 from accgate.records.file import Record, paths_of, to_line
-from accgate.references.store import ReferenceFile
 from accgate.report.plans import cost_sentence, total_sentence
 from tests.gates import Project, recorded_project
 from tests.servers import Server, sums
@@ -144,12 +142,6 @@ def test_the_total_is_known_only_where_every_part_is() -> None:
     assert total_sentence([known]) is None
     assert total_sentence([known, known]) == "All checks: at most 20 samples, 200 tokens, 10 s, 1 GPU-hours."
     assert total_sentence([known, unknown]) == "All checks: at most 30 samples, 150 tokens."
-
-
-def test_what_a_reference_took_is_no_rule() -> None:
-    fields = {"prompt_tokens", "completion_tokens", "samples_per_second"}
-    assert fields <= set(ReferenceFile.__dataclass_fields__)
-    assert fields <= set(INFORMATION)
 
 
 def test_record_and_plan_agree_on_a_real_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,9 +47,11 @@ def test_the_usual_one_publishes_a_comment_a_check_and_the_results(example: Exam
     assert "Passed: " in next(example.comments())
     assert (example.artifacts / "accuracy/accgate.json").exists()
     edited = event_of(example.hub, action="edited") | {"changes": {"title": {"from": "x"}}}
-    before = len(example.hub.asked)
     assert example.run("pull-request", "pull_request", edited)[0] == 0
-    assert len(example.hub.asked) == before  # an edited title starts nothing
+    assert example.checks == [PASSED]  # an edited title evaluates nothing, and the verdict stands
+    for row in example.hub.store.check_runs.values():
+        row["conclusion"] = "failure"
+    assert example.run("pull-request", "pull_request", edited)[0] == 4
 
 
 def test_of_a_matrix_each_model_has_a_check_and_a_comment(image: str, tmp_path: Path, hub: GitHub) -> None:

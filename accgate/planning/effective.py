@@ -1,0 +1,238 @@
+"""What the rules of accuracy.toml do: the effective record of each check, whatever the level that sets a value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from accgate.config.config import Config
+from accgate.config.tables import TaskSettings
+from accgate.design import allowed_points, allowed_share
+from accgate.errors import BadInput, KeyFaults
+from accgate.inputs.paths import file_digest
+from accgate.metrics import code_digest, helpers_digest
+from accgate.planning.account import Account, Claim
+from accgate.references.store import baseline_of, find_reference
+from accgate.tasks import MAX_UNREAD, Definition, DefinitionFile, read_definition, read_rows, unloaded_definition
+from accgate.tasks.lm_eval.harness import is_of_harness
+from accgate.tasks.rows import Source, with_subset
+
+# Keys of a task's table that take the place of a part of its definition, with that part.
+IN_PLACE = {
+    "mode": "mode", "reasoning": "reasoning", "theta": "theta", "sigma": "sigma", "max_unread": "max_unread",
+    "alpha": "alpha", "beta": "beta", "choose": "choices", "subset": "dataset", "dataset": "rows", "options": "dataset",
+    "few_shot_dataset": "examples", "target": "target_mean",
+}  # fmt: skip
+NO_RULES = ("description", "source", "same_as", "num_samples")  # how many samples: `EffectiveTask.samples`
+# Keys of a task's table that are in effect in another form, or are no rules of its checks.
+ELSEWHERE = (*IN_PLACE, "file", "library", "judge", "num_samples", "limit", "models", "tags")
+RATES: tuple[Literal["alpha", "beta"], ...] = ("alpha", "beta")
+IN_ORDER = ("tools", "tool_choice", "messages", "examples")  # the model sees the keys of their tables in order
+OF_HUB = ("hub", "name", "subsets", "split", "revision", "options")  # what a dataset of files does not look at
+
+
+class RowsFile(NamedTuple):
+    """A file with rows, of which `key` names those of a JSON object; `ending` says how it is read."""
+
+    path: Path
+    key: str | None
+    ending: str
+    sha256: str
+
+    @property
+    def rows(self) -> Any:
+        """The rows, each with its keys in their order; of Parquet, which is not read here, the digest of its bytes."""
+        if self.ending not in (".jsonl", ".json", ".csv"):
+            return self.sha256
+        return read_rows(self.path, self.key)
+
+
+def rows_file(path: Path, key: str | None) -> RowsFile:
+    """The file of rows at a path.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be read.
+    """
+    return RowsFile(path, key, path.suffix.lower(), file_digest(path))
+
+
+def has_same_rows(before: Any, after: Any) -> bool:
+    """Whether two files of rows give the same rows, or one those that are written; only other bytes are read."""
+    sides = before, after
+    if isinstance(before, RowsFile) and isinstance(after, RowsFile) and before[1:] == after[1:]:
+        return True
+    try:
+        rows = [json.dumps(each.rows if isinstance(each, RowsFile) else each, default=repr) for each in sides]
+    except BadInput:  # who plans the checks reports it
+        return False
+    return rows[0] == rows[1]
+
+
+@dataclass(frozen=True)
+class EffectiveTask:
+    """What decides the checks of a task: `values` by part of a definition or key of a table, each as it is in effect.
+
+    `settings` is the task's table as it is written, which says at what level a value is set.
+    """
+
+    settings: TaskSettings
+    definition: Definition
+    values: Mapping[str, Any]
+    config: Config = field(repr=False)
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether a mean of scores is decided on."""
+        return self.definition.content.aggregate is None
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the number of samples follows from theta and the error rates."""
+        return self.settings.num_samples is None and self.values["theta"] is not None and self.is_mean
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether the allowed drop is a share of the reference's mean."""
+        return str(self.values["allowed_drop"]).endswith("%")
+
+    @property
+    def may_stop_early(self) -> bool:
+        """Whether checks stop as soon as the evidence allows where [gate] says so."""
+        return self.is_mean and self.values["theta"] is not None and self.values["test"] == "auto"
+
+    def samples(self, name: str, models: Iterable[str]) -> list[int | None]:
+        """The number of samples that each of these models is asked; None where the dataset or theta says it."""
+        own, content, numbers = self.settings, self.definition.content, list[int | None]()
+        for model in models:
+            number = own.num_samples
+            if number is None and not self.is_planned:
+                about = self._reference_n(model, name)
+                number = content.num_samples if about is None else about
+            numbers.append(min((n for n in (number, own.limit) if n is not None), default=None))
+        return numbers
+
+    def _reference_n(self, model: str, name: str) -> int | None:
+        """The samples of a model's reference; None where it has none, or is an absolute mean."""
+        own, entry = self.settings, self.config.models[model]
+        if own.target is not None or own.reference is not None:
+            return own.reference_num_samples if own.target is None else None
+        recorded = find_reference(self.config.references, baseline_of(model, entry.variant, entry.baseline), name)
+        return None if recorded is None else recorded.about.n
+
+
+def definition_of(config: Config, name: str) -> Definition:
+    """The definition of a task of the config: its own file, or the library's; nothing of lm-eval is loaded.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be read.
+    """
+    settings = config.tasks[name]
+    if settings.lm_eval is not None:
+        return unloaded_definition(settings.lm_eval, settings.options)
+    return read_definition(config.definition_path(name))
+
+
+def effective_task(config: Config, name: str, definition: Definition | None = None) -> EffectiveTask:
+    """The effective record of a task. Neither a dataset of the hub nor a user's code is loaded for it.
+
+    `definition` is one to take in place of the task's own.
+
+    Raises
+    ------
+    BadInput
+        When its definition, or a file that it names, cannot be read.
+    """
+    definition, settings = definition or definition_of(config, name), config.tasks[name]
+    content = definition.content
+    values = {f.name: getattr(content, f.name) for f in fields(DefinitionFile) if f.name not in NO_RULES}
+    tables = ("extract", "columns", "choices", "confidence", "judge")
+    values |= {key: asdict(values[key]) for key in tables if values[key] is not None}
+    values["attack"] = [asdict(attack) for attack in content.attack]
+    if settings.choose is not None:
+        values["choices"] = {**(values["choices"] or {}), "by": settings.choose}
+    code = None if is_of_harness(definition) else code_digest(content.metric, definition.folder)
+    if code is not None:  # a metric that is a file of the user's own
+        helpers = helpers_digest(content.metric, definition.folder, content.files)
+        values["metric"] = {"metric": content.metric, "sha256": code, "uses": helpers}
+    values |= _rows_values(config, settings, definition)
+    values |= {f.name: getattr(settings, f.name) for f in fields(TaskSettings) if f.name not in ELSEWHERE}
+    instead = ("mode", "reasoning", "theta", "sigma", "max_unread")
+    values |= {key: value for key in instead if (value := getattr(settings, key)) is not None}
+    if values["max_unread"] is None:
+        values["max_unread"] = MAX_UNREAD
+    values |= {rate: config.rate(name, rate, getattr(content, rate)) for rate in RATES}
+    values["target_mean"] = settings.target
+    values["allowed_drop"] = _allowed(settings.allowed_drop)
+    for key in ("max_more_tokens", "max_slower"):
+        values[key] = None if values[key] is None else allowed_share(values[key])
+    return EffectiveTask(settings, definition, values, config)
+
+
+def _allowed(value: float | str | None) -> float | str:
+    """An allowed drop in one spelling: points, or a percentage of the reference's mean."""
+    number = allowed_points(value or 0.0, 100.0)
+    return f"{number:.12g}%" if "%" in str(value) and number else number
+
+
+def _rows_values(config: Config, settings: TaskSettings, definition: Definition) -> dict[str, Any]:
+    """Where the rows and the solved examples come from, without what is set and not looked at."""
+    content, folder = definition.content, definition.folder
+    try:
+        chosen = with_subset(definition, Source({}, 0, subset=settings.subset)).content.dataset
+        subset = settings.subset if chosen.parts else None
+    except KeyFaults:  # who plans the checks reports it
+        chosen, subset = content.dataset, settings.subset
+    dataset, shots = asdict(chosen), asdict(content.few_shot)
+    own = config.path(settings.dataset) if settings.dataset is not None else None
+    file = own if own is not None or dataset["file"] is None else folder / dataset["file"]
+    rows = None if file is None else rows_file(file, dataset["path"])
+    taken = "parameters" if content.dataset.generator is None else "options"
+    dataset[taken] = {**dataset[taken], **settings.options}
+    dataset["subset"] = list(subset) if isinstance(subset, tuple) else subset
+    if dataset.pop("file") is not None or own is not None:
+        dataset |= dict.fromkeys(OF_HUB if content.dataset.generator is None else ())
+    if own is not None:
+        dataset["join"] = None
+    joined = None if dataset["join"] is None else dataset["join"].pop("file")
+    return {
+        "dataset": dataset,
+        "rows": rows,
+        "join": None if joined is None else rows_file(folder / joined, None),
+        **_examples(config, settings, shots, folder, dataset["path"]),
+    }
+
+
+def _examples(
+    config: Config, settings: TaskSettings, shots: dict[str, Any], folder: Path, key: str | None
+) -> dict[str, Any]:
+    """How solved examples are chosen, and which there are: those of the table's file, written ones, or a file's."""
+    written, file, split = shots.pop("examples"), shots.pop("file"), shots.pop("split")
+    examples: Any = list(written) or None
+    if settings.few_shot_dataset is not None:
+        examples = rows_file(config.path(settings.few_shot_dataset), key)
+    elif not written and file is not None:
+        examples = rows_file(folder / file, key)
+    return {"few_shot": {**shots, "split": split if examples is None else None}, "examples": examples}
+
+
+def shares_of_alpha(
+    config: Config, pairs: Sequence[tuple[str, str]], tasks: Mapping[str, EffectiveTask]
+) -> dict[str, float]:
+    """The alpha that the account leaves each task's checks for certain, where these pairs are all there are.
+
+    References are not read for it: a check may be pooled where its rules allow that.
+    """
+    claims = []
+    for model, name in pairs:
+        task = tasks[name]
+        pools = config.gate.overall and task.is_mean and not task.values["allowed_drop"]
+        claims.append(Claim(task.values["alpha"], model if pools else None, task.settings.limits))
+    account = Account(config.gate.correction, tuple(claims))
+    return {name: account.of_check(task.values["alpha"]) for name, task in tasks.items()} if claims else {}

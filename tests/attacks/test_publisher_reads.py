@@ -1,0 +1,134 @@
+"""The step that has the token opens no Parquet of the head's: its reader is native code."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.errors import BadInput
+from accgate.tasks import read_rows
+from accgate.tasks.rows import Closed, without_native_readers
+from tests.attacks.chain import Chain
+from tests.gates import Project, questions, write_task
+from tests.loading import load_task
+from tests.pull_requests import Job
+from tests.runner import commit
+
+arrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
+)
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    parquet.write_table(arrow.Table.from_pylist(rows), path)
+
+
+def in_parquet(project: Project, *, picture: Any = None, start: int = 0, ending: str = "parquet", **keys: Any) -> None:
+    """The task's rows as Parquet, with a picture each where one is given."""
+    more = {} if picture is None else {"picture": picture}
+    images = {} if picture is None else {"images": ["picture"]}
+    write_task(project.folder, "sums", [], dataset__file=f"sums.{ending}", **images, **keys)
+    (project.folder / "sums.jsonl").unlink()
+    write(project.folder / f"sums.{ending}", [row | more for row in questions(60, start)])
+
+
+@pytest.fixture
+def reads(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How often Parquet is read to evaluate, and to publish."""
+    counts, real, publish = {"evaluate": 0, "publish": 0}, parquet.ParquetFile, Job.publish
+    step = ["evaluate"]
+
+    def read(path: Path) -> Any:
+        counts[step[0]] += 1
+        return real(path)
+
+    def published(self: Job, *arguments: Any) -> int:
+        step[0] = "publish"
+        try:
+            return publish(self, *arguments)
+        finally:
+            step[0] = "evaluate"
+
+    monkeypatch.setattr(parquet, "ParquetFile", read)
+    monkeypatch.setattr(Job, "publish", published)
+    return counts
+
+
+@pytest.mark.parametrize("wrong", [0, 40])
+@pytest.mark.parametrize("picture", [None, {"bytes": PNG, "path": "x.png"}])
+def test_a_pull_request_is_decided_and_guarded_without_its_rows(
+    chain: Chain, reads: dict[str, int], wrong: int, picture: Any
+) -> None:
+    chain.begin(lambda project: in_parquet(project, picture=picture))
+    ended = chain.pull(lambda _: None, wrong=wrong)
+    assert (ended.run, ended.job, ended.rules) == ((0, 0, {}) if not wrong else (1, 1, {}))
+    assert reads["evaluate"] > 0
+    assert reads["publish"] == 0
+
+
+@pytest.mark.parametrize("ending", ["parquet", "PARQUET"])
+def test_other_rows_are_listed_by_the_files_digest(chain: Chain, reads: dict[str, int], ending: str) -> None:
+    chain.begin(lambda project: in_parquet(project, ending=ending))
+    ended = chain.pull(lambda head: in_parquet(head, start=1, ending=ending))
+    assert not ended.is_green
+    assert reads["publish"] == 0
+
+
+@pytest.mark.parametrize(("keys", "job"), [({}, 3), ({"num_samples": 60}, 0)])
+def test_without_a_references_scores_the_config_says_how_many_samples(
+    chain: Chain, reads: dict[str, int], keys: dict[str, int], job: int
+) -> None:
+    def targeted(project: Project) -> None:
+        in_parquet(project)
+        project.tasks["sums"] |= {"target": 90.0, **keys}
+        project.write()
+
+    targeted(chain.project)
+    chain.begin()
+    shutil.rmtree(chain.project.store)
+    commit(chain.repository)
+    ended = chain.pull(lambda _: None)
+    assert (ended.run, ended.job) == (0, job)
+    assert reads["publish"] == 0
+
+
+def test_a_damaged_file_reaches_no_reader_where_the_token_is(chain: Chain, reads: dict[str, int]) -> None:
+    chain.begin(in_parquet)
+    real = Job.publish
+
+    def publish(self: Job, *arguments: Any) -> int:
+        for side in ("head", "base"):  # what a reader would fall over
+            (chain.folder / side / "sums.parquet").write_bytes(b"PAR1" + b"\xff" * 64 + b"PAR1")
+        return real(self, *arguments)
+
+    chain.monkeypatch.setattr(Job, "publish", publish)
+    assert chain.pull(lambda _: None).job == 0
+    assert reads["publish"] == 0
+
+
+def test_every_way_to_rows_is_closed(tmp_path: Path) -> None:
+    write(tmp_path / "x.parquet", questions(2))
+    assert len(read_rows(tmp_path / "x.parquet")) == 2
+    with without_native_readers():
+        with pytest.raises(Closed, match="not opened where the token is"):
+            read_rows(tmp_path / "x.parquet")
+        with without_native_readers(), pytest.raises(Closed):
+            read_rows(tmp_path / "x.parquet")
+        with pytest.raises(Closed):
+            read_rows(tmp_path / "x.parquet")
+    assert len(read_rows(tmp_path / "x.parquet")) == 2
+
+
+@pytest.mark.parametrize("place", ["x.png", "./x.png", "/absolute", {"bytes": None, "path": "x.png"}])
+def test_rows_of_parquet_name_no_picture_file_whose_change_the_guard_could_not_see(tmp_path: Path, place: Any) -> None:
+    (tmp_path / "x.png").write_bytes(PNG)
+    picture = str(tmp_path / "x.png") if place == "/absolute" else place
+    in_parquet(Project(tmp_path, n=60), picture=picture)
+    with pytest.raises(BadInput, match="rows of Parquet name no files"):
+        load_task("sums", file=tmp_path / "sums.toml").samples  # noqa: B018

@@ -1,0 +1,177 @@
+"""What others wrote is printed in a job of GitHub Actions, and its runner finds no command in it."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import sys
+import threading
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accgate.cli.main import main
+from accgate.cli.streams import Messages, Output, Watched, broken
+from accgate.github.runner import command, mask
+from tests.gates import Project, right_but
+
+NAMES = (
+    "##[set-output name=x]v", "a ##[add-mask]s", "###[command]ls", "::set-output name=x::v", ":::error::x",
+    "a ::add-mask::secret", "##[group]g", "::stop-commands::t", "##::error::x", "##[##[error]x", "::::warning::x",
+)  # fmt: skip
+COMMANDS = (
+    "set-output", "add-mask", "command", "error", "warning", "notice", "group", "endgroup", "stop-commands", "debug",
+    "set-env", "add-path", "save-state", "add-matcher", "remove-matcher", "echo",
+)  # fmt: skip
+
+
+def obeyed(text: str) -> list[str]:
+    """The lines that the runner takes for commands: as its ActionCommand.cs, which tries both forms."""
+    names = "|".join(COMMANDS)
+    new, old = re.compile(rf"\s*::({names})( .*?)?::", re.IGNORECASE), re.compile(rf"##\[({names})( .*?)?\]", re.I)
+    return [line for line in re.split(r"\r\n|\r|\n", text) if new.match(line) or old.search(line)]
+
+
+@pytest.fixture(autouse=True)
+def in_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+
+
+def renamed(project: Project, name: str) -> None:
+    """The task under another name in accuracy.toml."""
+    text = project.config.read_text(encoding="utf-8")
+    project.config.write_text(text.replace("[tasks.sums]", f"[tasks.{json.dumps(name)}]"), encoding="utf-8")
+
+
+@pytest.fixture(params=NAMES[::3])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+    """A project with a recorded reference whose one task has a name that is a command."""
+    project = Project(tmp_path, n=60, target=90)
+    renamed(project, request.param)
+    project.answer(right_but(20, 60))
+    return project
+
+
+def test_no_command_prints_one(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    """The name comes in tables, progress, errors and JSON, and what is printed still names the task."""
+    config, out = str(project.config), str(project.out)
+    for words, codes in (
+        (["validate", config], (0,)),
+        (["plan", config], (0,)),
+        (["plan", config, "--json"], (0,)),
+        (["run", config, "--out", out, "--debug"], (1, 2)),
+        (["report", f"{out}/accgate.json"], (0, 1, 2)),
+        (["report", f"{out}/accgate.json", "--markdown", "-"], (0, 1, 2)),
+        (["explain", f"{out}/accgate.json"], (0, 1, 2)),
+        (["verify", out, "--config", config], (0, 1, 2)),
+        (["run", config, "--out", out, "--tasks", "::error::y ##[error]z"], (2,)),
+        (["plan", "##[error]no such.toml", "--debug"], (2,)),
+    ):
+        capfd.readouterr()
+        assert main(words) in codes, words
+        printed = capfd.readouterr()
+        assert printed.out or printed.err
+        for stream in printed:
+            assert obeyed(stream) == [], words
+            assert "##[" not in stream
+            assert "::" not in stream
+
+
+@pytest.mark.parametrize(
+    "text", ["a ##[set-output name=x]v", "###[command]ls", "x\r  ::error::y", "\u2003::add-mask::z", "::Group a=b::c"]
+)
+def test_the_oracle_sees_a_command_that_nothing_breaks(text: str) -> None:
+    assert obeyed(text)
+    assert obeyed(broken(text)) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_says_the_same_as_outside_of_a_job(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    project = Project(tmp_path, n=60, target=90)
+    renamed(project, name)
+    assert main(["plan", str(project.config), "--json"]) == 0
+    (row,) = json.loads(capfd.readouterr().out)
+    assert row["task"] == name
+
+
+TEXTS = st.text(alphabet=":#[]ae \r\n\u200b\u00ad", max_size=30)
+
+
+@given(pieces=st.lists(TEXTS, max_size=12), stream=st.sampled_from((Output, Messages)))
+def test_pieces_of_a_text_make_no_command_together_and_nothing_else_changes(
+    pieces: list[str], stream: type[Watched]
+) -> None:
+    inner = io.StringIO(newline="")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GITHUB_ACTIONS", "true")
+        outer = stream(stream(inner))  # as where one command's output is watched twice
+        outer.writelines(pieces)
+    assert not re.search(r"::|##\[", inner.getvalue())
+    assert inner.getvalue() == broken("".join(pieces))
+    assert inner.getvalue().replace("\u200b", "") == "".join(pieces).replace("\u200b", "")
+
+
+@given(pieces=st.lists(TEXTS.map(str.encode) | st.binary(max_size=5), max_size=8))
+def test_bytes_are_broken_and_otherwise_kept(pieces: list[bytes]) -> None:
+    inner = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="backslashreplace")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GITHUB_ACTIONS", "true")
+        below = Output(inner).buffer
+        for piece in pieces:
+            assert below.write(piece) == len(piece)
+    written, gap = inner.buffer.getvalue(), "\u200b".encode()
+    assert not re.search(rb"::|##\[", written)
+    assert written.replace(gap, b"") == b"".join(pieces).replace(gap, b"")
+
+
+def test_outside_of_a_job_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_ACTIONS")
+    inner = io.StringIO()
+    Output(inner).write("std::vector ##[x]")
+    assert inner.getvalue() == "std::vector ##[x]"
+
+
+def test_what_code_says_by_print_warnings_logging_and_threads_is_no_command(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = "::error::x ##[error]y"
+
+    def speak(_: object) -> int:
+        print(said)
+        sys.stderr.writelines([said, "\n"])
+        sys.stderr.buffer.write(f"{said}\n".encode())
+        sys.stderr.write(warnings.formatwarning(said, UserWarning, "f.py", 1))
+        logging.StreamHandler().emit(logging.makeLogRecord({"msg": said}))
+        thread = threading.Thread(target=lambda: threading.__excepthook__(threading.ExceptHookArgs(error)))
+        try:
+            raise ValueError(said)
+        except ValueError as fault:
+            error = (type(fault), fault, fault.__traceback__, None)
+            thread.start()
+            thread.join()
+        raise RuntimeError(said)
+
+    monkeypatch.setattr("accgate.cli.main._run", speak)
+    assert main(["verify", "--debug"]) == 3
+    printed = capfd.readouterr()
+    assert printed.out.count("[error]y") == 1
+    assert printed.err.count("[error]y") >= 7  # two streams, a warning, a log, a thread, the traceback, the message
+    assert obeyed(printed.out) == obeyed(printed.err) == []
+    assert "##[" not in printed.out + printed.err
+
+
+def test_accgates_own_commands_still_are_some_and_hold_no_second_one(capfd: pytest.CaptureFixture[str]) -> None:
+    out = Output(Output(sys.stdout))
+    out.write("half a line")
+    out.command(command("error", "a ##[set-output name=x]v\n::add-mask::w", title="##[error]t"))
+    out.command(mask("to::ken##[x]"))
+    first, second, third = capfd.readouterr().out.splitlines()
+    assert (first, third) == ("half a line", "::add-mask::to::ken##[x]")
+    assert second.startswith("::error title=")
+    assert "##[" not in second
+    assert re.fullmatch(r"::error title=[^:]+::a .*%0A::add-mask::w", second), "what follows :: is the message"

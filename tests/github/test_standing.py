@@ -1,0 +1,155 @@
+"""A run that evaluates nothing ends as the check of its commit did, and never better."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.github.check_runs import finish_check_run, open_check_run
+from tests.gates import right_but
+from tests.github.server import GitHub
+from tests.github.store import HEAD
+from tests.pull_requests import NUMBER, Gate, Job, event_of
+from tests.servers import Fault
+
+NAME = "accgate"
+
+
+@pytest.fixture
+def job(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """The job of an event by which a title was edited."""
+    hub.store.add_pull(NUMBER)
+    job = Job(hub, tmp_path / "edited", monkeypatch, run=900)
+    job.write(event_of(hub, action="edited") | {"changes": {"title": {"from": "x"}}})
+    return job
+
+
+def repeat(*words: str) -> int:
+    return main(["publish", "--standing", *words])
+
+
+def write(hub: GitHub, conclusion: Any, *, name: str = NAME, part: str = "", **facts: Any) -> int:
+    """A check run that the gate ended so, or with None has only opened."""
+    event = hub.event(**facts)
+    if conclusion is None:
+        return open_check_run(hub.client(), event, name=name, title="t", summary="s")
+    return finish_check_run(hub.client(), event, name=name, conclusion=conclusion, title="t", summary="s", part=part)
+
+
+@pytest.mark.parametrize(
+    ("conclusion", "code", "passed"),
+    [
+        ("success", 0, "true"), ("neutral", 0, "false"), ("failure", 4, "false"), ("cancelled", 4, "false"),
+        ("action_required", 4, "false"), ("timed_out", 4, "false"), ("skipped", 4, "false"), (None, 4, "false"),
+    ],
+)  # fmt: skip
+def test_it_ends_as_the_check_did(hub: GitHub, job: Job, conclusion: Any, code: int, passed: str) -> None:
+    write(hub, conclusion)
+    before = [dict(row) for row in hub.store.check_runs.values()]
+    assert repeat() == code
+    assert job.outputs["passed"] == passed
+    assert "Nothing was evaluated" in job.summary
+    assert list(hub.store.check_runs.values()) == before
+    assert hub.comments(NUMBER) == []
+    assert hub.count("POST") + hub.count("PATCH") == 1, "the one that wrote the check"
+
+
+def test_without_a_check_it_fails(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    assert repeat() == 4
+    assert capsys.readouterr().out.splitlines()[-1].startswith("::error title=accgate::Nothing was evaluated")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"head_sha": "d" * 40}, {"base_branch": "release"}, {"base_branch": None},
+        {"run": "accgate (to release)"}, {"run": "accgate (advisory)"}, {"run": "Accgate"},
+    ],
+)  # fmt: skip
+def test_a_check_of_another_commit_base_or_name_does_not_count(hub: GitHub, job: Job, other: dict[str, Any]) -> None:
+    """As after the base was changed, whose own run waits for its runner still."""
+    name = other.pop("run", NAME)
+    write(hub, "success", name=name, **other)
+    assert repeat("--required-branches", "main,release") == 4
+
+
+@pytest.mark.parametrize("external_id", ["", "11.1.7", "11.1.7.0123abcd", "x", "11.1.7~" + "0" * 16])
+def test_a_check_that_does_not_say_which_base_decided_does_not_count(hub: GitHub, job: Job, external_id: str) -> None:
+    row = {"name": NAME, "head_sha": HEAD, "external_id": external_id, "conclusion": "success", "status": "completed"}
+    hub.store.add_check_run(row)
+    assert repeat() == 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        # conclusion, run, attempt, part
+        ([("success", 1, 1, "a"), ("failure", 2, 1, "a")], 4),
+        ([("failure", 1, 1, "a"), ("success", 2, 1, "a")], 0),
+        ([("failure", 2, 1, "a"), ("success", 1, 1, "a")], 4),  # the earlier run ended last
+        ([("failure", 1, 1, "a"), ("success", 1, 2, "a")], 0),
+        ([("success", 1, 1, "a"), ("failure", 1, 1, "b")], 4),
+        ([("failure", 1, 1, "a"), ("success", 1, 2, "b")], 4),  # a job that was not started again
+        ([("success", 1, 1, "a"), (None, 2, 1, "")], 4),
+        ([("success", 1, 1, "a"), (None, 1, 2, "")], 4),
+        ([(None, 1, 1, ""), ("success", 1, 2, "a")], 0),  # what a runner that died left open
+        ([(None, 1, 1, ""), ("success", 1, 1, "a")], 4),
+        ([("success", 10, 1, "a"), ("failure", 9, 1, "a")], 0),
+    ],
+)
+def test_of_several_the_newest_runs_worst_stands(hub: GitHub, job: Job, rows: list[Any], code: int) -> None:
+    for conclusion, run, attempt, part in rows:
+        write(hub, conclusion, part=part * 8, run_id=run, run_attempt=attempt)
+    assert repeat() == code
+
+
+@pytest.mark.parametrize("status", [403, 500, 404])
+def test_what_cannot_be_read_is_no_pass(hub: GitHub, job: Job, status: int) -> None:
+    write(hub, "success")
+    hub.fail(Fault(status), path="check-runs", times=100)
+    assert repeat() == 4
+
+
+def test_without_a_token_it_is_no_pass(hub: GitHub, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(hub, "success")
+    monkeypatch.delenv("GITHUB_TOKEN")
+    assert repeat() == 4
+
+
+def test_a_gate_that_only_reports_goes_on_to(hub: GitHub, job: Job) -> None:
+    write(hub, "failure")
+    assert repeat("--fail-on", "never") == 0
+    assert job.outputs["passed"] == "false"
+
+
+@pytest.mark.parametrize("event", ["push", "merge_group", "workflow_run", "pull_request_target", "issue_comment"])
+def test_other_events_have_no_verdict_to_repeat(
+    hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    write(hub, "success")
+    hub.store.add_pull(NUMBER)
+    job = Job(hub, tmp_path / "job", monkeypatch, name=event)
+    group = {"head_sha": HEAD, "base_sha": "b" * 40, "base_ref": "refs/heads/main"}
+    run = {"id": 1, "head_sha": HEAD, "head_branch": "x", "run_attempt": 1}
+    job.write(event_of(hub) | {"merge_group": group, "workflow_run": run, "action": "edited"})
+    assert repeat() == 2
+
+
+@pytest.mark.parametrize(("wrong", "code"), [(0, 0), (60, 4)])
+def test_an_edited_title_after_a_whole_run_keeps_its_verdict(
+    hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: int, code: int
+) -> None:
+    gate = Gate(hub, tmp_path, monkeypatch)
+    gate.head.answer(right_but(wrong))
+    assert (gate.run() == 0) == (code == 0)
+    gate.job.write(event_of(hub, action="edited") | {"changes": {"title": {"from": "x"}}})
+    monkeypatch.setenv("GITHUB_RUN_ID", "901")
+    gate.job.outputs_file.unlink()
+    assert repeat() == code
+    monkeypatch.setenv("GITHUB_RUN_ID", "902")
+    hub.store.pulls[NUMBER]["base"]["ref"] = "release"
+    gate.job.write(event_of(hub, action="edited") | {"changes": {"title": {"from": "x"}}})
+    assert repeat("--required-branches", "main,release") == 4
