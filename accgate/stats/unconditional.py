@@ -117,7 +117,7 @@ def unconditional_n(theta: float, *, discordance: float, alpha: float, beta: flo
         before, n = n, paired_n(theta, discordance=discordance, alpha=alpha, beta=beta, least_losses=least)
         if n == before:
             break
-    return n
+    return max(n, before)  # where the order of so many pairs and of those before differ, both come again
 
 
 @lru_cache(maxsize=512)
