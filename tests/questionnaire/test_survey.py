@@ -139,8 +139,8 @@ def test_too_few_questions_to_see_theta_is_no_pass(big: Made) -> None:
     result = big.judge(path, "--theta", "1")
     assert {check["verdict"] for check in result["checks"]} == {"inconclusive"}
     assert result["exit_code"] == 4
-    assert big.judge(path, "--theta", "25")["exit_code"] == 0
-    assert big.judge(path, "--theta", "25", "--alpha", "0.001", "--beta", "0.01")["exit_code"] == 4
+    assert big.judge(path, "--theta", "35")["exit_code"] == 0
+    assert big.judge(path, "--theta", "35", "--alpha", "0.001", "--beta", "0.01")["exit_code"] == 4
 
 
 def test_an_answer_of_both_sides_is_no_difference_and_one_unit_of_agreement(made: Made) -> None:
