@@ -241,13 +241,15 @@ have_image
 umask 022
 work=$(mktemp -d "${RUNNER_TEMP:-/tmp}/accgate-XXXXXXXX")
 mkdir "$work/empty" "$work/head" "$work/base" "$work/workspace" "$work/out" "$work/home" "$work/cache" "$work/publish"
-output work "$work"
-output results "$work/out"
 if [[ ${ACCGATE_COMMAND:-run} != record ]] && truth standing "${ACCGATE_STANDING:-}"; then
+  output work "$work"
+  output results "$work/out"
   output standing true
   exit 0
 fi
 probe_mounts
+output work "$work"
+output results "$work/out"
 if [[ -n ${ACCGATE_RESULTS:-} ]]; then take_results; fi
 if ! truth untrusted "${ACCGATE_UNTRUSTED:-}"; then
   copy_workspace
