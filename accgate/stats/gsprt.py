@@ -313,7 +313,10 @@ class Passing:
             return min(1.0, (unit + 1) / unseen_n(self.theta, beta=self.beta))
         lost, n = float(np.count_nonzero(totals < 0.0)), np.maximum(self.plan.n[[unit]], changed)
         ratio = float(trinomial_llr(np.array([lost]), np.array([changed - lost]), n, theta=self.theta)[0])
-        return min(max(ratio / float(self.plan.bound[unit]), 0.0), 1.0)
+        used, drop = float(n[0]), self.theta / 100.0
+        falls = drop**2 / (2.0 * max(changed / used, drop))  # by so much a sample where nothing is worse
+        share = used / (used + max(ratio - float(self.plan.bound[unit]), 0.0) / falls)
+        return share if ratio < 0.0 else min(share, 0.4)  # what was seen speaks for a drop
 
     def first(self, outcome: Outcome, start: int, end: int) -> int:
         """The unit from `start` to `end` after which a run that passes by `end` passes first."""
