@@ -74,7 +74,10 @@ def config_of(arguments: argparse.Namespace) -> Config:
 
 
 def whole_config(arguments: argparse.Namespace) -> Config:
-    """The config that a command is given; paths of its models start in --workspace, where the command has that."""
+    """Load the config that a command is given.
+
+    Paths of its models start in --workspace, where the command has that option.
+    """
     from accgate.config.config import load_config
 
     return replace(load_config(arguments.config), workspace=getattr(arguments, "workspace", None))
@@ -129,7 +132,10 @@ def print_outcome(
 
 
 def print_json(text: str) -> None:
-    """Print JSON; what GitHub's runner would read as a command is escaped, so that the data stay what they are."""
+    """Print JSON that GitHub's runner finds no command in.
+
+    What it would read as one is escaped, so that the data stay what they are.
+    """
     print(re.sub(r"(?<=:):|(?<=##)\[", lambda match: f"\\u{ord(match[0]):04x}", text))
 
 

@@ -56,7 +56,10 @@ class Watched:
         yield
 
     def write(self, text: Any) -> int:
-        """Write a text, or bytes to the stream beneath; in a job of GitHub Actions without commands to its runner."""
+        """Write a text, or bytes to the stream beneath.
+
+        In a job of GitHub Actions nothing in it is a command to the runner.
+        """
         safe = text
         if self._is_read:
             plain = text if isinstance(text, str) else bytes(text).decode("utf-8", "surrogateescape")
@@ -72,7 +75,7 @@ class Watched:
             self.write(line)
 
     def command(self, line: str) -> None:
-        """Write a line as it is: a command of accgate's own to GitHub's runner."""
+        """Write a line as it is, which is a command of accgate's own to GitHub's runner."""
         self.write("" if self._tail[-1:] in ("", "\n") else "\n")
         self._tail = "\n"
         if isinstance(self._stream, Watched):

@@ -44,7 +44,10 @@ class Config:
 
     @property
     def models_file(self) -> TomlFile:
-        """The file that holds [models]; paths of weights and recordings start from its folder, or in `workspace`."""
+        """The file that holds [models].
+
+        Paths of weights and recordings start from its folder, or in `workspace`.
+        """
         return self.source if self.models_source is None else self.models_source
 
     @property

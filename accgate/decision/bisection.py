@@ -19,7 +19,10 @@ class Commit:
 
 @dataclass(frozen=True)
 class Culprit:
-    """A commit that lost answers, `lost` of the `of` that were asked, or flips them either way; it `gained` others."""
+    """A commit that lost answers, or flips them either way.
+
+    It lost `lost` of the `of` that were asked, and `gained` others.
+    """
 
     commit: Commit
     probability: float

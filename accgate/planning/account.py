@@ -11,9 +11,7 @@ from accgate.records import Scores
 from accgate.stats import Correction, share_of_alpha
 from accgate.verdict import Allowed
 
-SHARE = (
-    0.2  # of alpha for the overall checks, and likewise for the limits on tokens and seconds: the checks have the rest
-)
+SHARE = 0.2  # of alpha for the overall checks, and as much for the limits on tokens and seconds
 
 
 @dataclass(frozen=True)
