@@ -162,7 +162,6 @@ class Engine(Protocol):
         CannotEvaluate
             When the model cannot be loaded or reached.
         """
-        ...
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt.
@@ -174,15 +173,12 @@ class Engine(Protocol):
         CannotEvaluate
             When no further request can succeed.
         """
-        ...
 
     def describe(self) -> EngineInfo:
         """What runs; valid after `start`."""
-        ...
 
     async def close(self) -> None:
         """Free everything; safe to call twice, and after a failed start."""
-        ...
 
 
 def useful_in_flight(engine: Engine) -> int:
@@ -203,7 +199,6 @@ class Scorer(Protocol):
         CannotEvaluate
             When no further request can succeed, or the server cannot do it at all.
         """
-        ...
 
 
 async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 # Marks of a thought: those of vLLM's reasoning parsers (vllm/reasoning, 2026), of SGLang's, and of Open WebUI's list.
 TAG = r"(?:\w+[:_])?think(?:ing)?(?::\w+)?|thought|reason(?:ing)?"
 PAIRS = (
-    (
-        rf"<(?:{TAG})>",
-        rf"</(?:{TAG})>",
-    ),  # DeepSeek, Qwen, GLM, Kimi, MiniMax, Nemotron, OLMo, Step, Seed, ERNIE, EXAONE
+    # DeepSeek, Qwen, GLM, Kimi, MiniMax, Nemotron, OLMo, Step, Seed, ERNIE, EXAONE
+    (rf"<(?:{TAG})>", rf"</(?:{TAG})>"),
     (r"\[THINK\]", r"\[/THINK\]"),  # Mistral
     (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),  # Cohere
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),

@@ -19,7 +19,6 @@ from accgate.records import write_atomically
 from accgate.records.lock import holding
 
 NAME = "history.jsonl"
-BRANCH = "accgate-history"
 PATTERN = "**/history*.jsonl"  # of a folder of artifacts, in which run records end in .jsonl too
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

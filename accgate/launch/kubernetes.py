@@ -136,10 +136,7 @@ def _head(version: str, kind: str, name: str, queue: str | None) -> dict[str, An
 
 def _pod(job: Job, command: Sequence[str] | None, gpus: int, restart: str | None = None) -> dict[str, Any]:
     """A pod's template: the volume at the folder of accuracy.toml, and shared memory as vLLM's processes need it."""
-    mounts = [
-        {"name": "work", "mountPath": str(job.config.parent)},
-        {"name": "shm", "mountPath": str(SHARED_MEMORY)},
-    ]
+    mounts = [{"name": "work", "mountPath": str(job.config.parent)}, {"name": "shm", "mountPath": str(SHARED_MEMORY)}]
     container: dict[str, Any] = {"name": "accgate", "image": job.image, "volumeMounts": mounts}
     if command is not None:
         container["command"] = list(command)

@@ -72,12 +72,7 @@ class SurveyResult(Result):
 
 
 def survey_of(
-    key: Key,
-    ratings: Sequence[Ratings],
-    design: Design,
-    *,
-    correction: Correction,
-    allow_missing: bool,
+    key: Key, ratings: Sequence[Ratings], design: Design, *, correction: Correction, allow_missing: bool
 ) -> SurveyResult:
     """Decide for each item, on the same questions, whether the candidate is rated lower than the reference.
 

@@ -14,17 +14,8 @@ if TYPE_CHECKING:
     from accgate.verdict import Verdict
 
 HEADINGS = (
-    "Item",
-    "Reference",
-    "Candidate",
-    "Difference",
-    "Gamma",
-    "Theta",
-    "p",
-    "Alpha ordinal",
-    "interval",
-    "Verdict",
-)
+    "Item", "Reference", "Candidate", "Difference", "Gamma", "Theta", "p", "Alpha ordinal", "interval", "Verdict",
+)  # fmt: skip
 
 
 def headline(result: SurveyResult) -> str:

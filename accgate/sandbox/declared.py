@@ -30,18 +30,8 @@ ROOMS = (
     "from sandbox.own_code import {}; {}"
 )
 SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib64",
-    "/etc",
-    "/proc",
-    "/sys",
-    "/dev/urandom",
-    "/dev/random",
-    "/dev/zero",
-)
+    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/urandom", "/dev/random", "/dev/zero",
+)  # fmt: skip
 VARIABLES = (
     "PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy",
     "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "HF_TOKEN", "HF_ENDPOINT",

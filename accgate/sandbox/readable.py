@@ -22,10 +22,7 @@ class NamedFinder:
         self._modules, self._folders = frozenset(modules), list(folders)
 
     def find_spec(
-        self,
-        name: str,
-        path: Sequence[str] | None = None,
-        target: ModuleType | None = None,
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module's place, as Python's own finder has it."""
         if path is None and name in self._modules:

@@ -30,18 +30,8 @@ MOST_SAID = 4096
 MOST_VALUES = 4 << 20
 # What programs import most; a process that finds them loaded starts sooner.
 OFTEN = (
-    "typing",
-    "math",
-    "re",
-    "collections",
-    "itertools",
-    "functools",
-    "heapq",
-    "string",
-    "copy",
-    "random",
-    "hashlib",
-)
+    "typing", "math", "re", "collections", "itertools", "functools", "heapq", "string", "copy", "random", "hashlib",
+)  # fmt: skip
 
 
 class Program(NamedTuple):

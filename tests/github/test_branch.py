@@ -16,7 +16,7 @@ from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermis
 from accgate.github.branch import UNMOVED, push_files
 from accgate.history.file import history_of, parse_history
 from accgate.history.run import Run
-from accgate.history.store import BRANCH, NAME, Addition, add_to
+from accgate.history.store import NAME, Addition, add_to
 from accgate.result import to_json
 from tests.github.routes import Asked
 from tests.github.server import TOKEN, GitHub
@@ -25,6 +25,7 @@ from tests.history.made import run
 from tests.report.runs import result_of, verdict_of
 from tests.servers import Fault
 
+BRANCH = "accgate-history"
 REF = f"refs/heads/{BRANCH}"
 
 

@@ -25,7 +25,7 @@ from accgate.github.event import find_pull_request
 from accgate.github.proposal import Options, propose
 from accgate.github.response import respond
 from accgate.github.runner import Job
-from accgate.history.store import BRANCH, NAME, add_to
+from accgate.history.store import NAME, add_to
 from tests.github.asking import job, outputs
 from tests.github.recorded import recorded_stores
 from tests.github.server import TOKEN, GitHub
@@ -263,5 +263,5 @@ def test_runs_are_put_into_a_history(client: Client, hub: GitHub) -> None:
     refuse_other_branch(client, hub.event(name="push"), "refs/heads/main", "accgate-history")
     for day in (1, 2, 2):
         add = partial(add_to, run=run(day), name=NAME, page=True)
-        push_files(client, REPOSITORY, BRANCH, NAME, add)
-    assert hub.store.files(BRANCH)["history.jsonl"].count("\n") == 2
+        push_files(client, REPOSITORY, "accgate-history", NAME, add)
+    assert hub.store.files("accgate-history")["history.jsonl"].count("\n") == 2

@@ -97,12 +97,7 @@ class Client:
         )
 
     async def post(
-        self,
-        base: str,
-        path: str,
-        payload: Any,
-        read: Callable[[Any], T],
-        connected: Callable[[], None] | None = None,
+        self, base: str, path: str, payload: Any, read: Callable[[Any], T], connected: Callable[[], None] | None = None
     ) -> T | Fault:
         """What `read` makes of the response to one POST, or a fault where another attempt may help.
 

@@ -12,12 +12,8 @@ from accgate.errors import Key
 from accgate.text import nearest
 
 BASE_URL = ("options", "base_url")
-STABLE = (
-    "root",
-    "parent",
-    "max_model_len",
-    "meta",
-)  # of vLLM, SGLang and llama.cpp; times and permissions are new each time
+# Of vLLM, SGLang and llama.cpp; times and permissions are new each time.
+STABLE = ("root", "parent", "max_model_len", "meta")
 STRICT = frozenset({"vllm", "sglang"})  # they answer only to the names that they list; llama.cpp answers to any
 SERVER = "server"  # beside the models: the server's kind and version
 LONGEST, MOST = 1_000, 100  # characters of a word, and fingerprints, that a reference keeps
@@ -79,10 +75,7 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
         elif (one := first.about(model)) != (other := listing.about(model)):
             one_says, other_says = difference(one, other)
             what = f"{first_url} lists {one_says}, {url} lists {other_says}"
-            yield (
-                BASE_URL,
-                f"names servers of different models: {what}; start them with the same path and options",
-            )
+            yield BASE_URL, f"names servers of different models: {what}; start them with the same path and options"
 
 
 def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:

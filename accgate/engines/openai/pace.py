@@ -14,12 +14,7 @@ DOUBLING, EARLY = 8.0, 1.0  # seconds in which the limit then doubles; while les
 FREE = 64.0  # times what was taken when it was refused: there is no limit any more
 SLOWEST = 1 / 60  # requests a second
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds, doubled with each refusal while nothing is answered
-RUN, BARREN, SHARE, ENOUGH = (
-    5,
-    3,
-    0.02,
-    50,
-)  # so many refusals in a row, or such a share of so many requests, mean overload
+RUN, BARREN, SHARE, ENOUGH = 5, 3, 0.02, 50  # so many refusals in a row, or such a share of so many requests: overload
 LN2 = math.log(2.0)
 CATCH_UP = 0.05  # seconds by which a timer that was late may be made good
 
@@ -43,10 +38,7 @@ class Pace:
     """
 
     def __init__(
-        self,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        jitter: Callable[[float, float], float] = random.uniform,
+        self, *, clock: Callable[[], float] = time.monotonic, jitter: Callable[[float, float], float] = random.uniform
     ) -> None:
         self._clock, self._jitter = clock, jitter
         self._taken: deque[list[float]] = deque()  # [begin, requests]

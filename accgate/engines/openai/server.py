@@ -34,12 +34,7 @@ class Server:
     """
 
     def __init__(
-        self,
-        words: Sequence[str],
-        *,
-        folder: Path,
-        log: Path | None = None,
-        wall: Callable[[], Wall] | None = None,
+        self, words: Sequence[str], *, folder: Path, log: Path | None = None, wall: Callable[[], Wall] | None = None
     ) -> None:
         self.words = tuple(words)
         self._build = wall

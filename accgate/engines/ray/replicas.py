@@ -42,19 +42,15 @@ class Replica(Protocol):
 
     async def start(self) -> Ready:
         """Load the model; raises what the engine's `start` raises, `ReplicaDied` or `NeverReady`."""
-        ...
 
     async def call(self, method: str, *arguments: Any) -> Any:
         """What the engine's method returns or raises, or `ReplicaDied`; cancelled there when it is cancelled here."""
-        ...
 
     async def stop(self) -> None:
         """Close the engine, then end the process; raises nothing."""
-        ...
 
     def kill(self) -> None:
         """End the process at once; raises nothing, also where it is gone already."""
-        ...
 
 
 @dataclass(eq=False)
