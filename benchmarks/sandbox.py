@@ -17,7 +17,7 @@ import resource
 import time
 from pathlib import Path
 
-from accgate.sandbox.limits import Outcome
+from accgate.sandbox.process import Outcome
 from accgate.sandbox.runner import Sandbox
 
 

@@ -1,4 +1,4 @@
 """Runs programs nobody has read: each in a process of its own, without network, secrets or files of others.
 
-The modules that the worker loads (all but `runner` and `probe`) import nothing else of accgate's.
+The modules that the worker loads import nothing else of accgate's.
 """

@@ -23,7 +23,8 @@ from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults, reading
 from accgate.inputs.paths import IN_COMMIT
-from accgate.sandbox.own_code import Places, is_within, packed, receive
+from accgate.sandbox.messages import packed, receive
+from accgate.sandbox.own_code import Places, is_within
 
 ROOMS = (
     "import sys; rooms = type(sys)('sandbox'); rooms.__path__ = [{!r}]; sys.modules['sandbox'] = rooms; "
@@ -279,7 +280,7 @@ class CodeProcess:
         try:
             self._process.stdin.write(packed(message))
             self._process.stdin.flush()
-            reply: dict[str, Any] | None = receive(self._process.stdout)  # type: ignore[arg-type]
+            reply: dict[str, Any] | None = receive(self._process.stdout)
         except OSError:
             reply = None
         if reply is None:

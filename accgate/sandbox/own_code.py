@@ -1,8 +1,8 @@
 """The process that runs code of a user's rules: it opens the files that the code consists of, and none beside them.
 
-It is started with the rooms of this package alone. Messages on its standard input and output are JSON behind their
-length in eight bytes. Landlock holds it; a hook on what Python opens names the file in a message. Where the kernel has
-no Landlock that hook refuses, and with it whatever reads files without Python: programs, threads, native modules.
+It is started with the rooms of this package alone. Messages come on its standard input and go to its standard output.
+Landlock holds it; a hook on what Python opens names the file in a message. Where the kernel has no Landlock that hook
+refuses, and with it whatever reads files without Python: programs, threads, native modules.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import re
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
-from io import RawIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
+
+from .messages import packed, receive, write_all
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -248,22 +249,3 @@ def _module_at(name: str, place: str) -> Any:
     # From the source alone: the loader would take a compiled file beside it, which may be of another source.
     exec(compile(Path(place).read_bytes(), place, "exec", dont_inherit=True), module.__dict__)
     return module
-
-
-def receive(stream: BinaryIO) -> Any:
-    """The next message; None at the end of the stream."""
-    head = stream.read(8)
-    return json.loads(stream.read(int.from_bytes(head, "big"))) if len(head) == 8 else None
-
-
-def packed(message: Any) -> bytes:
-    """A message behind its length."""
-    body = json.dumps(message).encode()
-    return len(body).to_bytes(8, "big") + body
-
-
-def write_all(stream: RawIOBase, message: bytes) -> None:
-    """Write a message to a pipe, which may take less at once."""
-    left = memoryview(message)
-    while left:
-        left = left[stream.write(left) or 0 :]

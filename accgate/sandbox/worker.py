@@ -1,7 +1,7 @@
 """The worker: a fresh interpreter that forks a confined process for each program it is sent.
 
 It is started with Python's `-s -S` and an empty environment, loads nothing else of accgate's, and runs no program in
-its own process. Messages on its standard input and output are JSON behind their length in four bytes.
+its own process. Messages come on its standard input and go to its standard output.
 
 Nothing is decided here. The worker says how a process ended, and hands out the values that its tests gave and what it
 printed; accgate, whose memory no program has a copy of, compares them with what it alone holds. So there is no secret
@@ -17,21 +17,27 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
-from . import erase, kernel, landlock, readable, seccomp, supervise, syscalls
+from . import erase, kernel, landlock, seccomp, supervise, syscalls
 from .confine import Streams, Walls, confine
+from .messages import packed, receive, write_all
 from .values import END, GIVE, pack
 
-CONTROL, REPLIES = 0, 1
+CONTROL = 0  # the descriptor of the messages that come
 MOST_SAID = 4096
 MOST_VALUES = 4 << 20
 # What programs import most; a process that finds them loaded starts sooner.
 OFTEN = (
     "typing", "math", "re", "collections", "itertools", "functools", "heapq", "string", "copy", "random", "hashlib",
 )  # fmt: skip
+PACKAGES = ("site-packages", "dist-packages")
+_FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/usr/lib/locale", "/dev/urandom", "/dev/zero")
 
 
 class Program(NamedTuple):
@@ -43,19 +49,20 @@ class Program(NamedTuple):
 
 def serve() -> None:
     """Answer programs until standard input ends."""
-    setup = receive()
+    calls, replies = os.fdopen(CONTROL, "rb", closefd=False), os.fdopen(1, "wb", buffering=0, closefd=False)
+    setup = receive(calls)
     if setup is None:
         return
     folder = setup["folder"]
     try:
         walls = prepare(setup)
-        send(REPLIES, {"ready": True})
-        while (request := receive()) is not None:
-            send(REPLIES, outcome_of(Program(**request), walls))
+        write_all(replies, packed({"ready": True}))
+        while (request := receive(calls)) is not None:
+            write_all(replies, packed(outcome_of(Program(**request), walls)))
     except supervise.AskedToLeave:
         pass
     except Exception as error:
-        send(REPLIES, {"broken": f"{type(error).__name__}: {error}"})
+        write_all(replies, packed({"broken": f"{type(error).__name__}: {error}"}))
     finally:
         erase.empty(folder)
         with suppress(OSError):  # inside bubblewrap it is a mount point, which accgate removes
@@ -76,10 +83,10 @@ def prepare(setup: dict[str, Any]) -> Walls:
     for name in OFTEN:
         __import__(name)
     packages = setup["packages"]
-    readable.load_packages(packages["modules"], packages["folders"])
+    load_packages(packages["modules"], packages["folders"])
     if uid is not None:
         os.chown(folder, uid, uid)
-    ruleset = landlock.ruleset(readable.rules(folder, packages["paths"])) if setup["landlock"] else None
+    ruleset = landlock.ruleset(rules(folder, packages["paths"])) if setup["landlock"] else None
     filtered = seccomp.filter_for(syscalls.machine())
     walls = Walls(folder, ruleset, uid, filtered, **setup["limits"])
     gc.collect()
@@ -274,28 +281,60 @@ def reason_of_signal(number: int, cpu: float, walls: Walls) -> str:
         return f"was killed by signal {number}"
 
 
-def receive() -> dict[str, Any] | None:
-    """The next message; None at the end of the stream."""
-    head = exactly(CONTROL, 4)
-    body = None if head is None else exactly(CONTROL, int.from_bytes(head, "big"))
-    return None if body is None else json.loads(body)
+class NamedFinder:
+    """Finds the named packages where they are installed, and none beside them."""
+
+    def __init__(self, modules: Iterable[str], folders: Sequence[str]) -> None:
+        self._modules, self._folders = frozenset(modules), list(folders)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module's place, as Python's own finder has it."""
+        if path is None and name in self._modules:
+            return PathFinder.find_spec(name, self._folders, target)
+        return None
 
 
-def exactly(descriptor: int, size: int) -> bytes | None:
-    """So many bytes; None where the stream ends before."""
-    parts = []
-    while size:
-        part = os.read(descriptor, min(size, 1 << 20))
-        if not part:
-            return None
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+def load_packages(modules: Sequence[str], folders: Sequence[str]) -> None:
+    """Import the packages before there is a program: it then finds them in memory, and starts at once."""
+    sys.meta_path.append(NamedFinder(modules, folders))
+    for name in modules:
+        __import__(name)
 
 
-def send(descriptor: int, message: dict[str, Any]) -> None:
-    """Write a message."""
-    body = json.dumps(message).encode()
-    waiting = memoryview(len(body).to_bytes(4, "big") + body)
-    while waiting:
-        waiting = waiting[os.write(descriptor, waiting) :]
+def rules(private: str, packages: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
+    """Paths with Landlock's rights to them, for this interpreter; `private` is the program's own folder."""
+    yield private, landlock.OWN
+    for package in packages:
+        yield package, landlock.READ
+    yield "/dev/null", landlock.WRITE
+    for path in (*map(Path, _FILES), *libraries()):
+        yield str(path), landlock.READ
+    for place in library_places():
+        if not place.is_dir():
+            yield str(place), landlock.READ
+            continue
+        yield str(place), landlock.LIST
+        for path in place.iterdir():
+            if path.name not in PACKAGES:
+                yield str(path), landlock.READ
+
+
+def library_places() -> list[Path]:
+    """The standard library's folders, and its zip file where there is one."""
+    places = {Path(os.__file__).parent, *(Path(path) for path in sys.path)}
+    return sorted(path for path in places if path.is_absolute() and path.exists() and path.name not in PACKAGES)
+
+
+def libraries() -> Iterator[Path]:
+    """Shared libraries that lie beside those this process has loaded: extension modules may need them."""
+    for folder in sorted(mapped_folders()):
+        yield from (path for path in folder.iterdir() if ".so" in path.name)
+
+
+def mapped_folders() -> set[Path]:
+    """Folders of the shared libraries that this process has loaded."""
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape")
+    paths = (Path(line.split(maxsplit=5)[5]) for line in maps.splitlines() if "/" in line)
+    return {path.parent for path in paths if ".so" in path.name and path.exists()}

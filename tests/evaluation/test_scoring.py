@@ -16,9 +16,8 @@ from accgate.engines.base import Reply
 from accgate.errors import BadInput
 from accgate.evaluation.presence import crowding
 from accgate.evaluation.scoring import ByJudge, ByRunning
-from accgate.sandbox.limits import Limits
-from accgate.sandbox.probe import CannotConfine, confinement
-from accgate.sandbox.runner import Sandbox
+from accgate.sandbox.process import Limits
+from accgate.sandbox.runner import CannotConfine, Sandbox, confinement
 from accgate.tasks.sample import sample_id
 from accgate.tasks.task import Task
 from tests.evaluation.test_sample import Oracle, asked, task_of

@@ -21,7 +21,7 @@ USERS = [((*STRICT, "--user", f"{UID}:{UID}"), None), ((*STRICT, "--user", "0:0"
 PROGRAM = """
 import json, os, pathlib, sys, tempfile
 sys.path.insert(0, "/tests")
-from accgate.sandbox.probe import confinement
+from accgate.sandbox.runner import confinement
 from accgate.sandbox.process import Worker
 from tests.sandbox.hostile import LIMITS, PROGRAMS, SECRET
 os.environ[SECRET] = "hunter2"

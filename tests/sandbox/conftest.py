@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from accgate.sandbox.limits import Limits
-from accgate.sandbox.probe import CannotConfine, confinement
-from accgate.sandbox.process import Confinement, Worker
+from accgate.sandbox.process import Confinement, Limits, Worker
+from accgate.sandbox.runner import CannotConfine, confinement
 
 # A machine that is there to prove the sandbox must not skip the proof.
 MUST = "ACCGATE_TEST_SANDBOX"

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from accgate.sandbox import process
 from accgate.sandbox.cases import Case
-from accgate.sandbox.limits import Limits, Outcome
-from accgate.sandbox.process import Worker
+from accgate.sandbox.process import Limits, Outcome, Worker
 
 FOLDER = Path(__file__).parent / "hostile"
 SECRET = "ACCGATE_TEST_SECRET"

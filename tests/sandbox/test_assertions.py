@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from accgate.sandbox.assertions import split_program, without_literals
-from accgate.sandbox.limits import Limits
-from accgate.sandbox.process import Confinement, Worker
+from accgate.sandbox.process import Confinement, Limits, Worker
 from accgate.sandbox.values import NotPlain, Opaque, pack, unpack
 from tests.cases import each
 

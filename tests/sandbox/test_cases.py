@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from accgate.sandbox.cases import BadCases, Case, cases_of, same_output
-from accgate.sandbox.limits import Limits
-from accgate.sandbox.process import Confinement, Worker
+from accgate.sandbox.process import Confinement, Limits, Worker
 from accgate.sandbox.runner import Sandbox
 from tests.cases import each
 

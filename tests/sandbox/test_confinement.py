@@ -10,32 +10,31 @@ import sys
 import pytest
 
 from accgate.errors import CANNOT_EVALUATE
-from accgate.sandbox import probe, process
-from accgate.sandbox.probe import CannotConfine
+from accgate.sandbox import process, runner
 from accgate.sandbox.process import NOBODY, Confinement
-from accgate.sandbox.runner import Sandbox
+from accgate.sandbox.runner import CannotConfine, Sandbox
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone can confine")
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
-    probe.confinement.cache_clear()
+    runner.confinement.cache_clear()
 
 
 def test_what_is_found_is_found_once_and_holds(confined: Confinement) -> None:
-    assert probe.confinement() == probe.confinement()
-    assert probe.hole(confined) is None
+    assert runner.confinement() == runner.confinement()
+    assert runner.hole(confined) is None
 
 
 @linux
 def test_root_becomes_nobody_or_the_reason_is_that_nobody_cannot_read_python() -> None:
     if os.geteuid() != 0:
-        assert NOBODY not in {each.uid for each in probe.candidates()}
+        assert NOBODY not in {each.uid for each in runner.candidates()}
         return
-    first = next(iter(probe.candidates()))
+    first = next(iter(runner.candidates()))
     assert first.uid == NOBODY
-    trouble = probe.hole(first)
+    trouble = runner.hole(first)
     assert trouble is None or trouble.startswith(("ModuleNotFoundError", "PermissionError"))
 
 
@@ -43,7 +42,7 @@ def test_root_becomes_nobody_or_the_reason_is_that_nobody_cannot_read_python() -
 def test_other_systems_refuse(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     with pytest.raises(CannotConfine, match=f"{platform} has neither.*\n.*Landlock.*bubblewrap") as caught:
-        probe.confinement()
+        runner.confinement()
     assert caught.value.exit_code == CANNOT_EVALUATE
 
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from accgate.sandbox.assertions import without_literals
-from accgate.sandbox.limits import Limits, Outcome
-from accgate.sandbox.process import Confinement
+from accgate.sandbox.process import Confinement, Limits, Outcome
 from accgate.sandbox.runner import Sandbox
 from tests.sandbox.human_eval import mutants, official, problems
 

@@ -10,9 +10,8 @@ import pytest
 
 from accgate.errors import CannotEvaluate
 from accgate.metrics import BadOption, get
-from accgate.sandbox.limits import Limits, Outcome
 from accgate.sandbox.packages import Packages, packages_of
-from accgate.sandbox.process import Confinement
+from accgate.sandbox.process import Confinement, Limits, Outcome
 from accgate.sandbox.runner import Sandbox
 
 PASSES = [

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from accgate.errors import CannotEvaluate
-from accgate.sandbox.limits import Limits
-from accgate.sandbox.process import Confinement, Worker, WorkerEnded
+from accgate.sandbox.process import Confinement, Limits, Worker, WorkerEnded
 from accgate.sandbox.runner import Sandbox
 from tests.cases import each
 from tests.sandbox.conftest import descendants
