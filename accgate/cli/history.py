@@ -123,7 +123,7 @@ def _html(arguments: argparse.Namespace) -> int:
 
 
 def _badge(arguments: argparse.Namespace) -> int:
-    from accgate.history.badge import badge_of, svg
+    from accgate.history.page import badge_of, svg
 
     if arguments.out is None and not arguments.json:
         raise BadInput("say --out FILE for the SVG, --json for shields.io's endpoint, or both")

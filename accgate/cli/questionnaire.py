@@ -111,8 +111,7 @@ def _source_of(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question,
 def _import(arguments: argparse.Namespace) -> int:
     from accgate.design import Design
     from accgate.questionnaire.key import read_key
-    from accgate.questionnaire.ratings import read_ratings
-    from accgate.questionnaire.survey import survey_of
+    from accgate.questionnaire.survey import read_ratings, survey_of
     from accgate.questionnaire.views import print_survey, survey_markdown
 
     if arguments.key is None:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.errors import BadInput, CannotEvaluate, reading
-from accgate.history.badge import badge_of, svg
 from accgate.history.file import History, history_of, merge_histories, read_content
-from accgate.history.page import html_page
+from accgate.history.page import badge_of, html_page, svg
 from accgate.history.run import Run, line_of
 from accgate.records import write_atomically
 from accgate.records.lock import holding

@@ -24,8 +24,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from . import erase, kernel, landlock, seccomp, supervise, syscalls
-from .confine import Streams, Walls, confine
+from . import erase, kernel, landlock, seccomp, syscalls
+from .confine import AskedToLeave, End, Streams, Walls, confine, wait
 from .messages import packed, receive, write_all
 from .values import END, GIVE, pack
 
@@ -59,7 +59,7 @@ def serve() -> None:
         write_all(replies, packed({"ready": True}))
         while (request := receive(calls)) is not None:
             write_all(replies, packed(outcome_of(Program(**request), walls)))
-    except supervise.AskedToLeave:
+    except AskedToLeave:
         pass
     except Exception as error:
         write_all(replies, packed({"broken": f"{type(error).__name__}: {error}"}))
@@ -105,7 +105,7 @@ def outcome_of(program: Program, walls: Walls) -> dict[str, Any]:
         become(program, walls, worker, streams.inner(), trouble_end)
     os.close(trouble_end)
     try:
-        end = supervise.wait(pid, walls, CONTROL)
+        end = wait(pid, walls, CONTROL)
         failed = os.read(trouble, MOST_SAID)
         report = contents(streams.report.outer, MOST_VALUES)
         output = contents(streams.output.outer, walls.file_size) if program.input is not None else b""
@@ -256,7 +256,7 @@ def describe_error(error: BaseException) -> bytes:
     return traceback.format_exception_only(type(error), error)[-1].strip().encode("utf-8", "replace")[: MOST_SAID - 1]
 
 
-def failure(end: supervise.End, report: bytes, is_script: bool, walls: Walls) -> str | None:
+def failure(end: End, report: bytes, is_script: bool, walls: Walls) -> str | None:
     """Why a program did not come to its end, in one line; None where it did."""
     if end.why is not None:
         return end.why

@@ -26,9 +26,8 @@ from accgate.result import NAME
 from accgate.stats import Floats, coin_evidence
 from accgate.stats.culprit import Placed, counts_of, culprits, evidence_of, is_explained, next_question
 from accgate.text import nearest
-from accgate.trials.arm import Scored, ask
+from accgate.trials.arm import Scored, TrialFolder, ask
 from accgate.trials.commits import History
-from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import Changed, changed_of, reference_scores
 from accgate.verdict import Verdict
 

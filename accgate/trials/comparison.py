@@ -19,7 +19,7 @@ from accgate.planning.design import planned_model
 from accgate.records import Record, Scores
 from accgate.references.store import scores_of
 from accgate.stats import share_of_alpha
-from accgate.trials.folder import TrialFolder
+from accgate.trials.arm import TrialFolder
 from accgate.verdict import Verdict
 
 FOLDER = TrialFolder("ab", models="*")

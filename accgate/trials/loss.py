@@ -21,8 +21,7 @@ from accgate.records import Record, Scores, failed_of, paths_of, read_records, s
 from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result
 from accgate.run_plan import plan_run
-from accgate.trials.arm import ask, mean_scores
-from accgate.trials.folder import TrialFolder
+from accgate.trials.arm import TrialFolder, ask, mean_scores
 from accgate.verdict import Verdict
 
 RERUN = TrialFolder("rerun", models="*")

@@ -27,8 +27,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.options import RunOptions
 from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
-from accgate.trials.arm import Answers, Scored, ask
-from accgate.trials.folder import TrialFolder
+from accgate.trials.arm import Answers, Scored, TrialFolder, ask
 from accgate.trials.loss import Changed, Loss, changed_of, loss_of, reference_scores, refuse_unread
 from accgate.trials.settings import Settings, settings_of
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.openai import dispatch, endpoints, pace
-from accgate.engines.openai.endpoints import FIRST_REST, LONGEST_REST, Endpoints
+from accgate.engines.openai import dispatch, pace
+from accgate.engines.openai.dispatch import FIRST_REST, LONGEST_REST, Endpoints
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
@@ -26,8 +26,8 @@ from tests.servers import Fault, Server
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
     monkeypatch.setattr(pace, "FIRST_PAUSE", 0.002)
-    monkeypatch.setattr(endpoints, "FIRST_REST", 0.01)
-    monkeypatch.setattr(endpoints, "LONGEST_REST", 0.05)
+    monkeypatch.setattr(dispatch, "FIRST_REST", 0.01)
+    monkeypatch.setattr(dispatch, "LONGEST_REST", 0.05)
 
 
 def echo(prompt: str) -> str:
@@ -132,8 +132,8 @@ def test_a_sample_fails_when_every_server_fails_it_in_every_round(servers: list[
 def test_a_server_that_went_away_is_left_alone_for_a_while(
     servers: list[Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoints, "FIRST_REST", 60.0)
-    monkeypatch.setattr(endpoints, "LONGEST_REST", 60.0)
+    monkeypatch.setattr(dispatch, "FIRST_REST", 60.0)
+    monkeypatch.setattr(dispatch, "LONGEST_REST", 60.0)
     engine = engine_of(servers, max_retries=0)
     assert outcomes(engine, questions(60), meanwhile=servers[0].__exit__) == answers(60)
     assert not servers[0].seen
@@ -295,7 +295,7 @@ def test_rests_grow_to_a_limit_differ_between_clients_and_end_with_an_answer() -
         assert found.other([]) is b
         clock.now = a.rests_until
         assert found.other([]) is a
-    rests = [min(endpoints.LONGEST_REST, endpoints.FIRST_REST * 2**i) for i in range(4)]
+    rests = [min(dispatch.LONGEST_REST, dispatch.FIRST_REST * 2**i) for i in range(4)]
     assert drawn == [(rest / 2, rest) for rest in rests]
     found.note_answer(a, clock.now)
     found.note_refusal(a)

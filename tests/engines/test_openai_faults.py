@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines.openai import dispatch, endpoints, pace
+from accgate.engines.openai import dispatch, pace
 from accgate.records.file import Record, read_records
 from tests.gates import without_seconds
 from tests.servers import Fault, Server, sums
@@ -40,7 +40,7 @@ num_samples = {samples}
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
     monkeypatch.setattr(pace, "FIRST_PAUSE", 0.002)
-    monkeypatch.setattr(endpoints, "FIRST_REST", 0.01)
+    monkeypatch.setattr(dispatch, "FIRST_REST", 0.01)
 
 
 def gate(folder: Path, references: Path, *servers: Server, command: str = "run", timeout: float = 30.0) -> Any:

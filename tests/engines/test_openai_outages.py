@@ -12,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines import Reply, Request
-from accgate.engines.openai import client, dispatch, endpoints, pace
+from accgate.engines.openai import client, dispatch, pace
 from accgate.engines.openai.client import retry_after
 from accgate.engines.openai.engine import OpenAIEngine, renamed
 from accgate.engines.openai.options import Options
@@ -25,8 +25,8 @@ from tests.servers import Fault, Server
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
     monkeypatch.setattr(pace, "FIRST_PAUSE", 0.05)
-    monkeypatch.setattr(endpoints, "FIRST_REST", 0.02)
-    monkeypatch.setattr(endpoints, "LONGEST_REST", 0.05)
+    monkeypatch.setattr(dispatch, "FIRST_REST", 0.02)
+    monkeypatch.setattr(dispatch, "LONGEST_REST", 0.05)
 
 
 def replies(server: Server, count: int, workers: int = 64, **options: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 
-from accgate.engines.ray.head import EVERY, LIMIT, Lifeline, Patience, Place, listening, lost, outlive, within
+from accgate.engines.ray.cluster import EVERY, LIMIT, Lifeline, Patience, Place, listening, lost, outlive, within
 from accgate.errors import CannotEvaluate
 
 HEAD, NODE = ("10.0.0.1", 6379), ("10.0.0.2", 4000)

@@ -10,8 +10,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput, VerdictName
-from accgate.history.badge import COLOURS, DRIFTING, Badge, badge_of, svg
 from accgate.history.file import history_of
+from accgate.history.page import COLOURS, DRIFTING, Badge, badge_of, svg
 from tests.cases import each
 from tests.history.made import declining, point, run, season
 from tests.report.hostile import hostile

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from accgate.history.badge import Badge, svg
 from accgate.history.file import history_of
-from accgate.history.page import html_page
+from accgate.history.page import Badge, html_page, svg
 from tests.browser.axe import axe
 from tests.browser.chromium import Browser, Page
 from tests.history.made import point, run, season

@@ -13,8 +13,8 @@ import pytest
 from accgate.errors import BadInput
 from accgate.records import paths_of, sole_run
 from accgate.records.lock import LOCK
+from accgate.trials.arm import TrialFolder
 from accgate.trials.commits import History
-from accgate.trials.folder import TrialFolder
 
 AB, BISECT = TrialFolder("ab", models="*"), TrialFolder("bisect", models="[0-9]*-*/*", files=("answers.jsonl",))
 

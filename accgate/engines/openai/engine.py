@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, Wall
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity
-from accgate.engines.openai import dispatch, endpoints, listing
+from accgate.engines.openai import dispatch, listing
 from accgate.engines.openai.client import Client, Fault, key_of
-from accgate.engines.openai.dispatch import Dispatcher, Rescue
-from accgate.engines.openai.endpoints import Endpoint, Endpoints
+from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints, Rescue
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
 from accgate.engines.openai.pace import doubled
@@ -192,7 +191,7 @@ class OpenAIEngine:
                 if not rests:
                     what = f"{url}: {answer.text}{', as while it loads' if answer.kind == 'away' else ''}"
                     self._tell(f"{what}; it is asked again for up to {outage:g} s (options.max_outage)")
-                rest = max(answer.wait, doubled(endpoints.FIRST_REST, rests, endpoints.LONGEST_REST))
+                rest = max(answer.wait, doubled(dispatch.FIRST_REST, rests, dispatch.LONGEST_REST))
                 rests += 1
                 await asyncio.sleep(min(rest, left))
                 continue

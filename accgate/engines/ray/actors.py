@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from accgate.engines.base import Engine, EngineDied, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.identity import identity_of
-from accgate.engines.ray.cluster import amounts_of, cause_of
-from accgate.engines.ray.head import Patience
+from accgate.engines.ray.cluster import Patience, amounts_of, cause_of
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
 from accgate.engines.silence import timeout
 from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady

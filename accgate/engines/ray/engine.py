@@ -18,8 +18,7 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import Engine, LogProbs, ModelTable, Operational, Reply, Request, operational_of
 from accgate.engines.identity import Identity
 from accgate.engines.ray.actors import Actor, Answered, Spec, outward
-from accgate.engines.ray.cluster import Connection
-from accgate.engines.ray.head import PATIENCE, Lifeline, Patience, lost, outlive, places_of
+from accgate.engines.ray.cluster import PATIENCE, Connection, Lifeline, Patience, lost, outlive, places_of
 from accgate.engines.ray.replicas import MAX_SILENCE, Replicas, combine_infos
 from accgate.engines.silence import timeout
 from accgate.errors import AccgateError, BadInput, CannotEvaluate, KeyFaults, KeyNotReady
