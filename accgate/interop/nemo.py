@@ -184,7 +184,6 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
         if failed
         else "its mean is rounded there, and agrees",
         tool="NeMo Evaluator BYOB",
-        date="",
         settings={},
     )
 
@@ -226,12 +225,10 @@ def _task_log(
     *,
     model: str | None,
     task: str,
-    reported: float | None,
-    note: str,
-    tool: str,
-    date: str,
     settings: Mapping[str, Any],
+    **about: Any,
 ) -> TaskLog:
+    """The log of a task; `about` is what else a `TaskLog` holds."""
     if not model:
         raise BadInput(f"{path}: nothing beside it names the model; name it with --model")
     ids = _ids(task, rows)
@@ -246,15 +243,12 @@ def _task_log(
         model=str(model),
         task=str(task),
         metric=metric,
-        tool=tool,
         source=path,
         records=tuple(records),
         prompts={id_: row.prompt for id_, row in zip(ids, rows, strict=True)},
         scale=scale,
-        reported=reported,
-        note=note,
         fingerprint=harness_fingerprint(str(task), metric, "nemo", generation),
-        date=date,
+        **about,
     )
 
 
