@@ -63,9 +63,8 @@ def questionnaire(arguments: argparse.Namespace) -> int:
 def _build(arguments: argparse.Namespace) -> int:
     import secrets
 
-    from accgate.questionnaire.key import key_json
+    from accgate.questionnaire.key import key_json, read_wording
     from accgate.questionnaire.page import draw_questionnaire, page_html
-    from accgate.questionnaire.wording import read_wording
 
     page_path = arguments.out or PAGE
     key_path = page_path.with_name(page_path.stem + ".key.json")

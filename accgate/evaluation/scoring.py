@@ -216,8 +216,7 @@ class Scorers:
         return ByFunction()
 
     async def _by_running(self, check: Check) -> Scoring:
-        from accgate.sandbox.packages import packages_of
-        from accgate.sandbox.process import Limits
+        from accgate.sandbox.process import Limits, packages_of
         from accgate.sandbox.runner import Sandbox
 
         seconds = 6.0 if check.task.metric.name == "code_output" else 3.0

@@ -54,10 +54,8 @@ def read_side(path: Path, name: str | None = None) -> Side:
     BadInput
         With file and line, for a file that cannot be read, and a row that is not an answer or comes twice.
     """
-    return _of_reference(path, name) if path.suffix.lower() == ".toml" else _of_table(path, name)
-
-
-def _of_reference(path: Path, name: str | None) -> Side:
+    if path.suffix.lower() != ".toml":
+        return _of_table(path, name)
     reference = read_reference(path)
     if reference is None:
         raise BadInput(f"{path}: there is no such file; give a reference of the store, or a file of records")

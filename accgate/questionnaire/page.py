@@ -10,8 +10,7 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.questionnaire.answers import Question
-from accgate.questionnaire.key import AnswerKey, Key, QuestionKey, Side
-from accgate.questionnaire.wording import Wording
+from accgate.questionnaire.key import AnswerKey, Key, QuestionKey, Side, Wording
 from accgate.report.flips import shared_head
 from accgate.report.html.inline import embed, page_parts, whole_page
 

@@ -19,8 +19,7 @@ from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.errors import BadInput, exit_code, worst
-from accgate.questionnaire.key import Key, read_object
-from accgate.questionnaire.wording import Item
+from accgate.questionnaire.key import Item, Key, read_object
 from accgate.records import Floats, Ids, Scores, codes_of
 from accgate.result import Result
 from accgate.stats import Correction

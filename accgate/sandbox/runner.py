@@ -14,8 +14,7 @@ from types import TracebackType
 
 from accgate.errors import CannotEvaluate
 from accgate.sandbox.cases import Case
-from accgate.sandbox.packages import Packages
-from accgate.sandbox.process import NOBODY, Confinement, Limits, Outcome, Worker
+from accgate.sandbox.process import NOBODY, Confinement, Limits, Outcome, Packages, Worker
 
 # Each attempt must be refused by the system, not fail for another reason; the last lines must work.
 _PROBE = """

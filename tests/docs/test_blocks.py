@@ -14,7 +14,7 @@ import yaml
 from accgate._version import REPOSITORY
 from accgate.config.config import load_config
 from accgate.inputs.toml import tomllib
-from accgate.questionnaire.wording import read_wording
+from accgate.questionnaire.key import read_wording
 from accgate.tasks.definition import read_definition
 from tests.cases import each
 from tests.docs.blocks import ROOT, Block, blocks

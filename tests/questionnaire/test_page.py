@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from accgate.questionnaire.answers import Question
+from accgate.questionnaire.key import Wording
 from accgate.questionnaire.page import Questionnaire, draw_questionnaire, page_html
-from accgate.questionnaire.wording import Wording
 from tests.questionnaire.made import Made, N, answers
 
 

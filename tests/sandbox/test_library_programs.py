@@ -14,8 +14,7 @@ import pytest
 
 from accgate.errors import BadInput, KeyFaults
 from accgate.evaluation.scoring import ByRunning
-from accgate.sandbox.packages import packages_of
-from accgate.sandbox.process import Confinement, Limits
+from accgate.sandbox.process import Confinement, Limits, packages_of
 from accgate.sandbox.runner import Sandbox
 from accgate.tasks.prompts import unpack
 from accgate.tasks.task import Task

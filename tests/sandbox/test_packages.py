@@ -10,8 +10,7 @@ import pytest
 
 from accgate.errors import CannotEvaluate
 from accgate.metrics import BadOption, get
-from accgate.sandbox.packages import Packages, packages_of
-from accgate.sandbox.process import Confinement, Limits, Outcome
+from accgate.sandbox.process import Confinement, Limits, Outcome, Packages, packages_of
 from accgate.sandbox.runner import Sandbox
 
 PASSES = [

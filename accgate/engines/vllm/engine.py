@@ -15,18 +15,8 @@ from typing import Any, TypeVar
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, cpu_name
 from accgate.engines.reasoning import opened_by, split_reasoning
 from accgate.engines.silence import Silence, Stalled, within
+from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
-from accgate.engines.vllm.process import (
-    INSTALL,
-    Log,
-    Watch,
-    cause,
-    import_classes,
-    one_line,
-    own_environment,
-    unreachable_by_ctrl_c,
-    version_fault,
-)
 from accgate.engines.wire import body_of
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.result import EngineInfo
@@ -70,14 +60,14 @@ class VllmEngine:
         self.concurrency = self._own.concurrency or 256
         self.saturated_at: int | None = None
         if importlib.util.find_spec("vllm") is None:
-            fault = f"is vllm, which is not installed here, so its options were not checked; {INSTALL}"
+            fault = f"is vllm, which is not installed here, so its options were not checked; {process.INSTALL}"
             raise KeyNotReady(("engine",), fault)
-        if (too_old := version_fault()) is not None:
+        if (too_old := process.version_fault()) is not None:
             raise KeyNotReady(("engine",), too_old)
         self._extra, self._arguments = table.extra, self._engine_arguments(table.extra)
         self._engine: Any = None
-        self._log: Log | None = None
-        self._watch: Watch | None = None
+        self._log: process.Log | None = None
+        self._watch: process.Watch | None = None
         self._failed = False
         self._count = itertools.count()
         self._silence = Silence("vLLM", self._own.max_silence)
@@ -86,10 +76,10 @@ class VllmEngine:
 
     def _engine_arguments(self, extra: Mapping[str, Any]) -> dict[str, Any]:
         """vLLM's arguments; like the sampling's `extra`, they are checked against its classes: seconds to import."""
-        log = Log(None)
+        log = process.Log(None)
         try:
-            with log.capturing(), own_environment(batch_invariant=self._own.batch_invariant):
-                arguments_class, sampling_class = import_classes()
+            with log.capturing(), process.own_environment(batch_invariant=self._own.batch_invariant):
+                arguments_class, sampling_class = process.import_classes()
                 arguments = engine_arguments(self._own, self._options, arguments_class)
                 default = getattr(arguments_class, "gpu_memory_utilization", 0.0)
                 self.memory_share = float(arguments.get("gpu_memory_utilization", default))
@@ -100,10 +90,10 @@ class VllmEngine:
 
     async def start(self) -> None:
         """Load the weights."""
-        self._log = Log(self._own.log)
+        self._log = process.Log(self._own.log)
         await self._start(self._log)
 
-    async def _start(self, log: Log) -> None:
+    async def _start(self, log: process.Log) -> None:
         """Load them in the time there is."""
         limit = self._own.start_timeout
         late = (
@@ -116,9 +106,9 @@ class VllmEngine:
             self._failed = True
             raise
 
-    async def _loaded(self, log: Log) -> None:
+    async def _loaded(self, log: process.Log) -> None:
         self._failed = True  # until it runs
-        self._watch = Watch()
+        self._watch = process.Watch()
         loading = asyncio.get_running_loop().run_in_executor(None, self._load, log)
         try:
             while not loading.done():
@@ -151,9 +141,9 @@ class VllmEngine:
             at_once = config.scheduler_config.max_num_seqs * config.parallel_config.data_parallel_size
             self.concurrency = max(1, at_once * 5 // 4)
 
-    def _load(self, log: Log) -> None:
-        environment = own_environment(batch_invariant=self._own.batch_invariant)
-        with log.capturing(), unreachable_by_ctrl_c(), environment:
+    def _load(self, log: process.Log) -> None:
+        environment = process.own_environment(batch_invariant=self._own.batch_invariant)
+        with log.capturing(), process.unreachable_by_ctrl_c(), environment:
             try:
                 self._refuse_varying_kernels()
                 from vllm.engine.arg_utils import AsyncEngineArgs
@@ -200,7 +190,7 @@ class VllmEngine:
     def _why(self, what: str, error: BaseException) -> str:
         self._failed = True
         assert self._log is not None
-        return f"{what}: {cause(error, self._log.text())} (vLLM's log: {self._log.path})"
+        return f"{what}: {process.cause(error, self._log.text())} (vLLM's log: {self._log.path})"
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt; a cancelled one is aborted in the engine."""
@@ -315,7 +305,7 @@ class VllmEngine:
             chosen |= {"output_kind": RequestOutputKind.FINAL_ONLY, **fixed}
             return SamplingParams(**self._defaults | chosen)
         except (TypeError, ValueError, VLLMError, KeyFaults) as error:
-            raise RequestFailed(f"vLLM: {one_line(error)}") from error
+            raise RequestFailed(f"vLLM: {process.one_line(error)}") from error
 
     async def _render(self, request: Request) -> Any:
         """The prompt as vLLM takes it, made as LLM.chat and LLM.generate make it, off the event loop."""
@@ -345,7 +335,7 @@ class VllmEngine:
             if type(error).__name__ == "ChatTemplateResolutionError":
                 fix = 'ask with mode = "completion", or name a template in options.chat_template'
                 raise CannotEvaluate(f"{self._model} has no chat template; {fix}") from error
-            raise RequestFailed(f"vLLM: {one_line(error)}") from error
+            raise RequestFailed(f"vLLM: {process.one_line(error)}") from error
 
     async def _final(self, request: Request, rendered: Any, parameters: Any) -> Any:
         from vllm.v1.engine.exceptions import EngineDeadError
@@ -358,7 +348,7 @@ class VllmEngine:
         except EngineDeadError as error:
             raise EngineDied(self._why("vLLM's engine died", error)) from error
         except Exception as error:
-            raise RequestFailed(f"vLLM: {one_line(error.__cause__ or error)}") from error
+            raise RequestFailed(f"vLLM: {process.one_line(error.__cause__ or error)}") from error
         assert final is not None
         return final
 
