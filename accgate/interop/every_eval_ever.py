@@ -112,11 +112,9 @@ def _log(
 
 def _model_id(model: str, checks: tuple[CheckRun, ...], model_ids: Mapping[str, str]) -> str:
     served = str(checks[0].settings.get("model", ""))
-    for id_ in (model_ids.get(model), served, model):
-        if id_ is not None and re.fullmatch(NAME, id_):
+    for id_ in (model_ids[model],) if model in model_ids else (served, model):
+        if re.fullmatch(NAME, id_):
             return id_
-        if id_ is not None and id_ == model_ids.get(model):
-            break
     raise BadInput(
         f"the model {model!r} needs a name as the Hugging Face Hub has them; give --model-id {model}=ORG/NAME"
     )

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.engines import FINGERPRINT, union_of
-from accgate.engines.identity import change_of
-from accgate.engines.openai.listing import settings_to_keep
+from accgate.engines.identity import change_of, settings_to_keep
 from accgate.errors import BadInput
 from accgate.inputs.toml import read_toml
 from accgate.records import ENDINGS, FILES, JUDGE_SERVED, SERVED, RecordPaths, settings_of_run

@@ -373,20 +373,17 @@ class _Search:
     def write_log(self, culprits: Sequence[Culprit]) -> None:
         """Write what was found as `git bisect log` does; `git bisect replay` reads it."""
         commits = self.history.commits
-        lines = [
-            "git bisect start",
-            f"# good: [{commits[0].sha}] {commits[0].subject}",
-            f"git bisect good {commits[0].sha}",
-        ]
+
+        def mark(word: str, commit: Commit) -> list[str]:
+            return [f"# {word}: [{commit.sha}] {commit.subject}", f"git bisect {word} {commit.sha}"]
+
+        lines = ["git bisect start", *mark("good", commits[0])]
         first = commits.index(culprits[0].commit) if culprits else len(commits) - 1
         asked = {place for _, place in self.answers if culprits} | set(self.skipped)
         places = sorted(asked)
         for place in [len(commits) - 1, *(p for p in places if 0 < p < len(commits) - 1)]:
             word = "skip" if place in self.skipped else "bad" if place >= first else "good"
-            lines += [
-                f"# {word}: [{commits[place].sha}] {commits[place].subject}",
-                f"git bisect {word} {commits[place].sha}",
-            ]
+            lines += mark(word, commits[place])
         lines += [f"# first bad commit: [{each.commit.sha}] {each.commit.subject}" for each in culprits]
         with writing(path := self.out / LOG):
             write_atomically(path, ("\n".join(lines) + "\n").encode())

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.history.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of
 from accgate.history.file import History, history_of
-from accgate.history.page import ROWS, html_page
+from accgate.history.page import BOTTOM, HEIGHT, LEFT, RIGHT, ROWS, TOP, WIDTH, Chart, chart_of, html_page
 from accgate.history.run import Against
 from accgate.history.series import series_of
 from accgate.report.html.inline import policy_hash

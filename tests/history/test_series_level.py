@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from accgate.cli.main import main
-from accgate.history.chart import BAND, chart_of
 from accgate.history.file import history_of, merge_histories, parse_history
-from accgate.history.page import badge_of, html_page
+from accgate.history.page import BAND, badge_of, chart_of, html_page
 from accgate.history.run import Against, Point, read_line
 from accgate.history.series import HEADINGS, as_rows, cells, levels, series_of
 from accgate.history.store import read_history

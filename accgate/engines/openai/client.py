@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urljoin
 
 from accgate.engines.base import RequestFailed
-from accgate.engines.openai.listing import Listing, listing_of
+from accgate.engines.identity import Listing, listing_of
 from accgate.engines.openai.options import is_this_machine, url_fault
 from accgate.engines.wire import MalformedReply, error_text, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from accgate.engines.base import EngineDied, RequestFailed
-from accgate.engines.identity import Identity, refuse_changed, served_of
+from accgate.engines.identity import Identity, Listing, refuse_changed, served_of
 from accgate.engines.openai.client import Client, Fault
-from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import Options
 from accgate.engines.openai.pace import Pace, doubled
 from accgate.engines.silence import Sign, Silence, Stalled, timeout

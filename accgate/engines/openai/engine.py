@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
+from accgate.engines import identity
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, Wall
 from accgate.engines.chat import ChatProbe
-from accgate.engines.identity import Identity
-from accgate.engines.openai import dispatch, listing
+from accgate.engines.identity import Identity, Listing
+from accgate.engines.openai import dispatch
 from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints, Rescue
-from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
 from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import answer_of, ask_server
@@ -95,7 +96,7 @@ class OpenAIEngine:
                 faults.append((("options", "base_url"), answer.text()))
             elif answer.fault is not None:
                 raise CannotEvaluate(answer.text())
-        faults.extend(listing.faults_of(self._model, {answer.url: answer.listing for answer in answers}))
+        faults.extend(identity.faults_of(self._model, {answer.url: answer.listing for answer in answers}))
         refuse_faults(faults)
         return tuple(answer.about(self._model) for answer in answers)
 
@@ -124,7 +125,7 @@ class OpenAIEngine:
         key = self._options.api_key_env
         answers = [await answer_of(url, key, strict=False) for url in self._options.urls]
         listings = {answer.url: answer.listing for answer in answers if answer.fault is None}
-        refuse_faults(listing.faults_of(self._model, listings) if listings else ())
+        refuse_faults(identity.faults_of(self._model, listings) if listings else ())
         if silent := [answer.text() for answer in answers if answer.fault is not None]:
             raise CannotEvaluate("; ".join(silent))
 
@@ -137,7 +138,7 @@ class OpenAIEngine:
             await self._serve(self._client)
         until = time.monotonic() + self._options.max_outage
         listings = {url: await self._listing(self._client, url, until) for url in self._urls}
-        refuse_faults(listing.faults_of(self._model, listings))
+        refuse_faults(identity.faults_of(self._model, listings))
         self._kind = listings[self._urls[0]]
         for endpoint in self._endpoints.all:
             endpoint.listed = listings[endpoint.url].about(self._model)
@@ -333,11 +334,6 @@ def allow_connections(connections: int) -> None:
     CannotEvaluate
         When the system does not allow as many.
     """
-    try:
-        import resource
-    except ImportError:  # not a POSIX system
-        _allowed.append(connections)
-        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     others = sum(_allowed)
     needed = connections + others + SPARE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from accgate.engines.identity import Listing
 from accgate.engines.openai.client import Client, Fault, key_of
-from accgate.engines.openai.listing import Listing
 from accgate.engines.silence import timeout
 from accgate.text import nearest
 

@@ -139,9 +139,6 @@ def one_line(error: BaseException | str) -> str:
 @contextlib.contextmanager
 def unreachable_by_ctrl_c() -> Iterator[None]:
     """Processes started meanwhile, by this thread, do not get a terminal's Ctrl-C: accgate ends them itself."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     resource_tracker.ensure_running()  # multiprocessing starts it once, and unblocks SIGINT after that
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
