@@ -369,9 +369,8 @@ def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
     {'system_fingerprint': ['a', 'b']}
     """
     listed = served.get(LISTED)
-    texts = (
-        {name: text for name, text in listed.items() if isinstance(text, str)} if isinstance(listed, Mapping) else {}
-    )
+    rows = listed.items() if isinstance(listed, Mapping) else ()
+    texts = {name: text for name, text in rows if isinstance(text, str)}
     server = texts.pop(SERVER, "")
     kept = {_short(name): _short(text) for name, text in texts.items()} if len(texts) == 1 else {}
     if kept and server.partition(" ")[0] in STRICT:

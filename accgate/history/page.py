@@ -266,18 +266,16 @@ def _drift(series: Series) -> str:
 def _headline(series: Sequence[Series]) -> str:
     bad = [one.name for one in series if one.last.point.verdict == "regression"]
     if bad:
-        return (
-            f"Accuracy over time: {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''} regressed"
-        )
+        more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
+        return f"Accuracy over time: {', '.join(bad[:3])}{more} regressed"
     open_, all_ = sum(one.last.point.verdict != "pass" for one in series), len(series)
     if open_:
         which = "the check" if all_ == 1 else f"{open_} of {all_} checks"
         return f"Accuracy over time: {which} gave no verdict in the latest run"
     declining = sum(one.last.point.is_declining for one in series)
     but = f", but {declining} {'declines' if declining == 1 else 'decline'} slowly" if declining else ""
-    return (
-        f"Accuracy over time: {'the check' if all_ == 1 else f'{all_} of {all_} checks'} passed in the latest run{but}"
-    )
+    which = "the check" if all_ == 1 else f"{all_} of {all_} checks"
+    return f"Accuracy over time: {which} passed in the latest run{but}"
 
 
 # White text on each has a contrast of 4.5 to 1 or more.

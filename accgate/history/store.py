@@ -53,7 +53,7 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
     CannotEvaluate
         When the disk is full; the file is as before.
     """
-    with _faults(path), _lock(path) as file:
+    with _held(path) as file:
         content = os.pread(file, os.fstat(file).st_size, 0)
         history, line = read_content(content, str(path)), line_of(run)
         if history.has(run):
@@ -75,7 +75,7 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
         As `add_run`.
     """
     histories = [read_history(path) for path in paths]
-    with _faults(out), _lock(out) as file:
+    with _held(out) as file:
         content = os.pread(file, os.fstat(file).st_size, 0)
         if content and out.resolve() not in {path.resolve() for path in paths}:
             raise BadInput(f"{out}: exists; name it among the histories to join, or write to another file")
@@ -121,17 +121,12 @@ def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Additi
 
 
 @contextlib.contextmanager
-def _lock(path: Path) -> Iterator[int]:
+def _held(path: Path) -> Iterator[int]:
     """Hold the file, open to append and locked."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with holding(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, waits=True) as file:
-        yield file
-
-
-@contextlib.contextmanager
-def _faults(path: Path) -> Iterator[None]:
     try:
-        yield
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with holding(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, waits=True) as file:
+            yield file
     except OSError as error:
         fault = f"{path}: cannot be written: {error.strerror}"
         if error.errno in FULL:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from accgate._version import __version__
@@ -19,31 +18,25 @@ NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"  # of a model or dataset there
 BENCHMARK = re.compile(rf"(?P<dataset>{NAME})(?::(?P<task>[\w.-]+))?(?:@(?P<revision>[0-9a-f]{{7,64}}))?")
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """A dataset of the Hub that is a benchmark, the task's id in its eval.yaml, and the dataset's commit.
+def read_benchmark(text: str) -> re.Match[str]:
+    """Read ORG/NAME[:TASK_ID][@REVISION].
 
-    >>> read_benchmark("openai/gsm8k:gsm8k@740312add88f781978c0658806c59bc2815b9866").task
-    'gsm8k'
-    """
-
-    dataset: str
-    task: str = "default"
-    revision: str | None = None
-
-
-def read_benchmark(text: str) -> Benchmark:
-    """ORG/NAME[:TASK_ID][@REVISION].
+    That is a dataset of the Hub that is a benchmark, the task's id in its eval.yaml, and the dataset's commit.
 
     Raises
     ------
     BadInput
         When it is not of this form.
+
+    Examples
+    --------
+    >>> read_benchmark("openai/gsm8k:gsm8k@740312add88f781978c0658806c59bc2815b9866")["task"]
+    'gsm8k'
     """
     match = BENCHMARK.fullmatch(text)
     if match is None:
         raise BadInput(f"{text!r} is not a Hub dataset; write ORG/NAME[:TASK_ID][@COMMIT], as openai/gsm8k:gsm8k")
-    return Benchmark(match["dataset"], match["task"] or "default", match["revision"])
+    return match
 
 
 def export_hub(
@@ -76,7 +69,7 @@ def export_hub(
     return write_files(out, files)
 
 
-def _entry(run: RunFolder, check: CheckRun, benchmark: Benchmark, fractions: bool, source: str | None) -> str:
+def _entry(run: RunFolder, check: CheckRun, benchmark: re.Match[str], fractions: bool, source: str | None) -> str:
     check.whole_samples()
     verdict, mean = check.verdict, check.verdict.candidate.mean
     if mean is None:
@@ -91,8 +84,9 @@ def _entry(run: RunFolder, check: CheckRun, benchmark: Benchmark, fractions: boo
         notes.append(f"standard error {number(error)} points")
     notes += [f"{key}: {value}" for key, value in sorted(check.table("variant").items())]
     notes.append(f"accgate {run.result.accgate or __version__}")
-    lines = ["- dataset:", f"    id: {_text(benchmark.dataset)}", f"    task_id: {_text(benchmark.task)}"]
-    lines += [f"    revision: {_text(benchmark.revision)}"] if benchmark.revision else []
+    lines = ["- dataset:", f"    id: {_text(benchmark['dataset'])}"]
+    lines.append(f"    task_id: {_text(benchmark['task'] or 'default')}")
+    lines += [f"    revision: {_text(benchmark['revision'])}"] if benchmark["revision"] else []
     lines.append(f"  value: {mean / 100.0 if fractions else mean!r}")
     lines += [f"  date: {_text(run.result.started)}"] if run.result.started else []
     lines += ["  source:", f"    url: {_text(source)}", '    name: "accgate"'] if source else []

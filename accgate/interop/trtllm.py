@@ -16,6 +16,7 @@ from accgate.errors import BadInput, CannotEvaluate, writing
 from accgate.inputs.paths import read_plain
 from accgate.interop.task_log import files_of
 from accgate.records import replacing
+from accgate.records.file import is_number
 from accgate.references.store import ReferenceFile, reference_path, toml_of, variant_label
 from accgate.references.writer import replaced_figures
 
@@ -232,11 +233,7 @@ def _number(
     highest: float = math.inf,
 ) -> float:
     value = entry.get(key, default)
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not (math.isfinite(value) and lowest <= value <= highest)
-    ):
+    if not (is_number(value) and lowest <= value <= highest):
         raise BadInput(f"{where}: {key} is {value!r}; write a number")
     return float(value)
 
