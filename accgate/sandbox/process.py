@@ -22,7 +22,8 @@ from typing import Any, Literal
 
 from accgate.errors import CannotEvaluate
 from accgate.sandbox import erase
-from accgate.sandbox.assertions import Case, Tests, same_output, without_literals
+from accgate.sandbox.assertions import Tests, without_literals
+from accgate.sandbox.cases import Case, same_output
 from accgate.sandbox.messages import packed, receive
 
 _EXTRA = re.compile(r";.*\bextra\b")

@@ -20,7 +20,7 @@ from accgate.inputs.paths import read_plain
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
 from accgate.metrics.calls import calls_fault
-from accgate.sandbox.assertions import BadCases, Case, cases_of
+from accgate.sandbox.cases import BadCases, Case, cases_of
 from accgate.tasks.attacks.attack import Attack, CannotAttack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_of, transcript
