@@ -29,8 +29,8 @@ from accgate.records import (
     settings_of_run,
 )
 from accgate.records.log import in_fixed_order
+from accgate.records.pairing import PARTS, changed_parts, is_rescored
 from accgate.references.judge import Makers
-from accgate.references.store import PARTS, changed_parts, is_rescored
 from accgate.result import EngineInfo
 from accgate.tasks import recorded_samples
 from accgate.text import some_of

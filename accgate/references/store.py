@@ -31,22 +31,15 @@ from accgate.records import (
     write_gzip_lines,
 )
 from accgate.records.membership import moved_groups
+from accgate.records.pairing import SCORES, changed_parts, is_rescored
 from accgate.references.columns import stored_records
-from accgate.references.judge import SCORES, Makers
+from accgate.references.judge import Makers
 from accgate.tasks import Task
 from accgate.text import nearest, some_of
 from accgate.verdict import Readings, Reason, Verdict
 
 MOST = 1_000_000_000  # bytes of the scores beside a reference
 MOST_SCORES = 100_000  # of a reference that are put beside a run; its report draws no more samples
-PARTS = {
-    "dataset": "the dataset",
-    "prompt": "the prompt",
-    "extract": "target or extraction",
-    "metric": "the metric",
-    "reply": "stop strings or max_tokens",
-    "files": "the files beside the metric's code",
-}
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -324,21 +317,6 @@ def _group_change(reference: Reference, task: Task, since: str) -> str | None:
         f"{reference.path}: the group of {len(moved)} of {len(task.groups)} samples changed {since}: {some_of(moved)}. "
         "Undo the change of the column of groups, or record the reference again (`accgate record --reason ...`)"
     )
-
-
-def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The parts in which two fingerprints of a task differ, in words."""
-    return [text for part, text in PARTS.items() if _differs(part, recorded, now)]
-
-
-def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether the same prompts would be scored in another way, or asked in another mode."""
-    return any(_differs(part, recorded, now) for part in ("prompt", "extract", "metric", "reply", "files"))
-
-
-def _differs(part: str, recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether a part differs; references of earlier versions have no `files`, and stay usable."""
-    return recorded.get(part) != now.get(part) and not (part == "files" and part not in recorded)
 
 
 def scores_of(records: Sequence[Record], task: Task) -> Scores:

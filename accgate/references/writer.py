@@ -30,6 +30,7 @@ from accgate.records import (
     split_readings,
 )
 from accgate.records.log import lines_of
+from accgate.records.pairing import changed_parts, is_rescored
 from accgate.records.scores import scores_of_rows
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
@@ -37,10 +38,8 @@ from accgate.references.store import (
     Reference,
     ReferenceFile,
     baseline_of,
-    changed_parts,
     digest,
     find_reference,
-    is_rescored,
     reference_path,
     toml_of,
 )
