@@ -108,7 +108,7 @@ def test_the_message_shows_the_first_rows_from_where_they_part(tmp_path: Path) -
     one = write_lines(tmp_path / "1.jsonl", rows_with("prompt", questions(long + "Who was number {}?")))
     two = write_lines(tmp_path / "2.jsonl", rows_with("prompt", questions(long + "When was number {}?")))
     with pytest.raises(
-        BadInput, match=r"of 40 of 40 .*: q0 has 'again. Who .*' and 'again. When .*'; q1 .*; q2 "
+        BadInput, match=r"of 40 of 40 .*: q0 has 'gain. Who .*' and 'gain. When .*'; q1 .*; q2 "
     ) as fault:
         noise_of([one, two], theta=2.0)
     assert "q3" not in str(fault.value)
