@@ -88,15 +88,14 @@ def _code_in(text: str, needed: set[str], which: Literal["first", "last"]) -> st
     for blocks in _readings(text):
         codes = [_repaired(block, needed) for block in blocks]
         names = [defined_names(code) for code in codes]
-        places = [place for place, each in enumerate(names) if each & needed]
-        if answer is not None and not places:
+        needing = [place for place, each in enumerate(names) if each & needed]
+        if not codes or (answer is not None and not needing):
             continue
-        has_needed = bool(places)
-        places = places or [place for place, block in enumerate(blocks) if block.labelled] or list(range(len(codes)))
-        places = places if has_needed else [place for place in places if names[place]] or places
-        if places:
-            answer = _with_helpers(codes, names, places[0 if which == "first" else -1]) or None
-        if has_needed:
+        places = needing or range(len(codes))
+        places = [place for place in places if blocks[place].labelled] or places
+        places = [place for place in places if names[place]] or places
+        answer = _with_helpers(codes, names, places[0 if which == "first" else -1])
+        if needing:
             break
     return answer
 
@@ -116,7 +115,7 @@ def _opened_blocks(text: str) -> list[Block]:
     if fence is None and MARK not in text:
         return []
     blocks = fenced_blocks(f"{MARK if fence is None else fence['mark']}python\n{text}")
-    is_opened = blocks and blocks[0].closed and text.startswith(blocks[0].code) and _is_code(blocks[0].code)
+    is_opened = blocks and blocks[0].closed and text.startswith(blocks[0].code.rstrip()) and _is_code(blocks[0].code)
     return blocks if is_opened else []
 
 
@@ -186,13 +185,25 @@ def _repaired(block: Block, needed: set[str]) -> str:
     code = block.code
     if _tree(code) is not None:
         return code
-    if (definition := textwrap.dedent(code)) != code and defined_names(definition) & needed:
-        return definition
-    prompted = "\n".join(match[1] or "" for match in _PROMPT.finditer(code))
-    for other in (html.unescape(code), prompted):
+    whole = textwrap.dedent(code)
+    if code[0].isspace() and defined_names(whole) & needed and _is_whole(whole):
+        return whole
+    for other in (html.unescape(code), _prompted(code)):
         if other != code and _is_code(other):
             return other
     return code if block.closed else parsable(code) or code
+
+
+def _is_whole(code: str) -> bool:
+    """Whether a piece of code is Python that returns from no function around it."""
+    tree = _tree(code)
+    inner = () if tree is None else (node for node in tree.body if not isinstance(node, _DEFINITIONS))
+    return tree is not None and not any(isinstance(each, ast.Return) for node in inner for each in ast.walk(node))
+
+
+def _prompted(text: str) -> str:
+    """What was typed in a session of Python's; empty where definitions stand beside it, whose docstrings have some."""
+    return "" if _START.search(text) else "\n".join(match[1] or "" for match in _PROMPT.finditer(text))
 
 
 def unfenced_code(text: str) -> str:
@@ -202,9 +213,8 @@ def unfenced_code(text: str) -> str:
     """
     if _is_code(text):
         return text
-    prompted = "\n".join(match[1] or "" for match in _PROMPT.finditer(text))
-    if _is_code(prompted):
-        return prompted
+    if _is_code(session := _prompted(text)):
+        return session
     pieces, end, patience = [], 0, Patience()
     for match in _START.finditer(text):
         if match.start() >= end and patience.left > 0:
