@@ -23,9 +23,7 @@ MARK = "```"
 UNLABELLED = frozenset({"", "code", "text"})
 MARKDOWN = frozenset({"markdown", "md"})
 _PYTHON = re.compile(r"i?python[23]?(?:-repl)?|py[23]?|pycon|tool_code")
-_FENCE = re.compile(
-    r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*)(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)"
-)
+_FENCE = re.compile(r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*)(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)")
 _LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
 _START = re.compile(r"^[ \t]*(?:(?:async[ ]+def|def|class|import|from)\b|@\w)", re.MULTILINE)
 _DEF = re.compile(r"^[ \t]*(?:async[ ]+)?def[ ]+\w+[ ]*\(", re.MULTILINE)
@@ -105,7 +103,9 @@ def _readings(text: str) -> Iterator[list[Block]]:
     yield _opened_blocks(text)
     yield fenced_blocks(text)
     if (tagged := _TAG.sub(f"\n{MARK}\n", text)) != text and MARK not in text:
-        yield [block for block in _opened_blocks(tagged) or fenced_blocks(tagged) if _is_code(html.unescape(block.code))]
+        yield [
+            block for block in _opened_blocks(tagged) or fenced_blocks(tagged) if _is_code(html.unescape(block.code))
+        ]
     yield [Block(code)] if (code := unfenced_code(text)).strip() else []
 
 
@@ -120,7 +120,7 @@ def _opened_blocks(text: str) -> list[Block]:
 
 
 def fenced_blocks(text: str) -> list[Block]:
-    """The fenced blocks of a text that can be Python, in their order; those with a language of their own are left out."""
+    """The fenced blocks of a text that can be Python, in their order; those of other languages are left out."""
     lines, place, patience = text.split("\n"), 0, Patience()
     blocks: list[Block] = []
     while place < len(lines):
@@ -148,9 +148,7 @@ def _fence(line: str) -> tuple[str, str, str] | None:
     return ("", mark, info) if mark and _PYTHON.fullmatch(info.strip().lower()) else None
 
 
-def _to_its_end(
-    lines: Sequence[str], start: int, lead: str, mark: str, patience: Patience
-) -> tuple[str, bool, int]:
+def _to_its_end(lines: Sequence[str], start: int, lead: str, mark: str, patience: Patience) -> tuple[str, bool, int]:
     """The code of a block, whether it is closed, and the line behind it."""
     first = None
     for place in range(start, len(lines)):
