@@ -14,7 +14,7 @@ from accgate import metrics
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
-from accgate.metrics.calls import with_tools
+from accgate.metrics.calls import CALLING, with_tools
 from accgate.metrics.equality import EQUALITY
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
@@ -360,7 +360,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     confidence = None if content.confidence is None else asdict(content.confidence)
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
     own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
-    reading = EQUALITY if content.metric == "math" else None
+    reading = {"math": EQUALITY, CALLS: CALLING}.get(content.metric)
     if content.metric == "numeric_match" and not reads_digits_alone(content.extract):
         reading = READING
     scored = [content.metric_options, own, content.aggregate, content.aggregate_options, judge]
