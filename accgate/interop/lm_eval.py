@@ -141,7 +141,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _with_filters(path: Path, lines: list[Line], results: Results | None) -> list[Line]:
-    """The lines with their filters, which lm-eval did not write before 0.4.8: each sample has one line a filter.
+    """The lines with their filters, which older versions of lm-eval do not write: each sample has one line a filter.
 
     The results name the filters in their order. Without these they are numbered from 1. Lines that repeat a sample with
     other replies, or with all the same, are no filters.
@@ -164,8 +164,8 @@ def _with_filters(path: Path, lines: list[Line], results: Results | None) -> lis
     names = results.filters if results else [str(place + 1) for place in range(number)] if number > 1 else ["none"]
     if len(names) != number:
         raise BadInput(
-            f"{path}: names no filters and holds each sample {number} times, but {results and results.path.name} has "
-            f"{len(names)} filters ({', '.join(names) or 'none'}); is it of another run?"
+            f"{path}: names no filters and has a line a filter for each sample, {number} in all, but "
+            f"{results and results.path.name} has {len(names)} ({', '.join(names) or 'none'}); is it of another run?"
         )
     return [Line(line.number, {**line.row, "filter": names[place]}) for line, place in zip(lines, places, strict=True)]
 
