@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,11 +85,8 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
     lines = _with_filters(path, lines, results)
     metric, chosen = _choose(path, lines, choice, results)
     by_document = _by_document(path, [line for line in lines if line.filter == chosen])
-    if results is not None:
-        results.check_samples(path, [line.row for line in lines], len(by_document))
-    if (results is None or not results.counts_samples) and (
-        missing := sorted(set(range(len(by_document))) - set(by_document))
-    ):
+    is_counted = results is not None and results.check_samples(path, [line.row for line in lines], len(by_document))
+    if not is_counted and (missing := sorted(set(range(len(by_document))) - set(by_document))):
         raise BadInput(
             f"{path}: {len(missing)} samples are missing, doc_id {missing[0]} first; where lm_eval ran only some "
             "(--samples), put its results_*.json beside the file"
@@ -148,18 +146,13 @@ def _with_filters(path: Path, lines: list[Line], results: Results | None) -> lis
     """
     if any("filter" in line.row for line in lines):
         return lines
-    by_document: dict[int, list[Mapping[str, Any]]] = {}
-    places = []
+    rows: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for line in lines:
-        again = by_document.setdefault(line.row["doc_id"], [])
-        places.append(len(again))
-        again.append(line.row)
-    number = len(by_document[lines[0].row["doc_id"]])
-    rows = by_document.values()
-    are_filters = all(
-        len(each) == number and all(row.get("resps") == each[0].get("resps") for row in each) for each in rows
-    )
-    if not are_filters or (number > 1 and all(row == each[0] for each in rows for row in each)):
+        rows[line.row["doc_id"]].append(line.row)
+    number = len(rows[lines[0].row["doc_id"]])
+    same = [[row == each[0] for row in each] for each in rows.values()]
+    replies = all(row.get("resps") == each[0].get("resps") for each in rows.values() for row in each)
+    if {len(each) for each in same} != {number} or not replies or (number > 1 and all(map(all, same))):
         return lines
     names = results.filters if results else [str(place + 1) for place in range(number)] if number > 1 else ["none"]
     if len(names) != number:
@@ -167,7 +160,8 @@ def _with_filters(path: Path, lines: list[Line], results: Results | None) -> lis
             f"{path}: names no filters and has a line a filter for each sample, {number} in all, but "
             f"{results and results.path.name} has {len(names)} ({', '.join(names) or 'none'}); is it of another run?"
         )
-    return [Line(line.number, {**line.row, "filter": names[place]}) for line, place in zip(lines, places, strict=True)]
+    left: dict[int, Iterator[str]] = defaultdict(lambda: iter(names))
+    return [Line(line.number, {**line.row, "filter": next(left[line.row["doc_id"]])}) for line in lines]
 
 
 def _choose(path: Path, lines: Sequence[Line], choice: Choice, results: Results | None) -> tuple[str, str]:
@@ -318,11 +312,6 @@ class Results:
         """The filters that figures are reported of, in lm-eval's order."""
         return list(dict.fromkeys(key.partition(",")[2] for key in self._of("results") if "," in key))
 
-    @property
-    def counts_samples(self) -> bool:
-        """Whether the file says how many samples there are."""
-        return "effective" in self._of("n-samples")
-
     def higher_is_better(self, metric: str) -> bool | None:
         """Whether more is better; None where the file does not say."""
         value = self._of("higher_is_better").get(metric)
@@ -336,8 +325,8 @@ class Results:
                 return how if isinstance(how, str) and how.isidentifier() else None
         return None
 
-    def check_samples(self, path: Path, rows: Sequence[Mapping[str, Any]], documents: int) -> None:
-        """Refuse a log without all the samples that lm-eval scored.
+    def check_samples(self, path: Path, rows: Sequence[Mapping[str, Any]], documents: int) -> bool:
+        """Refuse a log without all the samples that lm-eval scored; whether these results say how many they are.
 
         Raises
         ------
@@ -350,13 +339,14 @@ class Results:
         digest = self._of("task_hashes", str)
         hashes = [[row.get(key) for key in ("doc_hash", "prompt_hash", "target_hash")] for row in rows]
         if digest is None or not all(isinstance(part, str) for row in hashes for part in row):
-            return
+            return effective is not None
         own = hashlib.sha256("".join("".join(map(str, row)) for row in hashes).encode()).hexdigest()
         if own != digest:
             raise BadInput(
                 f"{path}: its samples are not those of {self.path.name} (the task_hashes differ); lines were changed, "
                 "lost or added"
             )
+        return effective is not None
 
     def _of(self, section: str, kind: type = dict) -> Any:
         """This task's part of a section; empty where lm-eval's version does not write it."""
@@ -371,7 +361,7 @@ def _older_results(log: Path) -> Results | None:
     content = read_json(path, RESULTS, "is the file cut off?", encoding="utf-8-sig") if path.is_file() else None
     tasks = content.get("results") if isinstance(content, dict) else None
     own = [task for task in tasks if log.stem.endswith(f"_{task}")] if isinstance(tasks, dict) else []
-    return Results(path, max(own, key=len), content) if own else None
+    return Results(path, max(own, key=len), content) if own and content else None
 
 
 def results_beside(log: Path, date: str, task: str) -> Results | None:

@@ -11,7 +11,6 @@ import ast
 import builtins
 import html
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -23,8 +22,13 @@ MARK = "```"
 UNLABELLED = frozenset({"", "code", "text"})
 MARKDOWN = frozenset({"markdown", "md"})
 _PYTHON = re.compile(r"i?python[23]?(?:-repl)?|py[23]?|pycon|tool_code")
-_FENCE = re.compile(r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*)(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)")
-_LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
+_FENCE = re.compile(
+    r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*)(?P<mark>`{3,}|~{3,})"
+    r"[\s{.]*(?P<language>[\w+#-]*)[^`]*"
+)
+_BEHIND = re.compile(
+    r"^([^`\n]*[\w)\]}\"'!?,:;])[ \t]*(```(?:py|python)?)[ \t]*$", re.MULTILINE
+)  # a fence behind words
 _START = re.compile(r"^[ \t]*(?:(?:async[ ]+def|def|class|import|from)\b|@\w)", re.MULTILINE)
 _DEF = re.compile(r"^[ \t]*(?:async[ ]+)?def[ ]+\w+[ ]*\(", re.MULTILINE)
 _INLINE = re.compile(r"(?:async[ ]+)?def[ ]+\w+[ ]*\(.*")
@@ -81,10 +85,10 @@ def _code_in(text: str, needed: set[str], which: Literal["first", "last"]) -> st
     """The code by the first reading of a text that gives a needed name, else by the first that gives any."""
     if _is_code(text) and not _MARK.search(text):
         return text
-    text = _MARK.sub("\n" if "```" in text else f"\n{MARK}\n", text)
+    text = _BEHIND.sub(r"\1\n\2", _MARK.sub("\n" if MARK in text else f"\n{MARK}\n", text))
     answer = None
     for blocks in _readings(text):
-        codes = [_repaired(block, needed) for block in blocks]
+        codes = [_repaired(block) for block in blocks]
         names = [defined_names(code) for code in codes]
         needing = [place for place, each in enumerate(names) if each & needed]
         if not codes or (answer is not None and not needing):
@@ -103,18 +107,15 @@ def _readings(text: str) -> Iterator[list[Block]]:
     yield _opened_blocks(text)
     yield fenced_blocks(text)
     if (tagged := _TAG.sub(f"\n{MARK}\n", text)) != text and MARK not in text:
-        yield [
-            block for block in _opened_blocks(tagged) or fenced_blocks(tagged) if _is_code(html.unescape(block.code))
-        ]
+        blocks = _opened_blocks(tagged) or fenced_blocks(tagged)
+        yield [block for block in blocks if _is_code(html.unescape(block.code))]
     yield [Block(code)] if (code := unfenced_code(text)).strip() else []
 
 
 def _opened_blocks(text: str) -> list[Block]:
     """The blocks of a text that continues one which the prompt opened; none where it does not begin with code."""
-    fence = next((match for match in map(_FENCE.fullmatch, text.split("\n")) if match), None)
-    if fence is None and MARK not in text:
-        return []
-    blocks = fenced_blocks(f"{MARK if fence is None else fence['mark']}python\n{text}")
+    fence = next((match["mark"] for match in map(_FENCE.fullmatch, text.split("\n")) if match), None)
+    blocks = fenced_blocks(f"{fence}python\n{text}") if fence else []
     is_opened = blocks and blocks[0].closed and text.startswith(blocks[0].code.rstrip()) and _is_code(blocks[0].code)
     return blocks if is_opened else []
 
@@ -124,15 +125,15 @@ def fenced_blocks(text: str) -> list[Block]:
     lines, place, patience = text.split("\n"), 0, Patience()
     blocks: list[Block] = []
     while place < len(lines):
-        fence, place = _fence(lines[place]), place + 1
+        fence, place = _FENCE.fullmatch(lines[place]), place + 1
         if fence is None:
             continue
-        lead, mark, info = fence
-        match = _LANGUAGE.match(info)
-        language = match[1].lower() if match else ""
+        language = fence["language"].lower()
         labelled = _PYTHON.fullmatch(language) is not None
         can_be = labelled or language in UNLABELLED
-        code, closed, place = _to_its_end(lines, place, lead, mark, patience if can_be else Patience(0))
+        code, closed, place = _to_its_end(
+            lines, place, fence["lead"], fence["mark"], patience if can_be else Patience(0)
+        )
         if language in MARKDOWN:
             blocks += fenced_blocks(code)
         elif can_be and code.strip():
@@ -140,30 +141,19 @@ def fenced_blocks(text: str) -> list[Block]:
     return blocks
 
 
-def _fence(line: str) -> tuple[str, str, str] | None:
-    """What stands before an opening fence, its mark, and what it says; behind words only one that says Python."""
-    if match := _FENCE.fullmatch(line):
-        return match["lead"], match["mark"], match["info"]
-    _, mark, info = line.rpartition(MARK)
-    return ("", mark, info) if mark and _PYTHON.fullmatch(info.strip().lower()) else None
-
-
 def _to_its_end(lines: Sequence[str], start: int, lead: str, mark: str, patience: Patience) -> tuple[str, bool, int]:
     """The code of a block, whether it is closed, and the line behind it."""
     first = None
     for place in range(start, len(lines)):
         line = lines[place].strip(" \t>")
-        is_alone = line.startswith(mark) and not line.strip(mark[0])
-        if not is_alone and not line.endswith(mark):
+        if not line.startswith(mark) or line.strip(mark[0]):
             continue
-        inner = [*lines[start:place], *([] if is_alone else [lines[place].rstrip().rstrip(mark[0])])]
-        code = _without_lead(inner, lead)
+        code = _without_lead(lines[start:place], lead)
+        first = first or (code, True, place + 1)
+        if _tree(code) is not None or _is_body(code):
+            return code, True, place + 1
         patience.left -= len(code)
-        is_python = _tree(code) is not None or _is_body(code)
-        if is_python or (is_alone and patience.left < 0):
-            return (code, True, place + 1) if first is None or is_python else first
-        first = first or ((code, True, place + 1) if is_alone else None)
-        if patience.left < 0 and first is not None:
+        if patience.left < 0:
             break
     return first or (_without_lead(lines[start:], lead), False, len(lines))
 
@@ -178,25 +168,11 @@ def _without_lead(lines: Sequence[str], lead: str) -> str:
     return "".join(f"{line[width:]}\n" for line in lines)
 
 
-def _repaired(block: Block, needed: set[str]) -> str:
-    """The code of a block; where it is no Python, that which it is without HTML's escapes, prompts or indentation."""
-    code = block.code
-    if _tree(code) is not None:
-        return code
-    whole = textwrap.dedent(code)
-    if code[0].isspace() and defined_names(whole) & needed and _is_whole(whole):
-        return whole
-    for other in (html.unescape(code), _prompted(code)):
-        if other != code and _is_code(other):
-            return other
+def _repaired(block: Block) -> str:
+    """The code of a block: without HTML's escapes where it is Python then, and the beginning of one that was cut."""
+    plain = html.unescape(block.code)
+    code = plain if _tree(block.code) is None and _is_code(plain) else block.code
     return code if block.closed else parsable(code) or code
-
-
-def _is_whole(code: str) -> bool:
-    """Whether a piece of code is Python that returns from no function around it."""
-    tree = _tree(code)
-    inner = () if tree is None else (node for node in tree.body if not isinstance(node, _DEFINITIONS))
-    return tree is not None and not any(isinstance(each, ast.Return) for node in inner for each in ast.walk(node))
 
 
 def _prompted(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.inputs.rows import Row
 from accgate.tasks.definition import Definition
-from accgate.tasks.prompts import CannotRender
+from accgate.tasks.prompts import Scope
 from accgate.tasks.rows import SUBSET, Source, examples_fault
 from accgate.tasks.sample import ExamplesOf, asked_of
 from accgate.text import some_of
@@ -36,40 +36,32 @@ class SolvedExamples:
         ------
         BadInput
             When too few are left without those that ask the same.
-        CannotRender
-            When the row cannot be rendered.
         """
-        pool, content = self._pool_of(row), self._definition.content
-        few_shot, again = content.few_shot, Random()
-        number = len(pool) if few_shot.count is None else few_shot.count
-        if few_shot.seed is None:
-            shots = pool[:number]
-        else:
-            draw = self._draws.setdefault(row.get(SUBSET) if content.dataset.subsets else None, Random(few_shot.seed))
+        pool, few_shot = self._pool_of(row), self._definition.content.few_shot
+        number, again = len(pool) if few_shot.count is None else few_shot.count, Random()
+        shots, first = pool[:number], pool[:number]
+        if few_shot.seed is not None:
+            draw = self._draws.setdefault(
+                row.get(SUBSET) if self._definition.content.dataset.subsets else None, Random(few_shot.seed)
+            )
             again.setstate(draw.getstate())
             shots = draw.sample(pool, number)
-        if not shots:
+        asked = asked_of(self._definition.content, Scope(row, first)) if shots else None
+        if asked is None or all(self._asked_by(each, first) != asked for each in shots):
             return shots
-        shown = pool[:number]
-        asked = asked_of(content, row, shown)
-        if all(self._asked_by(each, shown) != asked for each in shots):
-            return shots
-        more = number + sum(self._asked_by(each, shown) == asked for each in pool)
-        drawn = pool[:more] if few_shot.seed is None else again.sample(pool, min(more, len(pool)))
-        others = [each for each in drawn if self._asked_by(each, shown) != asked]
+        more = min(len(pool), number + sum(self._asked_by(each, first) == asked for each in pool))
+        drawn = pool[:more] if few_shot.seed is None else again.sample(pool, more)
+        others = [each for each in drawn if self._asked_by(each, first) != asked]
         if len(others) < (few_shot.count or 1):
             size = "unset" if few_shot.count is None else few_shot.count
             fault = f"is {size}, but a row that is a solved example itself can show {len(others)} others; give more"
             raise examples_fault(self._definition, self._source, fault)
         return others[:number]
 
-    def _asked_by(self, example: Row, shown: Sequence[Row]) -> str | None:
-        """What an example would ask as a row; None where it has not the columns of one."""
+    def _asked_by(self, example: Row, first: Sequence[Row]) -> str | None:
+        """What an example would ask as a row, behind the same examples."""
         if id(example) not in self._asked:
-            try:
-                self._asked[id(example)] = asked_of(self._definition.content, example, shown)
-            except CannotRender:
-                self._asked[id(example)] = None
+            self._asked[id(example)] = asked_of(self._definition.content, Scope(example, first))
         return self._asked[id(example)]
 
 

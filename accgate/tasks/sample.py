@@ -161,14 +161,16 @@ def _sample(
     )  # fmt: skip
 
 
-def asked_of(content: DefinitionFile, row: Row, examples: Sequence[Row]) -> str:
-    """What a row asks behind these solved examples, its pictures included; raises CannotRender."""
-    scope = Scope(row, examples)
-    options = () if content.choices is None else options_of(content.choices, scope)
-    scope = replace(scope, names=_names(content, options))
-    system = render(content.system, scope) if content.system else ""
-    pictures = [_cell(row, column) for column in content.images]
-    return json.dumps([system, _question(content, scope), pictures], default=str)
+def asked_of(content: DefinitionFile, scope: Scope) -> str | None:
+    """What a prompt asks, its pictures included; None for a row without a column that is needed."""
+    try:
+        options = () if content.choices is None else options_of(content.choices, scope)
+        scope = replace(scope, names=_names(content, options))
+        system = render(content.system, scope) if content.system else ""
+        pictures = [_cell(scope.row, column) for column in content.images]
+        return json.dumps([system, _question(content, scope), pictures], default=str)
+    except CannotRender:
+        return None
 
 
 def _question(content: DefinitionFile, scope: Scope) -> str | Messages:
