@@ -160,6 +160,16 @@ def test_another_way_of_comparing_answers_changes_the_fingerprint(
     assert {key for key in before if before[key] != after[key]} == {"metric"}
 
 
+def test_another_way_of_reading_programs_changes_the_fingerprint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = {**PLAIN, "metric": "exact_match", "extract.form": "python"}
+    before = load_task("own", file=own(tmp_path, **keys)).fingerprint
+    monkeypatch.setattr("accgate.tasks.task.PROGRAMS", 99)
+    after = load_task("own", file=own(tmp_path, **keys)).fingerprint
+    assert {key for key in before if before[key] != after[key]} == {"extract"}
+
+
 def test_changed_rows_and_changed_files_of_examples_change_the_fingerprint_and_the_ids(tmp_path: Path) -> None:
     filed = {**BASE, "few_shot.examples": None, "few_shot.file": "shots.jsonl"}
     shots = [{"q": f"{number} + {number} =", "a": 2 * number} for number in (7, 8, 9)]  # a row's own is left out
