@@ -41,6 +41,7 @@ _MARK = re.compile(
 _TAG_NAMES = "pre|code|python|py|script|source|program|answer|solution"
 _TAG = re.compile(rf"</?(?:{_TAG_NAMES})\b[^<>\n]*>(?:\s*</?(?:{_TAG_NAMES})\b[^<>\n]*>)*", re.IGNORECASE)
 _TILDES = re.compile(r"^[ \t>]*~~~+\w*[ \t]*$", re.MULTILINE)  # Python too, with a name or number behind it
+_LABEL = re.compile(r"\A\s*(?:python3?|py)[ \t]*\n", re.IGNORECASE)  # of a fence that the prompt opened
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)(?: (.*)|)$", re.MULTILINE)
 _INVISIBLE = {0xA0: " ", 0xFEFF: "", 0x200B: "", 0x2060: ""}  # a byte-order mark among them
 _LONGEST = 100_000  # characters that are parsed as one: Python 3.10's parser overflows its stack on some 800,000
@@ -72,7 +73,7 @@ def python_in(reply: str, program: str = "", which: Literal["first", "last"] = "
     >>> python_in("def f():\\n    return 1\\n```\\nThe prompt opened that fence."), python_in("I cannot do that.")
     ('def f():\\n    return 1\\n', None)
     """
-    reply = reply.replace("\r\n", "\n").replace("\r", "\n")
+    reply = _LABEL.sub("", reply.replace("\r\n", "\n").replace("\r", "\n"))
     needed = set(_WORD.findall(program))
     code, visible = _code_in(reply, needed, which), reply.translate(_INVISIBLE)
     if visible != reply and (code is None or _tree(code) is None):

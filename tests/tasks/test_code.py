@@ -56,6 +56,7 @@ SHAPES = {
     "a fence that the prompt opened": f"{ADD}\n```\nThis adds two numbers.",
     "opened, an example after": f"{ADD}\n```\nExample:\n```python\nprint(add(3, 4))\n```\n",
     "opened, a bare example after": f"{ADD}\n```\nExample:\n```\nadd(3, 4)\n```\n",
+    "opened before its label": f"python\n{ADD}\n```\nThis adds.",
     "opened, nothing after": f"\n{ADD}\n```",
     "opened, closed behind code": f"{ADD}```\nThis adds.",
     "opened by tildes": f"{ADD}\n~~~\nDone",
