@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from accgate.engines.base import LogProbs, Reply, Request
+from accgate.engines.reasoning import without_blank_lines
 from accgate.text import clip
 
 # Finish reasons of vLLM, SGLang, OpenRouter and DeepSeek for a reply that the server did not finish.
@@ -129,10 +130,15 @@ def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
-    """Text and reasoning of a chat's message: `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM)."""
-    apart = [message.get("reasoning_content"), message.get("reasoning")]
-    reasoning = next((each for each in apart if isinstance(each, str) and each.strip()), None)
+    """Text and reasoning of a chat's message: `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM).
+
+    Where a server that gives it apart says that there was none, the text is what follows blank lines.
+    """
+    apart = [each for each in (message.get("reasoning_content"), message.get("reasoning")) if isinstance(each, str)]
+    reasoning = next((each for each in apart if each.strip()), None)
     text = message.get("content")
+    if apart and reasoning is None and isinstance(text, str):
+        text = without_blank_lines(text)
     if isinstance(text, list):
         text, thoughts = _parts(text)
         reasoning = reasoning or thoughts

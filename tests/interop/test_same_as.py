@@ -61,7 +61,7 @@ def arc(numbered: bool) -> Rows:
 
 
 SUMS: Rows = [{"question": f"{i} and {i}?", "answer": f"It is <<{i}+{i}>>.\n#### {2 * i}"} for i in range(6)]
-SOLVED: Rows = [{"question": f"{i} and 1?", "answer": f"It is {i + 1}.\n#### {i + 1}"} for i in range(9)]
+SOLVED: Rows = [{"question": f"{i} and 9?", "answer": f"It is {i + 9}.\n#### {i + 9}"} for i in range(9)]
 NUMBERS = [" It is 4.\n#### 4", " The answer is 6.", " 2 and 2 is 5", " none", " 8\n"]
 QUIZ: Rows = [MMLU | {"question": f" What is {i}? ", "answer": i % 4, "subject": "abstract_algebra"} for i in range(3)]
 DEV: Rows = [MMLU | {"question": f"Dev {i}?", "answer": i % 4, "subject": "abstract_algebra"} for i in range(5)]
