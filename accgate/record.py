@@ -11,11 +11,13 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from accgate._version import __version__
 from accgate.config.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, failures
 from accgate.evaluation.reading import unread_problem
+from accgate.evaluation.rereading import Rereading, reread_records
 from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
@@ -24,7 +26,14 @@ from accgate.planning.checks import Check, plan_checks
 from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable
 from accgate.records.lock import sole_writer
 from accgate.references.settings import answer_settings
-from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, scores_of
+from accgate.references.store import (
+    Reference,
+    ReferenceFile,
+    is_rescored,
+    read_reference,
+    reference_path,
+    scores_of,
+)
 from accgate.references.writer import (
     add_runs,
     figures_of,
@@ -36,6 +45,7 @@ from accgate.references.writer import (
 from accgate.report.result_file import forget_result
 from accgate.result import EngineInfo
 from accgate.tasks import Task
+from accgate.text import some_of
 
 
 class _Columns(TypedDict):
@@ -92,6 +102,67 @@ def record(config: Config | str | Path, options: RunOptions, recording: Recordin
     _refuse_unwritable(checks)
     forget_result(options.out)  # of a run with these records: they, or the reference that it is of, are replaced
     return _write(evaluate_checks(checks, options), recording, resume=resume)
+
+
+def reread(config: Config, reason: str | None = None) -> list[Rereading]:
+    """Score the replies that a config's references keep anew, and write the references of which that changes anything.
+
+    Raises
+    ------
+    BadInput
+        When a reference is damaged, or there is none.
+    CannotEvaluate
+        When one cannot be written.
+    """
+    done = []
+    for check in plan_checks(config, recording=True):
+        with sole_writer(_path(check).parent):
+            try:
+                if (reference := read_reference(_path(check))) is not None:
+                    done.append(_reread(check, reference, reason))
+            except BadInput as error:
+                done.append(Rereading(*check.key, problem=str(error)))
+    if not done:
+        raise BadInput(f"{config.references}: holds no reference of these models and tasks; leave out --reread")
+    return done
+
+
+def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading:
+    """Read one reference anew; what says who answered, when and how stays as it was recorded.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be read anew, or holds too few answers then: why.
+    """
+    old, samples = reference.about, {sample.id: sample for sample in check.task.samples}
+    if reference.scores is None or not reference.replies_path.is_file():
+        raise BadInput(f"{reference.path}: keeps no replies; record it again with --reason TEXT")
+    if unknown := sorted(set(reference.scores.ids) - samples.keys()):
+        what = f"{len(unknown):,} of its samples are none of those that `accgate record` asks: {some_of(unknown)}"
+        raise BadInput(f"{reference.path}: {what}; record it again with --reason TEXT")
+    records = [replace(record, target=samples[record.id].target) for record in reference.kept_records()]
+    if without := sum(record.reply is None for record in records):
+        what = f"{without:,} of {len(records):,} replies were not kept"
+        raise BadInput(f"{reference.replies_path}: {what}; record the reference again with --reason TEXT")
+    again, about = reread_records(check, records, old.fingerprint)
+    if about.problem is not None or not (about.changed or is_rescored(old.fingerprint, check.task.fingerprint)):
+        return about
+    if (unread := unread_problem(again, check.max_unread)) is not None:
+        raise BadInput(f"{reference.path}: {unread[0]}; the reference stays as it was")
+    task = check.task.of(samples[id_] for id_ in reference.scores.ids)
+    figures = figures_of(scores_of(again, task))
+    figures["discordance"] = old.discordance if figures["discordance"] is None else figures["discordance"]
+    write_reference(
+        check.references,
+        replace(old, fingerprint=dict(task.fingerprint), **figures),
+        again,
+        reason=reason or f"{len(about.changed):,} of {about.replies:,} replies scored otherwise by {__version__}",
+        replies=True,
+        answers=_needs_answers(check),
+        runs=old.runs,
+    )
+    return about
 
 
 def record_shard(config: Config, options: RunOptions, recording: Recording) -> ShardRun:

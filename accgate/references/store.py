@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,12 @@ class Reference:
     def records(self) -> Iterator[Record]:
         """The stored part of each record: its score, and the columns that statistics need."""
         return stored_records(self.path.with_suffix(SCORES))
+
+    def kept_records(self) -> list[Record]:
+        """The stored part of each record with its reply, None where that was not kept; raises as `replies`."""
+        rows = {(row["id"], row.get("repeat", 0)): row for row in read_gzip_lines(self.replies_path, "reply")}
+        kept = ((record, rows.get(record.key, {})) for record in self.records())
+        return [replace(one, reply=row.get("reply"), finish_reason=row.get("finish_reason")) for one, row in kept]
 
     def replies(self, ids: Container[str] | None = None) -> dict[tuple[str, int], str]:
         """Recorded replies to these samples (all where None) by (id, repeat); empty without a sidecar.
@@ -294,10 +300,11 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     if unknown:
         overlap += f", {len(unknown)} are not: {some_of(unknown)}"
     as_before = f'write library = "{task.former}" into its table, which asks as before' if task.former else ""
-    return (
-        f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or record the reference again "
-        "(`accgate record --reason ...`)"
-    )
+    again = "record the reference again (`accgate record --reason ...`)"
+    has_replies = reference.replies_path.is_file() and reference.about.engine != "recorded"
+    if not unknown and has_replies and is_asked_alike(recorded, task.fingerprint):
+        again = f"score its kept replies anew without a model (`accgate record --reread`), or {again}"
+    return f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or {again}"
 
 
 def _lost_samples(reference: Reference, task: Task, since: str) -> str | None:
@@ -334,6 +341,11 @@ def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[s
 def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Whether the same prompts would be scored in another way, or asked in another mode."""
     return any(_differs(part, recorded, now) for part in ("prompt", "extract", "metric", "reply", "files"))
+
+
+def is_asked_alike(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether prompts and replies are the same, however they are scored; of a task with rows their ids say more."""
+    return not any(_differs(part, recorded, now) for part in ("prompt", "reply"))
 
 
 def _differs(part: str, recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:

@@ -1,0 +1,188 @@
+"""Kept replies read anew, without a model: their answers, readings and scores as this version finds them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from accgate.engines import Reply
+from accgate.errors import AccgateError, BadInput, writing
+from accgate.evaluation.reading import kind_of
+from accgate.evaluation.rescoring import read_again
+from accgate.evaluation.sample import confidence_of
+from accgate.evaluation.scoring import ByFunction, NotScored, Scorers, Scoring
+from accgate.planning.checks import Check
+from accgate.records import (
+    Figures,
+    Record,
+    paths_of,
+    read_log,
+    settings_of_run,
+    write_atomically,
+    write_settings,
+)
+from accgate.records.log import lines_of
+from accgate.references.store import changed_parts, is_asked_alike, is_rescored
+from accgate.tasks import Sample, Task
+
+AT_ONCE = 1_000  # records that are scored at the same time
+Kind = Literal["found", "lost", "other", "points"]
+
+
+@dataclass(frozen=True)
+class ChangedReading:
+    """A reply that is read otherwise than before, with answers and points then and now.
+
+    An answer was `found`, was `lost`, or is an `other` one; else the `points` alone changed.
+    """
+
+    id: str
+    repeat: int
+    kind: Kind
+    reply: str
+    answers: tuple[str | None, str | None]
+    scores: tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Rereading:
+    """What reading a check's kept replies anew changed, or the `problem` for which they were not.
+
+    `means` are those of all scores before and after, in points.
+    """
+
+    model: str
+    task: str
+    replies: int = 0
+    changed: tuple[ChangedReading, ...] = ()
+    means: tuple[float | None, float | None] = (None, None)
+    problem: str | None = None
+
+
+def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]:
+    """Write the records of a run's checks into another folder, their replies read anew; the run stays as it is.
+
+    A check that cannot be read anew gets no records there, so that a resumed run asks it again.
+
+    Raises
+    ------
+    BadInput
+        When records or settings are damaged.
+    CannotEvaluate
+        When the new records cannot be written.
+    """
+    done = []
+    for check in checks:
+        old, new = paths_of(run, *check.key), paths_of(out, *check.key)
+        if not old.records.exists():
+            done.append(Rereading(*check.key, problem="the run's folder has no records of it"))
+            continue
+        settings, records = settings_of_run(old), read_log(old.records)
+        recorded = {part: str(settings.get(f"task {part}")) for part in check.task.fingerprint}
+        again, about = reread_records(check, records, recorded)
+        done.append(about)
+        if about.problem is not None:
+            continue
+        with writing(new.records.parent):
+            new.records.parent.mkdir(parents=True, exist_ok=True)
+            if old.prompts.exists():
+                shutil.copyfile(old.prompts, new.prompts)
+            write_settings(new, settings | {f"task {part}": digest for part, digest in check.task.fingerprint.items()})
+            write_atomically(new.records, lines_of(again))
+    return done
+
+
+def reread_records(
+    check: Check, records: Sequence[Record], recorded: Mapping[str, str]
+) -> tuple[Sequence[Record], Rereading]:
+    """Read records anew that were made with a task of the `recorded` fingerprint, and tell what changed.
+
+    Those that cannot be read anew stay as they are, which is a problem where their task scores otherwise now.
+    """
+    fault = _fault(check, recorded)
+    try:
+        again = records if fault is not None else asyncio.run(_read_all(check, records))
+    except AccgateError as error:
+        again, fault = records, str(error)
+    if fault is not None and is_rescored(recorded, check.task.fingerprint):
+        return records, Rereading(*check.key, len(records), problem=fault)
+    changed = [_change(*pair) for pair in zip(records, again, strict=True) if _differs(*pair)]
+    return again, Rereading(*check.key, len(records), tuple(changed), (_mean(records), _mean(again)))
+
+
+def _fault(check: Check, recorded: Mapping[str, str]) -> str | None:
+    """Why the replies of a check cannot be read anew; None where they can."""
+    task = check.task
+    if not is_asked_alike(recorded, task.fingerprint):
+        changed = " and ".join(changed_parts(recorded, task.fingerprint))
+        return f"{changed} changed, so that the model has to be asked again"
+    if check.planned_model.settings.engine == "recorded":
+        return "its answers come from a recording, which can be run again without a model"
+    if task.by_likelihood or task.metric.kind == "likelihood":
+        return "its scores come from log-probabilities, which records do not keep"
+    if task.metric.kind == "harness":
+        return "lm-eval scores replies to several requests, of which records keep one"
+    return "replies to attacked prompts are not kept" if task.content.attack else None
+
+
+async def _read_all(check: Check, records: Sequence[Record]) -> list[Record]:
+    samples = {sample.id: sample for sample in check.task.samples}
+    async with Scorers() as scorers:
+        scoring = await scorers.of(check) if check.task.metric.kind == "code" else ByFunction()
+        again: list[Record] = []
+        for start in range(0, len(records), AT_ONCE):
+            part = records[start : start + AT_ONCE]
+            tasks = (_read(check.task, samples.get(record.id), record, scoring) for record in part)
+            again += await asyncio.gather(*tasks)
+        return again
+
+
+async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scoring) -> Record:
+    """A record with its reply read and scored anew; one without a reply or a sample stays as it is."""
+    if record.reply is None or sample is None:
+        return record
+    task = task.part_of(sample)
+    if record.reading is None and not record.reply.strip():  # a reference does not say where its thought ended
+        return replace(record, reading=kind_of("empty", task, record.score))
+    answer, kind = read_again(task, sample, record)
+    if task.metric.kind == "judge":
+        if answer != record.answer:
+            raise BadInput(f"sample {record.id} is read with another answer, which the judge has not marked")
+        return record
+    confidence, error, score = record.confidence, None, task.metric.worst
+    try:
+        if answer is not None:
+            score = await scoring.points(task, sample, answer, repeat=record.repeat)
+        if task.content.confidence is not None and task.content.confidence.by == "reply":
+            confidence = confidence_of(task, Reply(record.reply), record.reply, unread=answer is None)
+    except NotScored as failure:
+        score, error = None, str(failure)
+    reading = kind_of(kind, task, score)
+    return replace(record, answer=answer, score=score, error=error, reading=reading, confidence=confidence)
+
+
+def _differs(before: Record, after: Record) -> bool:
+    """Whether a reading changed; records of a reference have their scores alone."""
+    if before.score != after.score or before.confidence != after.confidence:
+        return True
+    return before.reading is not None and (before.reading, before.answer) != (after.reading, after.answer)
+
+
+def _change(before: Record, after: Record) -> ChangedReading:
+    kind: Kind = "points" if before.reading is None or before.answer == after.answer else "other"
+    if before.is_unread != after.is_unread and before.reading is not None:
+        kind = "found" if before.is_unread else "lost"
+    answers, scores = (before.answer, after.answer), (before.score, after.score)
+    return ChangedReading(after.id, after.repeat, kind, after.reply or "", answers, scores)
+
+
+def _mean(records: Sequence[Record]) -> float | None:
+    scores = Figures.of(records).columns["score"]
+    scores = scores[~np.isnan(scores)]
+    return float(scores.mean()) if len(scores) else None
