@@ -266,7 +266,7 @@ def record(arguments: argparse.Namespace) -> int:
 def _record_reread(arguments: argparse.Namespace, recording: Recording) -> int:
     """Score the replies of references anew; one that cannot be read anew ends with bad input."""
     from accgate.record import Recording, reread
-    from accgate.report.repetition import print_rereadings
+    from accgate.report.readings import print_rereadings
 
     if recording != Recording() or arguments.shard is not None or arguments.resume or arguments.no_replies:
         raise BadInput("--reread asks no model; of the options of `record` give only --reason, --models and --tasks")
@@ -376,7 +376,7 @@ def report_result(
             print_json(to_json({"readings": readings, "result": result} if readings else result))
             return
         from accgate.report.ending import Places, print_result
-        from accgate.report.repetition import print_rereadings
+        from accgate.report.readings import print_rereadings
 
         print_rereadings(console(), readings)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from rich.text import Text
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.decision.cause import AskedAgain
 from accgate.errors import BadInput
-from accgate.evaluation.rereading import Kind, Rereading
 from accgate.records import numbered_records, paths_of
 from accgate.report.flips import flips_of
 from accgate.report.terminal import print_paragraph, print_table
@@ -21,15 +19,6 @@ from accgate.result import Result
 from accgate.stats import Floats
 from accgate.text import number, visible
 from accgate.verdict import Verdict
-
-WIDE = 36  # characters of a reply in a table
-MOST_READINGS = 10  # changed readings of a check that are printed
-READ_ANEW: Mapping[Kind, str] = {
-    "found": "without an answer before are read",
-    "lost": "hold no answer now",
-    "other": "read with another answer",
-    "points": "scored otherwise",
-}
 
 
 def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
@@ -53,38 +42,6 @@ def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
     ]
     print_table(console, ("Sample", "Came back", *(["No answer"] if without else [])), rows, left=(0,))
     print_paragraph(console, Text(visible(f"One of them: accgate rerun {run} --sample ID")))
-
-
-def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
-    """Print how many readings of each check changed, and the first of them."""
-    for each in done:
-        print_paragraph(console, Text(visible(_rereading_text(each)), style="bold"))
-        rows = [
-            [row.id, shortened(row.reply), *map(answer_text, row.answers), " → ".join(map(number, row.scores))]
-            for row in each.changed[:MOST_READINGS]
-        ]
-        print_table(console, ("Sample", "Reply", "Was read", "Is read", "Points"), rows, left=(0, 1, 2, 3))
-
-
-def _rereading_text(each: Rereading) -> str:
-    check = f"{each.model} / {each.task}"
-    if each.problem is not None:
-        return f"{check}: not read anew: {each.problem}"
-    kinds = Counter(row.kind for row in each.changed)
-    counts = ", ".join(f"{kinds[kind]:,} {words}" for kind, words in READ_ANEW.items() if kinds[kind])
-    text = f"{check}: {len(each.changed):,} of {each.replies:,} readings changed"
-    return f"{text}: {counts}; mean {' to '.join(map(number, each.means))}." if counts else f"{text}."
-
-
-def answer_text(answer: str | None) -> str:
-    """An answer as a table shows it."""
-    return "no answer" if answer is None or not answer.strip() else shortened(answer)
-
-
-def shortened(text: str) -> str:
-    """The beginning and the end of a text in one line, as a narrow table shows it."""
-    line = " ".join(visible(text).split())
-    return line if len(line) <= WIDE else f"{line[: WIDE // 2 - 2]} … {line[1 - WIDE // 2 :]}"
 
 
 def print_sample(console: Console, result: Result, run: Path, id_: str, model: str | None, task: str | None) -> None:

@@ -1,0 +1,67 @@
+"""What is read from replies, for the terminal: from a task's example replies, and from replies that are read anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from accgate.evaluation.examples import Example
+from accgate.evaluation.rereading import Kind, Rereading
+from accgate.report.terminal import print_paragraph, print_table
+from accgate.text import number, visible
+
+WIDE = 36  # characters of a reply in a table
+MOST_READINGS = 10  # changed readings of a check that are printed
+READ_ANEW: Mapping[Kind, str] = {
+    "found": "without an answer before are read",
+    "lost": "hold no answer now",
+    "other": "read with another answer",
+    "points": "scored otherwise",
+}
+
+
+def print_readings(console: Console, tasks: Mapping[str, tuple[str, Sequence[Example]]]) -> None:
+    """Print how each task reads replies, and what it reads from its examples."""
+    for name, (reading, examples) in tasks.items():
+        print_paragraph(console, Text(visible(f"{name}: {reading}")))
+        rows = [
+            (_shortened(each.reply) + " (cut off)" * each.is_cut, _answer_text(each.answer), number(each.points))
+            for each in examples
+        ]
+        if rows:
+            print_table(console, ("Reply", "What is read", "Points"), rows, left=(0, 1))
+
+
+def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
+    """Print how many readings of each check changed, and the first of them."""
+    for each in done:
+        print_paragraph(console, Text(visible(_rereading_text(each)), style="bold"))
+        rows = [
+            [row.id, _shortened(row.reply), *map(_answer_text, row.answers), " → ".join(map(number, row.scores))]
+            for row in each.changed[:MOST_READINGS]
+        ]
+        print_table(console, ("Sample", "Reply", "Was read", "Is read", "Points"), rows, left=(0, 1, 2, 3))
+
+
+def _rereading_text(each: Rereading) -> str:
+    check = f"{each.model} / {each.task}"
+    if each.problem is not None:
+        return f"{check}: not read anew: {each.problem}"
+    kinds = Counter(row.kind for row in each.changed)
+    counts = ", ".join(f"{kinds[kind]:,} {words}" for kind, words in READ_ANEW.items() if kinds[kind])
+    text = f"{check}: {len(each.changed):,} of {each.replies:,} readings changed"
+    return f"{text}: {counts}; mean {' to '.join(map(number, each.means))}." if counts else f"{text}."
+
+
+def _answer_text(answer: str | None) -> str:
+    """An answer as a table shows it."""
+    return "no answer" if answer is None or not answer.strip() else _shortened(answer)
+
+
+def _shortened(text: str) -> str:
+    """The beginning and the end of a text in one line, as a narrow table shows it."""
+    line = " ".join(visible(text).split()) or "(empty)"
+    return line if len(line) <= WIDE else f"{line[: WIDE // 2 - 2]} … {line[1 - WIDE // 2 :]}"
