@@ -68,7 +68,7 @@ def to_json(value: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    value = asdict(value) if is_dataclass(value) else value
+    value = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -13,8 +13,8 @@ from accgate.tasks.schema import Dataset, DefinitionFile
 PAGE = Path(__file__).with_name("library.md")
 START, END = "<!-- library: written by python -m docs.library_table -->", "<!-- end of the library -->"
 HEADER = (
-    "| task | asks | how a reply is read | same prompt and score as | dataset | solved examples | metric | samples | sigma "
-    "| alpha, beta | chance |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    "| task | asks | how a reply is read | same prompt and score as | dataset | solved examples | metric | samples "
+    "| sigma | alpha, beta | chance |\n|---|---|---|---|---|---|---|---|---|---|---|"
 )
 HUB = re.compile(r"(?:huggingface\.co/datasets|hf://datasets)/([^/]+/[^/@]+)(?:/resolve/|@)([^/]+)/")
 

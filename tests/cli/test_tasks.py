@@ -10,31 +10,29 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.evaluation.examples import Example, examples_of, reading_of, unread_task
-from accgate.tasks import library_file, library_names, read_definition
-from docs.library_table import PAGE
+from accgate.tasks import library_file, read_definition
 from tests.gates import said, table, write_task
-
-LIKELIHOODS = {"arc_challenge", "arc_easy", "hellaswag", "mmlu_calibration", "slimpajama", "truthfulqa_mc1"}
-LONG = ("ruler_", "passkey_")  # generated, thousands of words a row
 
 
 def examples(name: str) -> list[Example]:
     return examples_of(unread_task(name, read_definition(library_file(name))))
 
 
-def test_every_task_of_the_library_says_how_it_reads_and_shows_ten_replies() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    for name in library_names():
-        reading = reading_of(read_definition(library_file(name)))
-        assert reading.replace("|", "\\|") in page, name
-        if name.startswith(LONG):
-            continue
-        shown = examples(name)
-        assert len(shown) == (0 if name in LIKELIHOODS else 10), name
-        assert reading.startswith("No reply is read") == (name in LIKELIHOODS)
-        if shown:
-            assert [each.reply for each in shown].count("") == 1
-            assert any(each.is_cut for each in shown)
+@pytest.mark.parametrize("name", [
+    "gsm8k", "mmlu", "bbh", "drop", "triviaqa", "squad_v2", "mbpp", "livecodebench", "humaneval", "json_extraction",
+    "bfcl_simple", "mmmu", "longbench_v1", "sst2_typos", "simpleqa", "zero_scrolls_book_sum_sort",
+])  # fmt: skip
+def test_a_task_of_any_kind_shows_ten_replies(name: str) -> None:
+    shown = examples(name)
+    assert len(shown) == 10
+    assert [each.reply for each in shown].count("") == 1
+    assert any(each.is_cut for each in shown)
+
+
+@pytest.mark.parametrize("name", ["arc_easy", "mmlu_calibration", "slimpajama"])
+def test_where_likelihoods_are_compared_no_reply_is_read(name: str) -> None:
+    assert examples(name) == []
+    assert reading_of(read_definition(library_file(name))).startswith("No reply is read: ")
 
 
 @pytest.mark.parametrize(("name", "reply", "answer", "points"), [
@@ -43,13 +41,12 @@ def test_every_task_of_the_library_says_how_it_reads_and_shows_ten_replies() -> 
     ("gsm8k", "I'm sorry, but I can't help with that.", None, 0.0),
     ("mmlu", "So it is $\\boxed{B}$.", "B", 100.0),
     ("mmlu", "D", "D", 0.0),
-    ("aime_2025", "\\boxed{2}", "2", 0.0),
     ("bbh", "Answer: Paris", "Paris", 100.0),
     ("triviaqa_confidence", "Guess: Rome\nProbability: 0.9", "Rome", 0.0),
     ("bfcl_irrelevance", "Ich rufe weather(Rome) auf.", "[]", 100.0),
     ("bfcl_simple", 'weather({"city": "Oslo"})', '[{"name": "weather", "arguments": {"city": "Oslo"}}]', 0.0),
     ("json_mode_eval", "```json\n{}\n```", "{}", 0.0),
-    ("mbpp", "```python\ndef solve(x):\n    return x + 1\n```", "def solve(x):\n    return x + 1", None),
+    ("mbpp", "```python\ndef solve(x):\n    return x + 1\n```", "def solve(x):\n    return x + 1\n", None),
     ("longbench_v1_passage_count", "42", "42", 100.0),
     ("simpleqa", "Paris", "Paris", None),
 ])  # fmt: skip
@@ -78,10 +75,6 @@ def test_a_task_of_the_users_own_is_shown_on_its_own_row(
     assert reading in shown["reading"]
     first = shown["examples"][0]
     assert (first["reply"], first["answer"], first["points"]) == (right, "6", 100.0)
-    assert main(["tasks", "--config", str(config)]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("own: The answer is ")
-    assert "\ngsm8k: The answer is the last number in any notation; `numeric_match` gives the points." in text
     assert main(["tasks", "own", "--config", str(config)]) == 0
     assert "no answer" in capsys.readouterr().out
 
@@ -89,3 +82,13 @@ def test_a_task_of_the_users_own_is_shown_on_its_own_row(
 def test_an_unknown_task_is_named_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tasks", "gsm9k"]) == 2
     assert "there is no task 'gsm9k'; did you mean 'gsm8k'?" in said(capsys)
+
+
+def test_without_a_name_every_task_has_its_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("accgate.tasks.library_names", lambda: ("gsm8k", "mmlu"))
+    assert main(["tasks"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "gsm8k: The answer is the last number in any notation; `numeric_match` gives the points."
+    assert second.startswith("mmlu: The answer is the label of the option that the reply chooses; ")
