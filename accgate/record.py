@@ -136,26 +136,24 @@ def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading
         When it cannot be read anew, or holds too few answers then: why.
     """
     old, samples = reference.about, {sample.id: sample for sample in check.task.samples}
-    if reference.scores is None or not reference.replies_path.is_file():
-        raise BadInput(f"{reference.path}: keeps no replies; record it again with --reason TEXT")
-    if unknown := sorted(set(reference.scores.ids) - samples.keys()):
-        what = f"{len(unknown):,} of its samples are none of those that `accgate record` asks: {some_of(unknown)}"
-        raise BadInput(f"{reference.path}: {what}; record it again with --reason TEXT")
-    records = [replace(record, target=samples[record.id].target) for record in reference.kept_records()]
-    if without := sum(record.reply is None for record in records):
-        what = f"{without:,} of {len(records):,} replies were not kept"
-        raise BadInput(f"{reference.replies_path}: {what}; record the reference again with --reason TEXT")
+    kept = [] if reference.scores is None else reference.kept_records()
+    lacking = sorted({record.id for record in kept if record.reply is None or record.id not in samples})
+    if lacking or not kept:
+        what = f"of {len(lacking):,} samples ({some_of(lacking)})" if kept else "with its mean"
+        fault = f"keeps no replies {what} that `accgate record` asks for now"
+        raise BadInput(f"{reference.path}: {fault}; record it again with --reason TEXT")
+    records = [replace(record, target=samples[record.id].target) for record in kept]
     again, about = reread_records(check, records, old.fingerprint)
     if about.problem is not None or not (about.changed or is_rescored(old.fingerprint, check.task.fingerprint)):
         return about
     if (unread := unread_problem(again, check.max_unread)) is not None:
         raise BadInput(f"{reference.path}: {unread[0]}; the reference stays as it was")
-    task = check.task.of(samples[id_] for id_ in reference.scores.ids)
-    figures = figures_of(scores_of(again, task))
+    ids = dict.fromkeys(record.id for record in again)
+    figures = figures_of(scores_of(again, check.task.of(samples[id_] for id_ in ids)))
     figures["discordance"] = old.discordance if figures["discordance"] is None else figures["discordance"]
     write_reference(
         check.references,
-        replace(old, fingerprint=dict(task.fingerprint), **figures),
+        replace(old, fingerprint=dict(check.task.fingerprint), **figures),
         again,
         reason=reason or f"{len(about.changed):,} of {about.replies:,} replies scored otherwise by {__version__}",
         replies=True,

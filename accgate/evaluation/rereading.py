@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -32,35 +31,19 @@ from accgate.references.store import changed_parts, is_asked_alike, is_rescored
 from accgate.tasks import Sample, Task
 
 AT_ONCE = 1_000  # records that are scored at the same time
-Kind = Literal["found", "lost", "other", "points"]
-
-
-@dataclass(frozen=True)
-class ChangedReading:
-    """A reply that is read otherwise than before, with answers and points then and now.
-
-    An answer was `found`, was `lost`, or is an `other` one; else the `points` alone changed.
-    """
-
-    id: str
-    repeat: int
-    kind: Kind
-    reply: str
-    answers: tuple[str | None, str | None]
-    scores: tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
 class Rereading:
     """What reading a check's kept replies anew changed, or the `problem` for which they were not.
 
-    `means` are those of all scores before and after, in points.
+    `changed` has each record that changed as it was and as it is; `means` are those of all scores then and now, points.
     """
 
     model: str
     task: str
     replies: int = 0
-    changed: tuple[ChangedReading, ...] = ()
+    changed: tuple[tuple[Record, Record], ...] = ()
     means: tuple[float | None, float | None] = (None, None)
     problem: str | None = None
 
@@ -112,8 +95,8 @@ def reread_records(
         again, fault = records, str(error)
     if fault is not None and is_rescored(recorded, check.task.fingerprint):
         return records, Rereading(*check.key, len(records), problem=fault)
-    changed = [_change(*pair) for pair in zip(records, again, strict=True) if _differs(*pair)]
-    return again, Rereading(*check.key, len(records), tuple(changed), (_mean(records), _mean(again)))
+    changed = tuple(pair for pair in zip(records, again, strict=True) if _differs(*pair))
+    return again, Rereading(*check.key, len(records), changed, (_mean(records), _mean(again)))
 
 
 def _fault(check: Check, recorded: Mapping[str, str]) -> str | None:
@@ -124,11 +107,9 @@ def _fault(check: Check, recorded: Mapping[str, str]) -> str | None:
         return f"{changed} changed, so that the model has to be asked again"
     if check.planned_model.settings.engine == "recorded":
         return "its answers come from a recording, which can be run again without a model"
-    if task.by_likelihood or task.metric.kind == "likelihood":
-        return "its scores come from log-probabilities, which records do not keep"
-    if task.metric.kind == "harness":
-        return "lm-eval scores replies to several requests, of which records keep one"
-    return "replies to attacked prompts are not kept" if task.content.attack else None
+    if task.by_likelihood or task.metric.kind in ("likelihood", "harness") or task.content.attack:
+        return "its scores need more than one reply to each sample, which is all that is kept"
+    return None
 
 
 async def _read_all(check: Check, records: Sequence[Record]) -> list[Record]:
@@ -172,14 +153,6 @@ def _differs(before: Record, after: Record) -> bool:
     if before.score != after.score or before.confidence != after.confidence:
         return True
     return before.reading is not None and (before.reading, before.answer) != (after.reading, after.answer)
-
-
-def _change(before: Record, after: Record) -> ChangedReading:
-    kind: Kind = "points" if before.reading is None or before.answer == after.answer else "other"
-    if before.is_unread != after.is_unread and before.reading is not None:
-        kind = "found" if before.is_unread else "lost"
-    answers, scores = (before.answer, after.answer), (before.score, after.score)
-    return ChangedReading(after.id, after.repeat, kind, after.reply or "", answers, scores)
 
 
 def _mean(records: Sequence[Record]) -> float | None:

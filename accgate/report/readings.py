@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from accgate.evaluation.examples import Example
-from accgate.evaluation.rereading import Kind, Rereading
+from accgate.evaluation.rereading import Rereading
+from accgate.records import Record
 from accgate.report.terminal import print_paragraph, print_table
 from accgate.text import number, visible
 
 WIDE = 36  # characters of a reply in a table
 MOST_READINGS = 10  # changed readings of a check that are printed
-READ_ANEW: Mapping[Kind, str] = {
-    "found": "without an answer before are read",
-    "lost": "hold no answer now",
-    "other": "read with another answer",
-    "points": "scored otherwise",
-}
 
 
 def print_readings(console: Console, tasks: Mapping[str, tuple[str, Sequence[Example]]]) -> None:
@@ -40,8 +34,14 @@ def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
     for each in done:
         print_paragraph(console, Text(visible(_rereading_text(each)), style="bold"))
         rows = [
-            [row.id, _shortened(row.reply), *map(_answer_text, row.answers), " → ".join(map(number, row.scores))]
-            for row in each.changed[:MOST_READINGS]
+            (
+                now.id,
+                _shortened(now.reply or ""),
+                _read(then),
+                _read(now),
+                f"{number(then.score)} → {number(now.score)}",
+            )
+            for then, now in each.changed[:MOST_READINGS]
         ]
         print_table(console, ("Sample", "Reply", "Was read", "Is read", "Points"), rows, left=(0, 1, 2, 3))
 
@@ -50,10 +50,18 @@ def _rereading_text(each: Rereading) -> str:
     check = f"{each.model} / {each.task}"
     if each.problem is not None:
         return f"{check}: not read anew: {each.problem}"
-    kinds = Counter(row.kind for row in each.changed)
-    counts = ", ".join(f"{kinds[kind]:,} {words}" for kind, words in READ_ANEW.items() if kinds[kind])
     text = f"{check}: {len(each.changed):,} of {each.replies:,} readings changed"
+    found = sum(then.is_unread and not now.is_unread for then, now in each.changed)
+    lost = sum(then.reading == "read" and now.is_unread for then, now in each.changed)
+    kinds = {"without an answer before are read": found, "hold no answer now": lost}
+    kinds["are read or scored otherwise"] = len(each.changed) - found - lost
+    counts = ", ".join(f"{count:,} {words}" for words, count in kinds.items() if count)
     return f"{text}: {counts}; mean {' to '.join(map(number, each.means))}." if counts else f"{text}."
+
+
+def _read(record: Record) -> str:
+    """What was read; a reference keeps no answers."""
+    return "-" if record.answer is None and record.reading is None else _answer_text(record.answer)
 
 
 def _answer_text(answer: str | None) -> str:

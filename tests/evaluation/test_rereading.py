@@ -179,7 +179,7 @@ def test_what_needs_more_than_the_reply_is_left_to_a_resumed_run(tmp_path: Path,
 
 @pytest.mark.parametrize(("keys", "words"), [
     ({"max_tokens": 99}, "stop strings or max_tokens changed, so that the model has to be asked again"),
-    ({"system": "Be short."}, "samples are none of those that `accgate record` asks"),
+    ({"system": "Be short."}, "keeps no replies of 60 samples"),
 ])  # fmt: skip
 def test_a_reference_of_another_prompt_cannot_be_read_anew(
     tmp_path: Path, server: Server, keys: dict[str, Any], words: str, capsys: Any
@@ -198,7 +198,7 @@ def test_a_reference_without_replies_says_so(tmp_path: Path, server: Server, cap
     assert gate.record("--no-replies") == 0
     gate.reads(NEW)
     assert main(["record", str(gate.config), "--reread"]) == 2
-    assert "keeps no replies; record it again with --reason TEXT" in " ".join(capsys.readouterr().out.split())
+    assert "keeps no replies of 60 samples" in " ".join(capsys.readouterr().out.split())
     assert gate.run() == 2
     assert "--reread" not in said(capsys)
 
