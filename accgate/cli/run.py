@@ -19,6 +19,7 @@ from accgate.cli.common import (
     console,
     names_of,
     print_json,
+    print_note,
     print_outcome,
     selection_options,
     whole_config,
@@ -272,6 +273,8 @@ def _record_reread(arguments: argparse.Namespace, recording: Recording) -> int:
         raise BadInput("--reread asks no model; of the options of `record` give only --reason, --models and --tasks")
     done = reread(_recording_config(arguments), arguments.reason)
     print_outcome(arguments, done, lambda screen: print_rereadings(screen, done))
+    if any(each.changed for each in done) and not arguments.quiet:
+        print_note("the references are written anew; commit them, and read runs alike: accgate rerun RUN --reread")
     return BAD_INPUT if any(each.problem is not None for each in done) else PASSED
 
 

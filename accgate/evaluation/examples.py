@@ -85,10 +85,8 @@ def reading_of(definition: Definition) -> str:
     elif content.choices is not None:
         what = "the label of the option that the reply chooses"
     reasoning = ", reasoning included" if content.reasoning == "keep" else ""
-    by = {"code": "its tests give the points", "judge": "a judge gives the points"}.get(
-        kind, f"{metric} gives the points"
-    )
-    return f"The answer is {what}{reasoning}; {by}."
+    by = {"code": "its tests give", "judge": "a judge gives"}.get(kind, f"{metric} gives")
+    return f"The answer is {what}{reasoning}; {by} the points."
 
 
 def examples_of(task: Task) -> list[Example]:
@@ -99,8 +97,9 @@ def examples_of(task: Task) -> list[Example]:
     if task.by_likelihood or task.metric.kind == "likelihood" or task.content.metric.startswith(HARNESS):
         return []
     sample, written = _sample_of(task)
-    if task.metric.kind == "code" or task.content.metric in ("json_match", "json_fields"):
-        kind, (r, w) = ("python", CODE) if task.metric.kind == "code" else ("json", (_target(task, sample), "{}"))
+    is_code, is_json = task.metric.kind == "code", task.metric.name.startswith("json_")
+    if is_code or is_json:
+        kind, (r, w) = ("python", CODE) if is_code else ("json", (_target(task, sample), "{}"))
         texts = [text.format(kind=kind, r=r, w=w, half=r[: len(r) // 2]) for text in FENCED]
     elif task.has_tools:
         return [_example(task, sample, *each) for each in CALLING]
@@ -144,8 +143,8 @@ def _example(task: Task, sample: Sample, text: str, calls: Sequence[Sequence[str
 
 def _sample_of(task: Task) -> tuple[Sample, str]:
     """A sample and the form in which its task finds the right answer: of several, the first that fits."""
-    given = next(iter(task.samples), None)
-    samples = [given] if given is not None else list(_made_up(task))
+    has_row = task.samples and not task.has_tools and task.metric.kind != "code"
+    samples = [task.samples[0]] if has_row else list(_made_up(task))
     for sample in samples:
         right = _target(task, sample)
         for form in FORMS:
@@ -162,7 +161,7 @@ def _made_up(task: Task) -> Iterator[Sample]:
         sample = replace(sample, target=calls, tools=tools_of([WEATHER]))
     if task.metric.kind == "code":
         yield replace(sample, target="<<answer>>\nassert solve(1) == 2")
-    elif task.content.metric in ("json_match", "json_fields"):
+    elif task.metric.name.startswith("json_"):
         yield replace(sample, target='{"name": "Ada", "age": 36}')
     if task.content.target and "{" not in task.content.target:  # the same for every row
         yield replace(sample, target=task.content.target)

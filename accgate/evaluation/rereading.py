@@ -125,9 +125,11 @@ async def _read_all(check: Check, records: Sequence[Record]) -> list[Record]:
 
 
 async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scoring) -> Record:
-    """A record with its reply read and scored anew; one without a reply or a sample stays as it is."""
-    if record.reply is None or sample is None:
+    """A record with its reply read and scored anew; one that failed, or of another sample, stays as it is."""
+    if sample is None or (record.reply is None and record.score is None):
         return record
+    if record.reply is None:
+        raise BadInput(f"the reply to sample {record.id} was not kept")
     task = task.part_of(sample)
     if record.reading is None and not record.reply.strip():  # a reference does not say where its thought ended
         return replace(record, reading=kind_of("empty", task, record.score))

@@ -43,7 +43,8 @@ def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
             )
             for then, now in each.changed[:MOST_READINGS]
         ]
-        print_table(console, ("Sample", "Reply", "Was read", "Is read", "Points"), rows, left=(0, 1, 2, 3))
+        if rows:
+            print_table(console, ("Sample", "Reply", "Was read", "Is read", "Points"), rows, left=(0, 1, 2, 3))
 
 
 def _rereading_text(each: Rereading) -> str:

@@ -89,9 +89,14 @@ def test_a_newer_reader_reads_reference_and_run_alike_and_the_old_ones_stay(
     capsys.readouterr()
     assert gate.run(out="other") == 2
     assert "accgate record --reread" in said(capsys)
-    assert gate.reread() == 0
+    assert main(["record", str(gate.config), "--reread"]) == 0
     text = capsys.readouterr().out
+    assert main(["verify", str(gate.out), "--config", str(gate.config)]) == 2
+    assert "score its kept replies anew (`accgate rerun RUN --reread`)" in said(capsys)
+    assert gate.reread() == 0
+    text += capsys.readouterr().out
     assert text.count("20 of 60 readings changed: 20") == 2
+    assert "m / sums: 0 of 60 readings changed." in text
     assert "20 without an answer before are read; mean 66.67 to 100.00." in text
     assert re.search(r"That makes \d+\. +no answer +\d+ +0.00 → 100.00", text)
     assert (gate.check["reference"]["mean"], gate.check["candidate"]["mean"], gate.check["n"]) == (100.0, 100.0, N)
@@ -118,7 +123,9 @@ def test_nothing_is_written_where_no_reading_changed(tmp_path: Path, server: Ser
     assert gate.scores() == gate.scores("out")
 
 
-def test_runs_of_several_answers_and_merged_shards_are_read_anew(tmp_path: Path, server: Server) -> None:
+def test_runs_of_several_answers_and_merged_shards_are_read_anew(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
     gate = Gate(tmp_path, server, task={"repeats": 2})
     assert gate.record("--runs", "2") == 0
     parts = [str(tmp_path / part) for part in "ab"]
@@ -126,7 +133,14 @@ def test_runs_of_several_answers_and_merged_shards_are_read_anew(tmp_path: Path,
     assert main(["merge", *parts, "--config", str(gate.config), "--out", str(gate.out)]) == 0
     gate.reads(NEW)
     digests = re.findall(r"runs_sha256 = \[[^]]*\]", gate.reference.read_text())
-    assert gate.reread() == 0
+    capsys.readouterr()
+    assert main(["record", str(gate.config), "--reread", "--json", "--models", "m"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["replies"], len(told["changed"]), told["means"][1]) == (4 * N, 80, 100.0)
+    assert [each["score"] for each in told["changed"][0]] == [0.0, 100.0]
+    assert gate.reread("--json") == 0
+    readings = json.loads(capsys.readouterr().out.partition("changed.\n")[2].strip())["readings"]
+    assert [len(each["changed"]) for each in readings] == [40]
     assert set(gate.scores()) == {100.0}
     assert len(gate.scores()) == 2 * N
     assert re.findall(r"runs_sha256 = \[[^]]*\]", gate.reference.read_text()) == digests
@@ -191,6 +205,18 @@ def test_a_reference_of_another_prompt_cannot_be_read_anew(
     assert main(["record", str(gate.config), "--reread"]) == 2
     assert words in " ".join(capsys.readouterr().out.split())
     assert contents(gate.reference.parent) == before
+
+
+def test_a_run_without_a_reply_is_left_to_a_resumed_run(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate = Gate(tmp_path, server, task={"target": 10.0})
+    assert gate.run() == 0
+    path = paths_of(gate.out, "m", "sums").records
+    path.write_text(re.sub(r'"reply":"[^"]*"', '"reply":null', path.read_text(), count=1))
+    gate.reads(NEW)
+    assert main(["rerun", str(gate.out), "--reread", "--config", str(gate.config), "--quiet"]) == 3
+    assert re.search(r"not read anew: the reply to sample \w+ was not kept", capsys.readouterr().out)
 
 
 def test_a_reference_without_replies_says_so(tmp_path: Path, server: Server, capsys: Any) -> None:
