@@ -45,7 +45,6 @@ from accgate.references.writer import (
 from accgate.report.result_file import forget_result
 from accgate.result import EngineInfo
 from accgate.tasks import Task
-from accgate.text import some_of
 
 
 class _Columns(TypedDict):
@@ -121,7 +120,7 @@ def reread(config: Config, reason: str | None = None) -> list[Rereading]:
                 if (reference := read_reference(_path(check))) is not None:
                     done.append(_reread(check, reference, reason))
             except BadInput as error:
-                done.append(Rereading(*check.key, problem=str(error)))
+                done.append(Rereading(*check.key, problem=str(error), left_out=True))
     if not done:
         raise BadInput(f"{config.references}: holds no reference of these models and tasks; leave out --reread")
     return done
@@ -135,21 +134,17 @@ def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading
     BadInput
         When it cannot be read anew, or holds too few answers then: why.
     """
-    old, samples = reference.about, {sample.id: sample for sample in check.task.samples}
-    kept = [] if reference.scores is None else reference.kept_records()
-    lacking = sorted({record.id for record in kept if record.reply is None or record.id not in samples})
-    if lacking or not kept:
-        what = f"of {len(lacking):,} samples ({some_of(lacking)})" if kept else "with its mean"
-        fault = f"keeps no replies {what} that `accgate record` asks for now"
-        raise BadInput(f"{reference.path}: {fault}; record it again with --reason TEXT")
-    records = [replace(record, target=samples[record.id].target) for record in kept]
+    old = reference.about
+    if reference.scores is None:
+        return Rereading(*check.key, problem="its reference has a mean alone")
+    records = reference.kept_records()
     again, about = reread_records(check, records, old.fingerprint)
     if about.problem is not None or not (about.changed or is_rescored(old.fingerprint, check.task.fingerprint)):
         return about
     if (unread := unread_problem(again, check.max_unread)) is not None:
         raise BadInput(f"{reference.path}: {unread[0]}; the reference stays as it was")
-    ids = dict.fromkeys(record.id for record in again)
-    figures = figures_of(scores_of(again, check.task.of(samples[id_] for id_ in ids)))
+    ids = reference.scores.ids
+    figures = figures_of(scores_of(again, check.task.of(sample for sample in check.task.samples if sample.id in ids)))
     figures["discordance"] = old.discordance if figures["discordance"] is None else figures["discordance"]
     write_reference(
         check.references,

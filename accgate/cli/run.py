@@ -275,7 +275,7 @@ def _record_reread(arguments: argparse.Namespace, recording: Recording) -> int:
     print_outcome(arguments, done, lambda screen: print_rereadings(screen, done))
     if any(each.changed for each in done) and not arguments.quiet:
         print_note("the references are written anew; commit them, and read runs alike: accgate rerun RUN --reread")
-    return BAD_INPUT if any(each.problem is not None for each in done) else PASSED
+    return BAD_INPUT if any(each.left_out for each in done) else PASSED
 
 
 def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], recording: Recording) -> int:

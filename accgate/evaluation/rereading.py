@@ -37,6 +37,7 @@ AT_ONCE = 1_000  # records that are scored at the same time
 class Rereading:
     """What reading a check's kept replies anew changed, or the `problem` for which they were not.
 
+    Then they stay as they are, or are `left_out` where their task scores otherwise now.
     `changed` has each record that changed as it was and as it is; `means` are those of all scores then and now, points.
     """
 
@@ -46,6 +47,7 @@ class Rereading:
     changed: tuple[tuple[Record, Record], ...] = ()
     means: tuple[float | None, float | None] = (None, None)
     problem: str | None = None
+    left_out: bool = False
 
 
 def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]:
@@ -64,13 +66,13 @@ def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]
     for check in checks:
         old, new = paths_of(run, *check.key), paths_of(out, *check.key)
         if not old.records.exists():
-            done.append(Rereading(*check.key, problem="the run's folder has no records of it"))
+            done.append(Rereading(*check.key, problem="the run's folder has no records of it", left_out=True))
             continue
         settings, records = settings_of_run(old), read_log(old.records)
         recorded = {part: str(settings.get(f"task {part}")) for part in check.task.fingerprint}
         again, about = reread_records(check, records, recorded)
         done.append(about)
-        if about.problem is not None:
+        if about.left_out:
             continue
         with writing(new.records.parent):
             new.records.parent.mkdir(parents=True, exist_ok=True)
@@ -84,17 +86,15 @@ def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]
 def reread_records(
     check: Check, records: Sequence[Record], recorded: Mapping[str, str]
 ) -> tuple[Sequence[Record], Rereading]:
-    """Read records anew that were made with a task of the `recorded` fingerprint, and tell what changed.
-
-    Those that cannot be read anew stay as they are, which is a problem where their task scores otherwise now.
-    """
+    """Read records anew that were made with a task of the `recorded` fingerprint, and tell what changed."""
     fault = _fault(check, recorded)
     try:
         again = records if fault is not None else asyncio.run(_read_all(check, records))
     except AccgateError as error:
-        again, fault = records, str(error)
-    if fault is not None and is_rescored(recorded, check.task.fingerprint):
-        return records, Rereading(*check.key, len(records), problem=fault)
+        fault = str(error)
+    if fault is not None:
+        left_out = is_rescored(recorded, check.task.fingerprint)
+        return records, Rereading(*check.key, len(records), problem=fault, left_out=left_out)
     changed = tuple(pair for pair in zip(records, again, strict=True) if _differs(*pair))
     return again, Rereading(*check.key, len(records), changed, (_mean(records), _mean(again)))
 
@@ -103,8 +103,7 @@ def _fault(check: Check, recorded: Mapping[str, str]) -> str | None:
     """Why the replies of a check cannot be read anew; None where they can."""
     task = check.task
     if not is_asked_alike(recorded, task.fingerprint):
-        changed = " and ".join(changed_parts(recorded, task.fingerprint))
-        return f"{changed} changed, so that the model has to be asked again"
+        return f"{' and '.join(changed_parts(recorded, task.fingerprint))} changed"
     if check.planned_model.settings.engine == "recorded":
         return "its answers come from a recording, which can be run again without a model"
     if task.by_likelihood or task.metric.kind in ("likelihood", "harness") or task.content.attack:
@@ -125,11 +124,12 @@ async def _read_all(check: Check, records: Sequence[Record]) -> list[Record]:
 
 
 async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scoring) -> Record:
-    """A record with its reply read and scored anew; one that failed, or of another sample, stays as it is."""
-    if sample is None or (record.reply is None and record.score is None):
+    """A record with its reply read and scored anew; one that failed stays as it is."""
+    if record.reply is None and record.score is None:
         return record
-    if record.reply is None:
-        raise BadInput(f"the reply to sample {record.id} was not kept")
+    if sample is None or record.reply is None:
+        fault = "is none of those asked now" if sample is None else "has no kept reply"
+        raise BadInput(f"sample {record.id} {fault}")
     task = task.part_of(sample)
     if record.reading is None and not record.reply.strip():  # a reference does not say where its thought ended
         return replace(record, reading=kind_of("empty", task, record.score))
@@ -147,7 +147,8 @@ async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scor
     except NotScored as failure:
         score, error = None, str(failure)
     reading = kind_of(kind, task, score)
-    return replace(record, answer=answer, score=score, error=error, reading=reading, confidence=confidence)
+    record = replace(record, target=sample.target, confidence=confidence)
+    return replace(record, answer=answer, score=score, error=error, reading=reading)
 
 
 def _differs(before: Record, after: Record) -> bool:

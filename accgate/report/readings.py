@@ -50,7 +50,7 @@ def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
 def _rereading_text(each: Rereading) -> str:
     check = f"{each.model} / {each.task}"
     if each.problem is not None:
-        return f"{check}: not read anew: {each.problem}"
+        return f"{check}: not read anew: {each.problem}" + "; the model has to be asked again" * each.left_out
     text = f"{check}: {len(each.changed):,} of {each.replies:,} readings changed"
     found = sum(then.is_unread and not now.is_unread for then, now in each.changed)
     lost = sum(then.reading == "read" and now.is_unread for then, now in each.changed)

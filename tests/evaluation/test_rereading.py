@@ -15,7 +15,7 @@ from accgate.cli.main import main
 from accgate.guard.reference_rules import ReferencePair
 from accgate.records.file import paths_of, read_records
 from accgate.references.store import read_reference
-from tests.gates import contents, questions, said, table, write_task
+from tests.gates import Project, contents, questions, said, table, write_task
 from tests.servers import Server
 
 N = 60
@@ -192,8 +192,9 @@ def test_what_needs_more_than_the_reply_is_left_to_a_resumed_run(tmp_path: Path,
 
 
 @pytest.mark.parametrize(("keys", "words"), [
-    ({"max_tokens": 99}, "stop strings or max_tokens changed, so that the model has to be asked again"),
-    ({"system": "Be short."}, "keeps no replies of 60 samples"),
+    ({"max_tokens": 99}, "stop strings or max_tokens changed; the model has to be asked again"),
+    ({"system": "Be short."}, "the prompt and target or extraction and the metric changed; the model has"),
+    ({"target": "{{ a }}.0"}, "is none of those asked now; the model has to be asked again"),
 ])  # fmt: skip
 def test_a_reference_of_another_prompt_cannot_be_read_anew(
     tmp_path: Path, server: Server, keys: dict[str, Any], words: str, capsys: Any
@@ -216,7 +217,18 @@ def test_a_run_without_a_reply_is_left_to_a_resumed_run(
     path.write_text(re.sub(r'"reply":"[^"]*"', '"reply":null', path.read_text(), count=1))
     gate.reads(NEW)
     assert main(["rerun", str(gate.out), "--reread", "--config", str(gate.config), "--quiet"]) == 3
-    assert re.search(r"not read anew: the reply to sample \w+ was not kept", capsys.readouterr().out)
+    assert re.search(r"not read anew: sample \w+ has no kept reply", capsys.readouterr().out)
+
+
+def test_a_check_that_cannot_be_read_anew_and_is_scored_as_before_stays_as_it_is(tmp_path: Path, capsys: Any) -> None:
+    project = Project(tmp_path, n=N).recorded([100.0] * N)
+    assert project.run() == 0
+    capsys.readouterr()
+    assert main(["record", str(project.config), "--reread"]) == 0
+    assert main(["rerun", str(project.out), "--reread", "--config", str(project.config), "--quiet"]) == 0
+    assert capsys.readouterr().out.count("not read anew: its answers come from a recording") == 2
+    old, new = (paths_of(out, "m", "sums").records.read_bytes() for out in (project.out, project.out / "reread"))
+    assert old == new
 
 
 def test_a_reference_without_replies_says_so(tmp_path: Path, server: Server, capsys: Any) -> None:
@@ -224,7 +236,7 @@ def test_a_reference_without_replies_says_so(tmp_path: Path, server: Server, cap
     assert gate.record("--no-replies") == 0
     gate.reads(NEW)
     assert main(["record", str(gate.config), "--reread"]) == 2
-    assert "keeps no replies of 60 samples" in " ".join(capsys.readouterr().out.split())
+    assert "has no kept reply; the model has to be asked again" in " ".join(capsys.readouterr().out.split())
     assert gate.run() == 2
     assert "--reread" not in said(capsys)
 
