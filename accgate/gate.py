@@ -144,7 +144,9 @@ def verify(
 def reread(
     config: Config, run: Path, out: Path, *, rules: RuleSets | None = None, bootstrap: bool = False
 ) -> tuple[Result, list[Rereading]]:
-    """Score the replies that a run kept anew, in another folder, and decide on them; no model is asked.
+    """Score a run's kept replies anew in another folder, and decide on them.
+
+    No model is asked.
 
     Raises
     ------

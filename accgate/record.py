@@ -104,7 +104,9 @@ def record(config: Config | str | Path, options: RunOptions, recording: Recordin
 
 
 def reread(config: Config, reason: str | None = None) -> list[Rereading]:
-    """Score the replies that a config's references keep anew, and write the references of which that changes anything.
+    """Score the kept replies of a config's references anew.
+
+    A reference is written again where that changes its scores or how it was read. No model is asked.
 
     Raises
     ------
@@ -127,7 +129,9 @@ def reread(config: Config, reason: str | None = None) -> list[Rereading]:
 
 
 def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading:
-    """Read one reference anew; what says who answered, when and how stays as it was recorded.
+    """Read one reference anew.
+
+    What says who answered, when and how stays as it was recorded.
 
     Raises
     ------

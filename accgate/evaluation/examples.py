@@ -1,4 +1,4 @@
-"""How a task reads replies: in one sentence, and on ten example replies that its own reader reads."""
+"""How a task reads replies, in a sentence and on ten example replies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ WEATHER = {"name": "weather", "parameters": {"type": "dict", "required": ["city"
 
 @dataclass(frozen=True)
 class Example:
-    """A reply, the answer that a task reads from it, and its points; None where only a judge or a test gives them."""
+    """A reply, the answer that is read from it, and its points.
+
+    The points are None where only a judge, a test or a real row gives them.
+    """
 
     reply: str
     answer: str | None
@@ -59,7 +62,7 @@ class Example:
 
 
 def reading_of(definition: Definition) -> str:
-    """Say in a sentence what a task takes for the answer in a reply, and what gives its points."""
+    """Say in a sentence how a task reads and scores a reply."""
     content = definition.content
     kind, metric, extract = _metric_of(definition, loaded=False).kind, f"`{content.metric}`", content.extract
     if content.dataset.parts:
@@ -90,7 +93,10 @@ def reading_of(definition: Definition) -> str:
 
 
 def examples_of(task: Task) -> list[Example]:
-    """Ten replies as the task reads and scores them: to its first sample, else to one that is made up."""
+    """Return ten replies as the task reads and scores them.
+
+    They answer its first sample, or one that is made up. There are none where no reply is read.
+    """
     if task.content.dataset.parts:
         definition = read_definition(library_file(next(iter(task.content.dataset.parts.values()))))
         task = unread_task(task.name, definition)

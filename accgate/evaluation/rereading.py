@@ -1,4 +1,4 @@
-"""Kept replies read anew, without a model: their answers, readings and scores as this version finds them."""
+"""Kept replies, read and scored anew without a model."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ AT_ONCE = 1_000  # records that are scored at the same time
 
 @dataclass(frozen=True)
 class Rereading:
-    """What reading a check's kept replies anew changed, or the `problem` for which they were not.
+    """What reading a check's kept replies anew changed, or why it could not be done.
 
-    Then they stay as they are, or are `left_out` where their task scores otherwise now.
+    With a `problem` they stay as they are, or are `left_out` where their task scores otherwise now.
     `changed` has each record that changed as it was and as it is; `means` are those of all scores then and now, points.
     """
 
@@ -51,9 +51,9 @@ class Rereading:
 
 
 def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]:
-    """Write the records of a run's checks into another folder, their replies read anew; the run stays as it is.
+    """Write a run's records into another folder, their replies read anew.
 
-    A check that cannot be read anew gets no records there, so that a resumed run asks it again.
+    The run stays as it is. A check that cannot be read anew gets no records there, so that a resumed run asks it again.
 
     Raises
     ------
@@ -86,7 +86,10 @@ def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]
 def reread_records(
     check: Check, records: Sequence[Record], recorded: Mapping[str, str]
 ) -> tuple[Sequence[Record], Rereading]:
-    """Read records anew that were made with a task of the `recorded` fingerprint, and tell what changed."""
+    """Read records anew, and tell what changed.
+
+    They were made with a task of the `recorded` fingerprint.
+    """
     fault = _fault(check, recorded)
     try:
         again = records if fault is not None else asyncio.run(_read_all(check, records))
@@ -100,7 +103,7 @@ def reread_records(
 
 
 def _fault(check: Check, recorded: Mapping[str, str]) -> str | None:
-    """Why the replies of a check cannot be read anew; None where they can."""
+    """Say why the replies of a check cannot be read anew, if they cannot."""
     task = check.task
     if not is_asked_alike(recorded, task.fingerprint):
         return f"{' and '.join(changed_parts(recorded, task.fingerprint))} changed"
@@ -124,7 +127,7 @@ async def _read_all(check: Check, records: Sequence[Record]) -> list[Record]:
 
 
 async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scoring) -> Record:
-    """A record with its reply read and scored anew; one that failed stays as it is."""
+    """Read and score a record's reply anew. One that failed stays as it is."""
     if record.reply is None and record.score is None:
         return record
     if sample is None or record.reply is None:
@@ -152,7 +155,7 @@ async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scor
 
 
 def _differs(before: Record, after: Record) -> bool:
-    """Whether a reading changed; records of a reference have their scores alone."""
+    """Whether a reading changed. Records of a reference have their scores alone."""
     if before.score != after.score or before.confidence != after.confidence:
         return True
     return before.reading is not None and (before.reading, before.answer) != (after.reading, after.answer)

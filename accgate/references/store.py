@@ -130,7 +130,7 @@ class Reference:
         return stored_records(self.path.with_suffix(SCORES))
 
     def kept_records(self) -> list[Record]:
-        """The stored part of each record with its reply, None where that was not kept; raises as `replies`."""
+        """The stored part of each record, with its reply where that was kept. Raises as `replies`."""
         rows = {(row["id"], row.get("repeat", 0)): row for row in read_gzip_lines(self.replies_path, "reply")}
         kept = ((record, rows.get(record.key, {})) for record in self.records())
         return [replace(one, reply=row.get("reply"), finish_reason=row.get("finish_reason")) for one, row in kept]
@@ -344,7 +344,7 @@ def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
 
 
 def is_asked_alike(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether prompts and replies are the same, however they are scored; of a task with rows their ids say more."""
+    """Whether prompts and replies are the same, however they are scored. The rows are told apart by their ids."""
     return not any(_differs(part, recorded, now) for part in ("prompt", "reply"))
 
 

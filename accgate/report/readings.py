@@ -1,4 +1,4 @@
-"""What is read from replies, for the terminal: from a task's example replies, and from replies that are read anew."""
+"""What is read from example replies, and from replies that are read anew, for the terminal."""
 
 from __future__ import annotations
 
