@@ -113,7 +113,7 @@ class Asker:
             self._check_recorded(sample, reply.score)
             if reply.score is not None:
                 return _Answer(reply, None, reply.score, reply.confidence, reply.reading)
-            return _Answer(reply, None, task.metric.worst, _confidence(task, reply, "", unread=True), reply.reading)
+            return _Answer(reply, None, task.metric.worst, confidence_of(task, reply, "", unread=True), reply.reading)
         opened = opened_by(request.prompt) if request.mode == "completion" else ""
         reading = read(task, reply, self.thoughts, sample, opened=opened, recorded=recorded)
         answer = reading.answer
@@ -124,7 +124,7 @@ class Asker:
         if reply.score is not None:  # only the recording knows how the reply was read then
             self._check_recorded(sample, reply.score)
             return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)
-        confidence = _confidence(task, reply, reading.text, unread=answer is None)
+        confidence = confidence_of(task, reply, reading.text, unread=answer is None)
         score = task.metric.worst if answer is None else await self.scoring.points(task, sample, answer, repeat=repeat)
         kind = None if task.by_likelihood else kind_of(reading.kind, task, score)
         return _Answer(reply, answer, score, confidence, kind)
@@ -221,7 +221,7 @@ class Asker:
             )
 
 
-def _confidence(task: Task, reply: Reply, text: str, *, unread: bool = False) -> float | None:
+def confidence_of(task: Task, reply: Reply, text: str, *, unread: bool = False) -> float | None:
     """How sure the model is of its answer, 0 to 1.
 
     A reply that says neither an answer nor how sure it is counts as the worst there is: wrong and sure. As a failed

@@ -140,9 +140,11 @@ def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineI
     if is_rescored(then, check.task.fingerprint):
         changed += changed_parts(then, check.task.fingerprint)
     if changed:
+        reread = " or score its kept replies anew (`accgate rerun RUN --reread`)"
+        fix = "run the gate again" + reread * (set(changed) <= {PARTS["extract"], PARTS["metric"], PARTS["files"]})
         raise BadInput(
             f"{paths.settings}: the records were made with other settings than the rules and models have: "
-            f"{', '.join(changed)}; run the gate again"
+            f"{', '.join(changed)}; {fix}"
         )
 
 

@@ -129,6 +129,11 @@ def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
     return any(_differs(part, recorded, now) for part in ("prompt", "extract", "metric", "reply", "files"))
 
 
+def is_asked_alike(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether prompts and replies are the same, however they are scored. The rows are told apart by their ids."""
+    return not any(_differs(part, recorded, now) for part in ("prompt", "reply"))
+
+
 def _differs(part: str, recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Whether a part differs; references of earlier versions have no `files`, and stay usable."""
     return recorded.get(part) != now.get(part) and not (part == "files" and part not in recorded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from accgate.records import (
     write_gzip_lines,
 )
 from accgate.records.membership import moved_groups
-from accgate.records.pairing import SCORES, changed_parts, is_rescored
+from accgate.records.pairing import SCORES, changed_parts, is_asked_alike, is_rescored
 from accgate.references.columns import stored_records
 from accgate.references.judge import Makers
 from accgate.tasks import Task
@@ -121,6 +121,12 @@ class Reference:
     def records(self) -> Iterator[Record]:
         """The stored part of each record: its score, and the columns that statistics need."""
         return stored_records(self.path.with_suffix(SCORES))
+
+    def kept_records(self) -> list[Record]:
+        """The stored part of each record, with its reply where that was kept. Raises as `replies`."""
+        rows = {(row["id"], row.get("repeat", 0)): row for row in read_gzip_lines(self.replies_path, "reply")}
+        kept = ((record, rows.get(record.key, {})) for record in self.records())
+        return [replace(one, reply=row.get("reply"), finish_reason=row.get("finish_reason")) for one, row in kept]
 
     def replies(self, ids: Container[str] | None = None) -> dict[tuple[str, int], str]:
         """Recorded replies to these samples (all where None) by (id, repeat); empty without a sidecar.
@@ -287,10 +293,11 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     if unknown:
         overlap += f", {len(unknown)} are not: {some_of(unknown)}"
     as_before = f'write library = "{task.former}" into its table, which asks as before' if task.former else ""
-    return (
-        f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or record the reference again "
-        "(`accgate record --reason ...`)"
-    )
+    again = "record the reference again (`accgate record --reason ...`)"
+    has_replies = reference.replies_path.is_file() and reference.about.engine != "recorded"
+    if not unknown and has_replies and is_asked_alike(recorded, task.fingerprint):
+        again = f"score its kept replies anew without a model (`accgate record --reread`), or {again}"
+    return f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or {again}"
 
 
 def _lost_samples(reference: Reference, task: Task, since: str) -> str | None:
