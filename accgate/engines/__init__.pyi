@@ -1,4 +1,15 @@
-from .base import Engine, LogProbs, Reply, Request, RequestFailed, Scorer, all_or_first_error, useful_in_flight
+from .base import (
+    Engine,
+    LogProbs,
+    Reply,
+    Request,
+    RequestFailed,
+    all_or_first_error,
+    likelihoods,
+    measurement_fault,
+    refuse_no_logarithms,
+    useful_in_flight,
+)
 from .identity import FINGERPRINT, union_of
 from .openai.options import url_fault
 from .reasoning import split_reasoning
@@ -12,10 +23,12 @@ __all__ = [
     "Reply",
     "Request",
     "RequestFailed",
-    "Scorer",
     "all_or_first_error",
+    "likelihoods",
+    "measurement_fault",
     "model_file",
     "recording_of",
+    "refuse_no_logarithms",
     "split_options",
     "split_parts",
     "split_reasoning",

@@ -39,7 +39,7 @@ ROWS = [{"question": "2 + 2", "choices": ["three", "four", "twenty-two or so"], 
 
 @dataclass
 class Oracle:
-    """Answers by prompt, and log-probabilities by continuation: one a token, tokens by white space."""
+    """Answers by prompt, and log-probabilities by continuation: tokens by white space, each less likely than the last."""
 
     replies: Mapping[str, str | Reply] = field(default_factory=dict)
     likely: Mapping[str, float] = field(default_factory=dict)
@@ -58,8 +58,9 @@ class Oracle:
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         self.asked.append(request)
-        tokens = tuple(continuation.split())
-        return LogProbs(tokens, (self.likely[continuation] / len(tokens),) * len(tokens))
+        tokens, total = tuple(continuation.split()), self.likely[continuation]
+        shares = [2.0 * place / len(tokens) / (len(tokens) + 1) for place in range(1, len(tokens) + 1)]
+        return LogProbs(tokens, tuple(total * share for share in shares))
 
     def describe(self) -> EngineInfo:
         return EngineInfo("oracle", "1", "none")

@@ -74,7 +74,7 @@ def _text(part: Any) -> str | None:
 
 
 def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float]) -> str | None:
-    """The likeliest of scored options, each a context and its continuation; None where there is no choice.
+    """The likeliest of scored options, each a context and its continuation; None without a choice, "" of a tie.
 
     Options that lm-eval scores besides without a context, for mutual information, do not count. Where options differ in
     the context alone, their number from 0 stands for them.
@@ -89,6 +89,8 @@ def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float])
     if count < 2:
         return None
     best = max(range(count), key=likelihoods.__getitem__)
+    if likelihoods[:count].count(likelihoods[best]) > 1:
+        return ""
     texts = [continuation.strip() for _, continuation in requests[:count]]
     return texts[best] if len(set(texts)) > 1 else str(best)
 
