@@ -39,7 +39,7 @@ ROWS = [{"question": "2 + 2", "choices": ["three", "four", "twenty-two or so"], 
 
 @dataclass
 class Oracle:
-    """Answers by prompt, and log-probabilities by continuation: tokens by white space, each less likely than the last."""
+    """Answers by prompt, and log-probabilities by continuation: tokens by white space, ever less likely."""
 
     replies: Mapping[str, str | Reply] = field(default_factory=dict)
     likely: Mapping[str, float] = field(default_factory=dict)
