@@ -24,10 +24,7 @@ def sameness_fault(task: Task, records: Sequence[Record]) -> str | None:
     if task.metric.kind == "judge":
         judged = [record for record in records if (record.answer or "").strip()]
         if len(judged) >= FEWEST and _are_alike(each.score for each in judged) and not _are_alike_answers(judged):
-            return (
-                f"the judge gave all {len(judged):,} answers {judged[0].score:g} points, which tells none from another: "
-                "correct the rubric"
-            )
+            return f"the judge gave all {len(judged):,} answers {judged[0].score:g} points: correct the rubric"
     needs = () if statistic is None else statistic.needs
     if "confidence" in needs and _are_alike(record.confidence for record in records):
         return (
