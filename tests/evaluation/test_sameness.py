@@ -31,7 +31,7 @@ ELSEWHERE = {**ATTACK, "attack": [{"kind": "case", "field": "hard"}]}  # a colum
 
 
 def records(**columns: Any) -> list[Record]:
-    """Records whose columns are a value, or a function of the sample's number; different answers, half of them right."""
+    """Records whose columns are a value, or a function of its number; half of them right."""
     plain = {"answer": str, "target": lambda i: str(i % 2), "score": lambda i: 100.0 * (i % 2), "confidence": None}
     made = []
     for i in range(N):
