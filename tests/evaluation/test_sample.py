@@ -24,6 +24,7 @@ from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
 from accgate.records.file import Record
 from accgate.result import EngineInfo
 from accgate.tasks.choices import chosen_label
+from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
 from accgate.tasks.task import Task
 from tests.cases import each
 from tests.loading import load_task
@@ -171,6 +172,31 @@ def test_a_text_whose_tokens_are_equally_likely_was_not_measured(
     settings = {"prompt": "", "target": "{{ text }}", "metric": "perplexity", "mode": "completion"}
     record = asked(task_of(tmp_path, [{"text": "one"}], **settings), Tokens(values={"one": values}))
     assert (record.error, record.score is None) == (error, error is not None)
+
+
+@each(
+    ("kind", "values", "measured"),
+    [
+        ("score", [(-1.0,), (-1.0,)], True),  # a tie of single tokens, which lm-eval scores
+        ("score", [(-1.0,), (-1.0, -1.0)], False),
+        ("score", [(0.0,), (0.0,)], False),
+        ("score", [(0.0, -0.5)], True),
+        ("score", [(0.0,)], False),
+        ("rolling", [(-2.0, -2.0)], False),
+        ("rolling", [(-2.0, -2.5)], True),
+    ],
+)
+def test_texts_of_lm_eval_that_were_not_measured_fail_their_sample(
+    kind: Any, values: list[tuple[float, ...]], measured: bool
+) -> None:
+    requests = [LmEvalRequest("", 0, "Q", kind=kind, continuation=str(place)) for place in range(len(values))]
+    engine = Tokens(values={str(place): own for place, own in enumerate(values)})
+    if measured:
+        responses, replies = asyncio.run(responses_of(engine, requests, "id"))
+        assert (len(responses), replies) == (len(values), ())
+        return
+    with pytest.raises(RequestFailed, match="nothing was measured"):
+        asyncio.run(responses_of(engine, requests, "id"))
 
 
 def test_labels_can_follow_the_prompt_in_place_of_texts(tmp_path: Path) -> None:

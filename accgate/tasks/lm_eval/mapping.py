@@ -81,6 +81,8 @@ def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float])
 
     >>> likeliest([("Q", " yes"), ("Q", " no"), ("", " yes")], [-2.0, -1.0, -0.5])
     'no'
+    >>> likeliest([("Q", " yes"), ("Q", " no")], [0.0, 0.0])
+    ''
     >>> likeliest([("Ann", " left"), ("Bob", " left")], [-2.0, -1.0])
     '1'
     """
