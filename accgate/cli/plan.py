@@ -23,9 +23,7 @@ def validate_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `validate`."""
     config_options(command)
     command.add_argument(
-        "--probe",
-        action="store_true",
-        help="ask each server once whether it answers, has the model, and begins a prompt twice",
+        "--probe", action="store_true", help="ask each server once whether it answers, has the model, repeats a BOS"
     )
 
 

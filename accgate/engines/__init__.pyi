@@ -1,16 +1,4 @@
-from .base import (
-    Engine,
-    LogProbs,
-    Reply,
-    Request,
-    RequestFailed,
-    Scorer,
-    all_or_first_error,
-    likelihoods,
-    measurement_fault,
-    refuse_no_logarithms,
-    useful_in_flight,
-)
+from .base import Engine, LogProbs, Reply, Request, RequestFailed, Scorer, all_or_first_error, useful_in_flight
 from .identity import FINGERPRINT, union_of
 from .openai.options import url_fault
 from .reasoning import split_reasoning
@@ -26,11 +14,8 @@ __all__ = [
     "RequestFailed",
     "Scorer",
     "all_or_first_error",
-    "likelihoods",
-    "measurement_fault",
     "model_file",
     "recording_of",
-    "refuse_no_logarithms",
     "split_options",
     "split_parts",
     "split_reasoning",

@@ -7,16 +7,8 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
-from accgate.engines import (
-    Engine,
-    Reply,
-    Request,
-    RequestFailed,
-    likelihoods,
-    measurement_fault,
-    recording_of,
-    refuse_no_logarithms,
-)
+from accgate.engines import Engine, Reply, Request, RequestFailed, recording_of
+from accgate.engines.base import likelihoods, measurement_fault, refuse_no_logarithms
 from accgate.engines.reasoning import opened_by
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
@@ -131,7 +123,7 @@ class Asker:
             return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)
         confidence = _confidence(task, reply, reading.text, unread=answer is None)
         score = task.metric.worst if answer is None else await self.scoring.points(task, sample, answer, repeat=repeat)
-        kind = _kind_of_choice(answer) if task.by_likelihood else kind_of(reading.kind, task, score)
+        kind = _kind_of_choice(answer or None) if task.by_likelihood else kind_of(reading.kind, task, score)
         return _Answer(reply, answer, score, confidence, kind)
 
     def _other_way(self, sample: Sample, repeat: int, request: Request) -> Awaitable[_Answer] | None:

@@ -20,21 +20,10 @@ from accgate.engines.openai.endpoints import Endpoint, Endpoints
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
 from accgate.engines.openai.pace import doubled
-from accgate.engines.openai.probe import answer_of, ask_server, ask_tokens
+from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
-from accgate.engines.wire import (
-    SPECIAL,
-    Echoed,
-    MalformedReply,
-    NoEcho,
-    body_of,
-    echo_body,
-    echoed_of,
-    first_token,
-    reply_of,
-    second_beginning,
-)
+from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
@@ -113,12 +102,10 @@ class OpenAIEngine:
 
     def beginning(self, request: Request) -> str | None:
         """What is wrong with how a raw prompt begins, from the tokens that the first server makes of it."""
-        prompt = str(body_of(request, self._model)["prompt"])
-        if self._options.serve or SPECIAL.match(prompt) is None:
+        if self._options.serve:
             return None
-        tokens = ask_tokens(self._urls[0], self._model, prompt, self._options.api_key_env)
-        unknown = "the prompt begins with a special token, and the server does not tell whether it adds another"
-        return unknown if tokens is None else second_beginning(prompt, tokens)
+        prompt = str(body_of(request, self._model)["prompt"])
+        return beginning_fault(self._urls[0], self._model, prompt, self._options.api_key_env)
 
     @property
     def starts_server(self) -> bool:

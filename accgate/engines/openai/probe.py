@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from accgate.engines.base import RequestFailed
 from accgate.engines.openai.client import Client, Fault, key_of, root_of
 from accgate.engines.openai.listing import Listing
 from accgate.engines.silence import timeout
+from accgate.engines.wire import SPECIAL, second_beginning
 from accgate.errors import CannotEvaluate
 from accgate.text import nearest
 
@@ -90,36 +90,35 @@ async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -
         await client.close()
 
 
-def ask_tokens(url: str, model: str, prompt: str, api_key_env: str | None = None) -> list[int] | None:
-    """Ask a server for the tokens of a raw prompt as its model gets them; None where it does not give them.
+def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None = None) -> str | None:
+    """Ask a server for the tokens of a raw prompt, and return what is wrong with how they begin, if anything.
 
-    First as vLLM, SGLang and llama.cpp tell them, then beside a completion, as vLLM does behind a gateway.
+    First as vLLM, SGLang and llama.cpp tell them, then beside a completion, as vLLM does behind a gateway. Of a prompt
+    that begins with no special token nothing is asked.
     """
-    return asyncio.run(_tokens(url, model, prompt, "" if api_key_env is None else key_of(api_key_env)))
+    if SPECIAL.match(prompt) is None:
+        return None
+    tokens = asyncio.run(_tokens(url, model, prompt, "" if api_key_env is None else key_of(api_key_env)))
+    unknown = "the prompt begins with a special token, and the server does not tell whether it adds another"
+    return unknown if tokens is None else second_beginning(prompt, tokens)
 
 
 async def _tokens(url: str, model: str, prompt: str, key: str) -> list[int] | None:
-    common = {"model": model, "prompt": prompt}
+    common, client = {"model": model, "prompt": prompt}, Client(connections=1, timeout=SECONDS, key=key)
     words = {**common, "content": prompt, "add_special": True, "parse_special": True}
     completion = {**common, "max_tokens": 1, "return_token_ids": True}
-    client = Client(connections=1, timeout=SECONDS, key=key)
+    asked = (
+        (root_of(url), "/tokenize", words, lambda body: body["tokens"]),
+        (url, "/completions", completion, lambda body: body["choices"][0]["prompt_token_ids"]),
+    )
     try:
-        for base, path, body in ((root_of(url), "/tokenize", words), (url, "/completions", completion)):
-            with suppress(RequestFailed, CannotEvaluate):
-                answer = await client.post(base, path, body, _token_ids)
-                if isinstance(answer, list):
+        for question in asked:
+            with suppress(RequestFailed, CannotEvaluate, LookupError, TypeError):
+                if isinstance(answer := await client.post(*question), list):
                     return answer
     finally:
         await client.close()
     return None
-
-
-def _token_ids(body: Any) -> list[int] | None:
-    try:
-        ids = body["tokens"] if "tokens" in body else body["choices"][0]["prompt_token_ids"]
-    except (LookupError, TypeError):
-        return None
-    return ids if isinstance(ids, list) else None
 
 
 async def _listing(client: Client, url: str, *, strict: bool) -> Answer:

@@ -7,16 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from accgate.engines import (
-    Engine,
-    LogProbs,
-    Reply,
-    Request,
-    RequestFailed,
-    all_or_first_error,
-    likelihoods,
-    measurement_fault,
-)
+from accgate.engines import Engine, LogProbs, Reply, Request, RequestFailed, all_or_first_error
+from accgate.engines.base import likelihoods, measurement_fault
 from accgate.errors import BadInput, CannotEvaluate
 
 Kind = Literal["generate", "score", "rolling"]
