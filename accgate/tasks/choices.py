@@ -7,7 +7,8 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accgate.engines.base import LogProbs, measurement_fault
+from accgate.engines import LogProbs
+from accgate.engines.base import measurement_fault
 from accgate.tasks.prompts import CannotRender, Scope, render_list
 from accgate.tasks.schema import Choices
 
