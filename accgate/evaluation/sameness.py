@@ -15,8 +15,8 @@ WIDTH = 60  # characters of an answer in a message
 def sameness_fault(task: Task, records: Sequence[Record]) -> str | None:
     """Why a check's evidence can show nothing, with the fix; None where it can.
 
-    So it is where a judge marks all answers alike, where every confidence is the same, where a difference between
-    groups is of one answer to everything, and where an attack changes no prompt.
+    So it is where a judge marks all answers alike, where all are empty and right, where every confidence is the same,
+    where a difference between groups is of one answer to everything, and where an attack changes no prompt.
     """
     statistic, count = task.definition.statistic, len(records)
     if count < FEWEST:
@@ -25,6 +25,9 @@ def sameness_fault(task: Task, records: Sequence[Record]) -> str | None:
         judged = [record for record in records if (record.answer or "").strip()]
         if len(judged) >= FEWEST and _are_alike(each.score for each in judged) and not _are_alike_answers(judged):
             return f"the judge gave all {len(judged):,} answers {judged[0].score:g} points: correct the rubric"
+    best = task.metric.best
+    if task.metric.kind == "text" and all(r.answer is not None and r.score == best and not r.answer for r in records):
+        return f"all {count:,} answers are empty, and have the best score: correct the task's targets"
     needs = () if statistic is None else statistic.needs
     if "confidence" in needs and _are_alike(record.confidence for record in records):
         return (

@@ -60,6 +60,10 @@ def records(**columns: Any) -> list[Record]:
         (ELSEWHERE, {}, "the attack 1 (case) changes no prompt"),
         (CHANGED, {}, None),
         ({"metric": "exact_match"}, {"score": 100.0, "answer": "1"}, None),
+        ({"metric": "exact_match"}, {"score": 100.0, "answer": "", "target": ""}, "all 40 answers are empty, and have"),
+        ({"metric": "word_error_rate"}, {"score": 0.0, "answer": "", "target": ""}, "all 40 answers are empty, and"),
+        ({"metric": "word_error_rate"}, {"score": 100.0, "answer": ""}, None),
+        ({"metric": "exact_match"}, {"answer": lambda i: "" if i % 2 else "no"}, None),  # some rightly say nothing
     ],
 )
 def test_evidence_that_is_alike_shows_nothing(
