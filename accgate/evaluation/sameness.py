@@ -18,33 +18,31 @@ def sameness_fault(task: Task, records: Sequence[Record]) -> str | None:
     So it is where a judge marks all answers alike, where all are empty and right, where every confidence is the same,
     where a difference between groups is of one answer to everything, and where an attack changes no prompt.
     """
-    statistic, count = task.definition.statistic, len(records)
-    if count < FEWEST:
+    if len(records) < FEWEST:
         return None
-    if task.metric.kind == "judge":
-        judged = [record for record in records if (record.answer or "").strip()]
-        if len(judged) >= FEWEST and _are_alike(each.score for each in judged) and not _are_alike_answers(judged):
-            return f"the judge gave all {len(judged):,} answers {judged[0].score:g} points: correct the rubric"
-    best = task.metric.best
-    if task.metric.kind == "text" and all(r.answer is not None and r.score == best and not r.answer for r in records):
-        return f"all {count:,} answers are empty, and have the best score: correct the task's targets"
-    needs = () if statistic is None else statistic.needs
-    if "confidence" in needs and _are_alike(record.confidence for record in records):
-        return (
-            f"all {count:,} confidences are {records[0].confidence:g}, which tells no sure answer from an unsure one; "
-            "correct [confidence], or the engine's log-probabilities"
-        )
-    if "group" in needs and "answer" in needs and _are_alike_answers(records):
-        return f"all {count:,} answers are {_quoted(records[0])}, which are alike in every group: correct the task"
-    if "group" in needs and "label" in needs and all(record.score == task.metric.worst for record in records):
-        return f"none of {count:,} answers is right, which is alike in every group: correct the task"
-    return _attack_fault(task)
-
-
-def _attack_fault(task: Task) -> str | None:
+    best, kind = task.metric.best, task.metric.kind
+    judged = [record for record in records if (record.answer or "").strip()] if kind == "judge" else []
+    if len(judged) >= FEWEST and _are_alike(each.score for each in judged) and not _are_alike_answers(judged):
+        return f"the judge gave all {len(judged):,} answers {judged[0].score:g} points: correct the rubric"
+    if kind == "text" and all(each.answer == "" and each.score == best for each in records):
+        return f"all {len(records):,} answers are empty, and have the best score: correct the task's targets"
     for place, attack in enumerate(task.content.attack):
         if all(each.attacked and each.attacked[place] == (each.messages or each.user) for each in task.samples):
-            return f"the attack {place + 1} ({attack.kind}) changes no prompt; correct its field or column"
+            return f"the attack {place + 1} ({attack.kind}) changes no prompt: correct its field or column"
+    return _statistic_fault(task, records)
+
+
+def _statistic_fault(task: Task, records: Sequence[Record]) -> str | None:
+    needs = () if task.definition.statistic is None else task.definition.statistic.needs
+    if "confidence" in needs and _are_alike(record.confidence for record in records):
+        what = (
+            f"all {len(records):,} confidences are {records[0].confidence:g}, which tells no sure answer from an unsure"
+        )
+        return f"{what} one; correct [confidence], or the engine's log-probabilities"
+    if {"group", "answer"} <= {*needs} and _are_alike_answers(records):
+        return f"all {len(records):,} answers are {_quoted(records[0])}, in every group alike: correct the task"
+    if {"group", "label"} <= {*needs} and all(record.score == task.metric.worst for record in records):
+        return f"none of {len(records):,} answers is right, in every group alike: correct the task"
     return None
 
 

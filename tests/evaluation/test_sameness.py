@@ -52,10 +52,10 @@ def records(**columns: Any) -> list[Record]:
         (ECE, {"confidence": 1.0}, "all 40 confidences are 1, which tells no sure answer"),
         (BRIER, {"confidence": 0.5}, "all 40 confidences are 0.5, which tells no sure answer"),
         (ECE, {"confidence": lambda i: 0.5 + 0.1 * (i == 7)}, None),
-        (ODDS, {"answer": "1"}, "all 40 answers are '1', which are alike in every group"),
-        (PARITY, {"answer": "0"}, "all 40 answers are '0', which are alike in every group"),
+        (ODDS, {"answer": "1"}, "all 40 answers are '1', in every group alike"),
+        (PARITY, {"answer": "0"}, "all 40 answers are '0', in every group alike"),
         (ODDS, {"answer": lambda i: str(i % 3 % 2)}, None),
-        (BY_SCORE, {"score": 0.0}, "none of 40 answers is right, which is alike in every group"),
+        (BY_SCORE, {"score": 0.0}, "none of 40 answers is right, in every group alike"),
         (BY_SCORE, {"score": 100.0}, None),  # both groups fare as well as can be
         (ELSEWHERE, {}, "the attack 1 (case) changes no prompt"),
         (CHANGED, {}, None),

@@ -327,7 +327,7 @@ class VllmEngine:
             if request.mode == "completion":
                 parsed = parse_model_prompt(self._engine.model_config, body["prompt"])
                 (rendered,) = await renderer.render_cmpl_async([parsed])
-                if (fault := second_beginning(body["prompt"], rendered["prompt_token_ids"])) is not None:
+                if (fault := second_beginning(body["prompt"], rendered.get("prompt_token_ids", ()))) is not None:
                     tell_second_beginning(fault)
                 return rendered
             continues = bool(request.prefix)
