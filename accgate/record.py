@@ -19,6 +19,7 @@ from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation,
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.rereading import Rereading, reread_records
 from accgate.evaluation.run import evaluate_checks
+from accgate.evaluation.sameness import sameness_fault
 from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
 from accgate.evaluation.shards.run import RECORDING, ShardRun, begin_shard, end_shard, plan_of, read_shard
@@ -314,6 +315,8 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
         what, *replies = unread
         text = f"{check.name}: {what}; no reference was written"
         raise CannotEvaluate("\n  ".join([text, *replies]))
+    if (fault := sameness_fault(check.task, evaluation.records)) is not None:
+        raise CannotEvaluate(f"{check.name}: {fault}; no reference was written")
     return evaluation
 
 

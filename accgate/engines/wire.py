@@ -6,9 +6,12 @@ How likely a model finds a given text, `/v1/completions` says with `echo` and `l
 from __future__ import annotations
 
 import json
+import logging
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import orjson
@@ -21,6 +24,9 @@ from accgate.text import clip
 BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error", "insufficient_system_resource"})
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
 QUOTED = 120  # characters of a body that holds no reply
+
+
+SPECIAL = re.compile(r"\s*[<\[]")  # as the text of every model's special tokens begins
 
 
 class MalformedReply(ValueError):
@@ -50,6 +56,25 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
     if "continue_final_message" in body and not request.prefix:
         body.pop("continue_final_message", None)  # of a model's settings; there is nothing to continue
     return body
+
+
+def second_beginning(prompt: str, tokens: Sequence[int]) -> str | None:
+    """Why a raw prompt begins twice, from its tokens as the model gets them; None where it does not.
+
+    >>> second_beginning("<s>Paris is", [1, 1, 3681, 338])
+    "the prompt writes the token that begins a text, and the tokenizer adds it (1) too: take it out of the prompt"
+    >>> second_beginning("11 + 5", [29896, 29896, 718])
+    """
+    if SPECIAL.match(prompt) is None or len(tokens) < 2 or tokens[0] != tokens[1]:
+        return None
+    fault = f"the prompt writes the token that begins a text, and the tokenizer adds it ({tokens[0]}) too"
+    return f"{fault}: take it out of the prompt"
+
+
+@cache
+def tell_second_beginning(fault: str) -> None:
+    """Warn of a raw prompt that begins twice, once a process."""
+    logging.getLogger(__name__).warning('mode = "completion": %s', fault)
 
 
 def _chat(request: Request) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from accgate.engines import Reply, split_reasoning
 from accgate.engines.reasoning import without_blank_lines
 from accgate.records import CUT, Record, split_readings
 from accgate.tasks import Sample, Task
+from accgate.tasks.choices import TIE
 from accgate.tasks.tools import parse_reply, reply_json
 from accgate.text import clip, some_of, visible
 from accgate.verdict import Readings
@@ -165,6 +166,8 @@ def _own_problem(records: Sequence[Record], readings: Readings, max_unread: floa
     fix = "correct [extract] of the task" if cut < len(unread) else "raise max_tokens"
     also = "raise max_tokens, " if 0 < cut < len(unread) else ""
     fix += f', {also}or read the reasoning too (reasoning = "keep")' if any(r.reasoning for r in unread) else ""
+    if all((record.reply or "").startswith(TIE) for record in unread):
+        fix = "the options of each are equally likely; look at the log-probabilities that the engine gives"
     rightly = (
         ""
         if readings.unread == readings.replies

@@ -229,6 +229,7 @@ def _records(task: str, lines: Sequence[Line], scores: Sequence[float]) -> tuple
 def _record(id_: str, target: str, row: Mapping[str, Any], score: float) -> Record:
     answer, reply = _answer(row), _reply(row)
     reading = _reading(reply, answer)
+    answer = answer if reply is not None else answer or None  # a tie is none
     return Record(id_, 0, score, target, answer, reply, None, None, None, 0.0, None, reading=reading)
 
 
@@ -266,9 +267,9 @@ def _answer(row: Mapping[str, Any]) -> str | None:
 
 
 def _reading(reply: str | None, answer: str | None) -> str | None:
-    """How lm-eval read a reply: its filters say "[invalid]" where they find nothing; None where options were scored."""
+    """How lm-eval read a reply: its filters say "[invalid]" where they find nothing, and scored options may tie."""
     if reply is None:
-        return None
+        return None if answer is None else "read" if answer else "unread"
     if not reply.strip():
         return "empty"
     return "unread" if answer in NOT_FOUND else "read"

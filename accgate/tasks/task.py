@@ -33,6 +33,7 @@ from accgate.text import nearest
 UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
 LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
+TIES = "ties of 26 November 2026"  # the same of `likeliest_option`
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
@@ -368,6 +369,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     extract, few_shot = content.extract, content.few_shot
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
     letters = _reads_letters(content) and LETTERS
+    ties = content.choices is not None and content.choices.by == "likelihood" and TIES
     conversation = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
         "prompt": [
@@ -386,7 +388,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
             extract.json_path,
             *_set(confidence),
             *_form(extract),
-            *_set(letters),
+            *_set(letters or ties),
             *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),
         ],

@@ -13,7 +13,7 @@ Kind = Literal[
     "test", "undefined", "too-few-evaluated", "no-outcome", "no-outcome-overall", "no-room", "unseen", "too-coarse",
     "rules-out", "certified", "not-certified", "few-clusters", "no-looks", "unrelated",
     # of samples that failed, and of replies
-    "failed-unbounded", "failed-alike", "failed-apart", "failed-overall", "unread", "unread-reference",
+    "failed-unbounded", "failed-alike", "failed-apart", "failed-overall", "unread", "unread-reference", "same-answers",
     # of overall checks and costs
     "pooled", "turned", "left-out", "undecided-checks", "not-binary", "cost",
     # of the plan and its reference

@@ -52,8 +52,10 @@ def test_identical_documents_are_different_samples(tmp_path: Path) -> None:
 
 
 def test_of_scored_options_the_likeliest_is_the_answer_and_all_tell_the_prompt(tmp_path: Path) -> None:
-    found = imported(write_log(tmp_path, [scored(0, {"acc": 0.0}, (-3.0, -2.5, -9.0)), scored(1, {"acc": 1.0})]))
+    likelihoods = {0: (-3.0, -2.5, -9.0), 1: (-2.5, -2.5, -9.0), 2: (0.0, 0.0, 0.0)}
+    found = imported(write_log(tmp_path, [scored(doc, {"acc": 1.0}, each) for doc, each in likelihoods.items()]))
     assert (found.records[0].answer, found.records[0].reply) == ("option 1", None)
+    assert [(each.answer, each.reading) for each in found.records[1:]] == [(None, "unread")] * 2
     assert found.prompts[found.records[0].id] == "Q0\n option 0\n option 1\n option 2"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from accgate.engines import LogProbs
 from accgate.tasks.choices import continuation, likeliest_option
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
@@ -203,9 +204,11 @@ def _likeliest(ours: Task, sample: Sample, their: Any, theirs: Any, draw: random
     assert ours.content.choices is not None
     texts = {continuation(ours.content.choices, option): draw.uniform(-9.0, -1.0) for option in sample.options}
     assert set(texts) == {request.continuation for request in their.requests}
-    likeliest = likeliest_option(ours.content.choices, sample.options, list(texts.values()), [1] * len(texts))
+    scores = [LogProbs((text,), (value,)) for text, value in texts.items()]
+    label = likeliest_option(ours.content.choices, sample.options, scores).label
+    assert label is not None
     responses = tuple((texts[request.continuation], False) for request in their.requests)
-    return ours.score(likeliest.label, sample.target) == theirs.points(their, responses)
+    return ours.score(label, sample.target) == theirs.points(their, responses)
 
 
 def test_every_task_says_what_it_is_the_same_as_and_every_such_word_about_lm_eval_is_checked() -> None:
