@@ -16,10 +16,11 @@ from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import with_tools
 from accgate.metrics.equality import EQUALITY
+from accgate.metrics.letters import LETTERS, by_letter
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
 from accgate.tasks.definition import Definition, read_definition
-from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
+from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
 from accgate.tasks.rows import Source, examples_by_subset, is_parquet, read_rows, rows_of, with_subset
 from accgate.tasks.sample import Sample, samples_of
@@ -30,7 +31,6 @@ from accgate.text import nearest
 
 UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
-LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
+from accgate.metrics.letters import by_letter
 from accgate.tasks.definition import read_definition
-from accgate.tasks.extract import by_letter, by_regex
+from accgate.tasks.extract import by_regex
 from accgate.tasks.library import library_file
 
 FOUR = [("A", "copper wire"), ("B", "iron"), ("C", "a tin can"), ("D", "wool")]
@@ -161,7 +162,7 @@ OF_FOUR = [
     ("Final answer: C. A common incorrect answer is B.", "C"),
     ("I choose C; the next best answer is B.", "C"),
     ("A is true, C is true, D is true. So the incorrect answer is B.", "B"),
-    ("The answer is B? No, C.", None),
+    ("The answer is B? No, C.", "C"),
     ("The answer is A+B.", None),
 ]
 OF_TEN = [
