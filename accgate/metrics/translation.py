@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from accgate.metrics import tokens
+from accgate.metrics.forms import label_form
 from accgate.metrics.metric import Builders, Metric, required
 
 BleuTokens = Literal["13a", "intl", "char", "zh", "ja-mecab", "none"]
@@ -78,7 +79,7 @@ def _word_error_rate(*, tokenizer: Words = "spaces") -> Metric:
     if tokenizer == "spaces":
         return _rate("word_error_rate", rate, str)
     split = tokens.tokenizer(tokenizer)
-    return _rate("word_error_rate", rate, lambda text: " ".join(split(text)))
+    return _rate("word_error_rate", rate, lambda text: " ".join(split(text)) or label_form(text))
 
 
 def _character_error_rate() -> Metric:

@@ -49,7 +49,14 @@ DEEP = "[" * 900 + "]" * 900
         (normalized_match, "theatre", "atre", 0),
         (normalized_match, "U.S.A.", "usa", 100),
         (normalized_match, "a b", "ab", 0),
-        (normalized_match, "the", "", 100),
+        (normalized_match, "the", "", 0),  # it is no empty answer
+        (normalized_match, "", "", 100),
+        (normalized_match, "", "A", 0),
+        (normalized_match, "the", "A", 0),
+        (normalized_match, ".", "The", 0),
+        (normalized_match, "A.", "A", 100),
+        (normalized_match, "the", "The", 100),
+        (normalized_match, "$", "%", 0),
         (contains, "The pass key is 71432.", "71432", 100),
         (contains, "It is Paris", "paris", 0),
         (contains, "It is Paris", " Paris ", 100),
@@ -275,6 +282,41 @@ def test_a_very_long_answer_is_read_in_one_pass() -> None:
         assert multiple_choice("A" + filling * 200_000 + "x", "B") == 0
 
 
+SAME_LABELS = {
+    "positive": "**positive**|**Positive**.|**positive.**|positive**|- positive|## Positive|`positive`|`positive|(positive)"
+    "|[positive]|\"positive\"|„Positive“|»positive«|« positive »|「positive」|『positive』。|《positive》|positive。|positive।"
+    "|positive،|positive？|¡positive!|positive\u200b|\ufeffpositive|: positive|positive:|$positive$|_positive_|*positive*"
+    "|~~positive~~|ＰＯＳＩＴＩＶＥ|positive…|‘positive’|（positive）|\"Positive.\"|positive\"|positive!!!|positive)|((positive))",
+    "-1": "−1|–1|-1.|(-1)|**-1**|- 1|\"- 1\"",
+    "<=50K": "<=50k.|≤50K|<= 50K|**≤ 50K**",
+    ">50K": "> 50K|`>50K`",
+    "C++": "c++.|(C++)|**C++**",
+    ".NET": ".NET.|\".Net\"",
+    "A-": "A-.|**A-**|A−",
+    "5*": "5*.|**5***|\"5*\"",
+    "50%": "50 %|50%.",
+    "$5": "$ 5|$5.",
+    "1": "1)|(1)|1.",
+    "f(x)": "f(x).|`f(x)`",
+    "not-entailment": "not\u2011entailment",
+    "n't": "n’t",
+    "straße": "STRASSE",
+    "élevé": "E\u0301LEVE\u0301",
+    "kısa": "KISA",
+    "iyi": "İYİ",
+    "中性": "「中性」|中性。",
+    "सकारात्मक": "सकारात्मक।",
+    "إيجابي": "«إيجابي»|إيجابي.",
+    "+": "**+**|\"+\"",
+    "❤": "❤\ufe0f",
+}
+OTHER_LABELS = [
+    *zip("1 >50K C# C++ A+ +1 5* F# B+ .NET 1.0 50% $5 a/b + :) <3 R' @x !true 👍 ★★ ±1 ≠ .5 A*".split(),
+         "-1 <=50K C C A- -1 5 F B NET 10 50 £5 ab - :( 3 R x true 👎 ★ 1 = 5 A".split(), strict=True),
+    ("...", "?!"), ("[0,10)", "(0,10]"), ("not_entailment", "not entailment"),
+]  # fmt: skip
+
+
 @each(
     ("answer", "target", "points"),
     [
@@ -290,7 +332,9 @@ def test_a_very_long_answer_is_read_in_one_pass() -> None:
         ("", "", 100),
         ("?", "!", 0),
         ("?", "?", 100),
-        ("-1", "1", 100),  # signs go with the punctuation: numbers are numeric_match's
+        ("the", "A", 0),
+        *((answer, target, 100) for target, answers in SAME_LABELS.items() for answer in answers.split("|")),
+        *((one, other, 0) for pair in OTHER_LABELS for one, other in (pair, pair[::-1])),
     ],
 )
 def test_a_class_by_its_name(answer: str, target: str, points: float) -> None:
