@@ -36,7 +36,9 @@ _BEGUN = re.compile(r"[*_~]{2,}|(?:[-*+\u2022]|#{1,6}) (?=[^\W\d_])|`+")  # Mark
 _ENDED = "*_~`"
 _MOST, _LONGEST = 32, 1000  # marks that are taken off, of a text of so many characters
 _LOW_QUOTES = "\u201a\u201e\u2e42\u301d\u301f"
-_KEPT = "#%&*/@\\'\u00a7\u00b6\u2020\u2021\u2030\u2031\u2032\u2033\u2034\u066a"  # that end no sentence and quote nothing
+_KEPT = (
+    "#%&*/@\\'\u00a7\u00b6\u2020\u2021\u2030\u2031\u2032\u2033\u2034\u066a"  # that end no sentence and quote nothing
+)
 
 
 def squad_form(text: str) -> str:
@@ -55,8 +57,8 @@ def label_form(text: str) -> str:
     Signs that tell labels apart stay, as in `-1`, `C++`, `.NET`, `5*`, `<=50K` and `A+`; what consists of marks alone
     stays whole. Letters of another width, with separate accents, and Turkish i's of any kind have one form.
 
-    >>> label_form("**Positive**."), label_form("(C++)"), label_form("\u201cNein!\u201d"), label_form("5*"), label_form("?")
-    ('positive', 'c++', 'nein', '5*', '?')
+    >>> [label_form(text) for text in ("**Positive**.", "(C++)", "“Nein!”", "5*", "?")]
+    ['positive', 'c++', 'nein', '5*', '?']
     """
     plain = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold().replace("i\u0307", "i")
     bare = plain = " ".join(unicodedata.normalize("NFKC", plain).translate(_ONE_SIGN).split())
@@ -80,10 +82,9 @@ def _peeled(text: str) -> str:
     if _opened(first) > 0 > _opened(last) and ord(last) - ord(first) in (1, 2):
         return text[1:-1].strip()
     if _is_mark(last) or (more < 0 and _opened(last) < 0):
-        return text.rstrip(last).rstrip()
-    is_apart = first not in ".!?" or text[1:2] == " "  # not .NET and !important
-    if (_is_mark(first) and is_apart) or (more > 0 and _opened(first) > 0):
-        return text.lstrip(first).lstrip()
+        text = text.rstrip(last).rstrip()
+    elif (_is_mark(first) and (first not in ".!?" or text[1:2] == " ")) or (more > 0 and _opened(first) > 0):
+        text = text.lstrip(first).lstrip()  # but not of .NET and !important
     return text
 
 

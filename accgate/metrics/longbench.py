@@ -195,6 +195,8 @@ def _has_number(answer: str, _: str) -> bool:
 METRICS = (
     {"longbench_f1_zh": _f1_zh, "longbench_rouge_l": _rouge_l}
     | builders_of(number_share, exponential_similarity, concordance_index, finds=_has_number)
-    | builders_of(class_named, finds=lambda answer, target: any(name in answer for name in json.loads(target)["classes"]))
+    | builders_of(
+        class_named, finds=lambda answer, target: any(name in answer for name in json.loads(target)["classes"])
+    )
     | builders_of(code_line_similarity, finds=lambda answer, _: bool(_line_of_code(answer)))
 )

@@ -130,9 +130,7 @@ def builders_of(
     return {function.__name__: _builder_of(function, form, finds) for function in functions}
 
 
-def _builder_of(
-    function: Callable[..., float], form: Form | None, finds: Callable[[str, str], bool] | None
-) -> Builder:
+def _builder_of(function: Callable[..., float], form: Form | None, finds: Callable[[str, str], bool] | None) -> Builder:
     @wraps(function)
     def build(**options: Any) -> Metric:
         points = partial(function, **options) if options else function

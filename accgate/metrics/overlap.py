@@ -41,7 +41,6 @@ class Matched(NamedTuple):
         return 100.0 * float(getattr(self, measure))
 
 
-
 def harmonic_mean(precision: float, recall: float) -> float:
     """F1, 0 where both are 0, by the operations of rouge-score and SQuAD in their order: equal to the last bit."""
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0

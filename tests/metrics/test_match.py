@@ -282,41 +282,6 @@ def test_a_very_long_answer_is_read_in_one_pass() -> None:
         assert multiple_choice("A" + filling * 200_000 + "x", "B") == 0
 
 
-SAME_LABELS = {
-    "positive": "**positive**|**Positive**.|**positive.**|positive**|- positive|## Positive|`positive`|`positive|(positive)"
-    "|[positive]|\"positive\"|„Positive“|»positive«|« positive »|「positive」|『positive』。|《positive》|positive。|positive।"
-    "|positive،|positive？|¡positive!|positive\u200b|\ufeffpositive|: positive|positive:|$positive$|_positive_|*positive*"
-    "|~~positive~~|ＰＯＳＩＴＩＶＥ|positive…|‘positive’|（positive）|\"Positive.\"|positive\"|positive!!!|positive)|((positive))",
-    "-1": "−1|–1|-1.|(-1)|**-1**|- 1|\"- 1\"",
-    "<=50K": "<=50k.|≤50K|<= 50K|**≤ 50K**",
-    ">50K": "> 50K|`>50K`",
-    "C++": "c++.|(C++)|**C++**",
-    ".NET": ".NET.|\".Net\"",
-    "A-": "A-.|**A-**|A−",
-    "5*": "5*.|**5***|\"5*\"",
-    "50%": "50 %|50%.",
-    "$5": "$ 5|$5.",
-    "1": "1)|(1)|1.",
-    "f(x)": "f(x).|`f(x)`",
-    "not-entailment": "not\u2011entailment",
-    "n't": "n’t",
-    "straße": "STRASSE",
-    "élevé": "E\u0301LEVE\u0301",
-    "kısa": "KISA",
-    "iyi": "İYİ",
-    "中性": "「中性」|中性。",
-    "सकारात्मक": "सकारात्मक।",
-    "إيجابي": "«إيجابي»|إيجابي.",
-    "+": "**+**|\"+\"",
-    "❤": "❤\ufe0f",
-}
-OTHER_LABELS = [
-    *zip("1 >50K C# C++ A+ +1 5* F# B+ .NET 1.0 50% $5 a/b + :) <3 R' @x !true 👍 ★★ ±1 ≠ .5 A*".split(),
-         "-1 <=50K C C A- -1 5 F B NET 10 50 £5 ab - :( 3 R x true 👎 ★ 1 = 5 A".split(), strict=True),
-    ("...", "?!"), ("[0,10)", "(0,10]"), ("not_entailment", "not entailment"),
-]  # fmt: skip
-
-
 @each(
     ("answer", "target", "points"),
     [
@@ -333,8 +298,6 @@ OTHER_LABELS = [
         ("?", "!", 0),
         ("?", "?", 100),
         ("the", "A", 0),
-        *((answer, target, 100) for target, answers in SAME_LABELS.items() for answer in answers.split("|")),
-        *((one, other, 0) for pair in OTHER_LABELS for one, other in (pair, pair[::-1])),
     ],
 )
 def test_a_class_by_its_name(answer: str, target: str, points: float) -> None:
