@@ -11,13 +11,10 @@ from functools import lru_cache
 Form = Callable[[str], str]
 
 FORMS = 2  # raise it where texts are compared in another form than before; part of a task's fingerprint
-FORMED = frozenset(  # metrics whose scores that changes
-    (
-        "classification", "normalized_match", "token_precision", "token_recall", "token_f1", "f_a", "f_beta", "em_h",
-        "squad_v2", "triviaqa", "drop",
-    )
+FORMED = (  # metrics whose scores that changes
+    "classification", "normalized_match", "token_precision", "token_recall", "token_f1", "f_a", "f_beta", "em_h",
+    "squad_v2", "triviaqa", "drop",
 )  # fmt: skip
-AS_PUBLISHED = "as_published"  # the option that keeps a published script's rule for what its form empties
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -33,9 +30,7 @@ _ONE_SIGN = str.maketrans(
 _DIVIDED = re.compile(r"(?<=^[<>=+\-~$€£¥#]) (?=\d)|(?<=^[<>]=) (?=\d)|(?<=\d) (?=%)")  # a sign and its number
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|~~|`{1,3}|\$|['\"])(.+)\1", re.DOTALL)
 _BEGUN = re.compile(r"[*_~]{2,}|(?:[-*+\u2022]|#{1,6}) (?=[^\W\d_])|`+")  # Markdown whose end is elsewhere
-_ENDED = "*_~`"
 _MOST, _LONGEST = 32, 1000  # marks that are taken off, of a text of so many characters
-_LOW_QUOTES = "\u201a\u201e\u2e42\u301d\u301f"
 _KEPT = (
     "#%&*/@\\'\u00a7\u00b6\u2020\u2021\u2030\u2031\u2032\u2033\u2034\u066a"  # that end no sentence and quote nothing
 )
@@ -76,27 +71,32 @@ def _peeled(text: str) -> str:
     if begun := _BEGUN.match(text):
         return text[begun.end() :].lstrip()
     first, last = text[:1], text[-1:]
-    if last == "`" or (last in _ENDED and text.endswith(2 * last)):
-        return text.rstrip(_ENDED).rstrip()
-    more = _opened(text) if _opened(first) or _opened(last) else 0
-    if _opened(first) > 0 > _opened(last) and ord(last) - ord(first) in (1, 2):
+    if text.endswith(("**", "__", "~~", "`")):
+        return text.rstrip("*_~`").rstrip()
+    opens, closes = _kind(first) == "Ps", _kind(last) == "Pe"
+    if opens and closes and ord(last) - ord(first) in (1, 2):
         return text[1:-1].strip()
-    if _is_mark(last) or (more < 0 and _opened(last) < 0):
+    kinds = [*map(_kind, text)] if opens or closes else []
+    more = kinds.count("Ps") - kinds.count("Pe")
+    if _is_mark(last) or (closes and more < 0):
         text = text.rstrip(last).rstrip()
-    elif (_is_mark(first) and (first not in ".!?" or text[1:2] == " ")) or (more > 0 and _opened(first) > 0):
+    elif (_is_mark(first) and (first not in ".!?" or text[1:2] == " ")) or (opens and more > 0):
         text = text.lstrip(first).lstrip()  # but not of .NET and !important
     return text
 
 
-def _opened(text: str) -> int:
-    """Opening brackets less closing ones."""
-    return sum({"Ps": 1, "Pe": -1}.get(unicodedata.category(character), 0) for character in text)
+def _kind(character: str) -> str:
+    return unicodedata.category(character or " ")
 
 
 def _is_mark(character: str) -> bool:
     """Whether a character is a quotation mark, or ends or divides sentences in any script."""
-    kind = unicodedata.category(character or " ")
-    return kind in ("Pi", "Pf") or character in _LOW_QUOTES or (kind == "Po" and character not in _KEPT)
+    kind = _kind(character)
+    return (
+        kind in ("Pi", "Pf")
+        or character in set("\u201a\u201e\u2e42\u301d\u301f")
+        or (kind == "Po" and character not in _KEPT)
+    )
 
 
 def filled(form: Form, text: str, *, as_published: bool = False) -> str:

@@ -16,7 +16,7 @@ from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import with_tools
 from accgate.metrics.equality import EQUALITY
-from accgate.metrics.forms import AS_PUBLISHED, FORMED, FORMS
+from accgate.metrics.forms import FORMED, FORMS
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
 from accgate.tasks.definition import Definition, read_definition
@@ -360,10 +360,10 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     confidence = None if content.confidence is None else asdict(content.confidence)
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
     own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
-    options = {key: value for key, value in content.metric_options.items() if key != AS_PUBLISHED}
+    options = dict(content.metric_options)
     reading = EQUALITY if content.metric == "math" else None
-    if content.metric in FORMED and not content.metric_options.get(AS_PUBLISHED):
-        reading = FORMS  # with the option scores are what they were before there was one
+    if not options.pop("as_published", False) and content.metric in FORMED:
+        reading = FORMS  # as published, scores are what they were before there was another way
     if content.metric == "numeric_match" and not reads_digits_alone(content.extract):
         reading = READING
     scored = [options, own, content.aggregate, content.aggregate_options, judge]

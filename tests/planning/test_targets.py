@@ -49,23 +49,23 @@ def test_targets_that_are_told_apart_are_no_fault(tmp_path: Path, keys: dict[str
         (
             LABELS,
             ["Yes", "no", "yes"],
-            "is 'classification', which takes the targets 'Yes' and 'yes' for the same; write",
+            "is 'classification', which takes the targets 'Yes' and 'yes' for the same (1 such",
         ),
-        (LABELS, ["a", "A.", "(a)"], "takes the targets '(a)' and 'A.' for the same, and 1 more target like that"),
+        (LABELS, ["a", "A.", "(a)"], "takes the targets '(a)' and 'A.' for the same (1 such group); write them"),
         (STATISTIC, ["Polish", "polish"], "is 'classification_f1', which takes the targets 'Polish' and"),
         (
             WORDS,
             ["A", "cat", "The", "A"],
-            "leaves nothing of the target 'A', and 1 more target like that; use metric =",
+            "leaves nothing of 2 targets, such as 'A'; use exact_match",
         ),
         (
             {"metric": "token_f1", "metric_options.tokenizer": "rouge"},
             ["猫", "狗"],
-            "leaves nothing of the target '狗'",
+            "leaves nothing of 2 targets, such as '狗'",
         ),
-        ({"metric": "squad_f1"}, ["?"], "leaves nothing of the target '?'"),
-        ({"metric": "drop"}, ['[["The"]]'], "leaves nothing of the target"),
-        (LISTED, [["x"], ["A", "the"]], "leaves nothing of the target 'A'; use"),
+        ({"metric": "squad_f1"}, ["?"], "leaves nothing of 1 target, such as '?'"),
+        ({"metric": "drop"}, ['[["The"]]'], "leaves nothing of 1 target"),
+        (LISTED, [["x"], ["A", "the"]], "leaves nothing of 1 target, such as 'A'; use"),
     ],
 )
 def test_labels_that_become_one_and_targets_that_become_none_are_refused_but_told_of_another_tools_task(
@@ -82,8 +82,8 @@ def test_labels_that_become_one_and_targets_that_become_none_are_refused_but_tol
 def test_free_text_that_becomes_one_is_told(tmp_path: Path) -> None:
     (told,) = advice(tmp_path, ["C++", "C#", "C", "U.S.", "US"], WORDS)
     assert told == (
-        "metric is 'normalized_match', which takes the targets 'C' and 'C#' for the same, and 3 more targets like "
-        'that; metric = "exact_match" tells them apart'
+        "metric is 'normalized_match', which takes the targets 'C' and 'C#' for the same (2 such groups); exact_match tells "
+        "them apart"
     )
 
 
