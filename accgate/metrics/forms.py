@@ -16,8 +16,8 @@ FORMED = (  # metrics whose scores that changes
     "squad_v2", "triviaqa", "drop",
 )  # fmt: skip
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 _UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe0e\ufe0f\ufeff]")
 _ONE_SIGN = str.maketrans(
@@ -31,9 +31,8 @@ _DIVIDED = re.compile(r"(?<=^[<>=+\-~$€£¥#]) (?=\d)|(?<=^[<>]=) (?=\d)|(?<=\
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|~~|`{1,3}|\$|['\"])(.+)\1", re.DOTALL)
 _BEGUN = re.compile(r"[*_~]{2,}|(?:[-*+\u2022]|#{1,6}) (?=[^\W\d_])|`+")  # Markdown whose end is elsewhere
 _MOST, _LONGEST = 32, 1000  # marks that are taken off, of a text of so many characters
-_KEPT = (
-    "#%&*/@\\'\u00a7\u00b6\u2020\u2021\u2030\u2031\u2032\u2033\u2034\u066a"  # that end no sentence and quote nothing
-)
+_LOW_QUOTES = "\u201a\u201e\u2e42\u301d\u301f"  # which are brackets to Unicode
+_KEPT = "#%&*/@\\'\u00a7\u00b6\u2020\u2021\u2030\u2031\u2032\u2033\u2034\u066a"  # signs that end and quote nothing
 
 
 def squad_form(text: str) -> str:
@@ -42,7 +41,7 @@ def squad_form(text: str) -> str:
     >>> squad_form("The Eiffel  tower.")
     'eiffel tower'
     """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+    return " ".join(ARTICLES.sub(" ", text.lower().translate(NO_PUNCTUATION)).split())
 
 
 @lru_cache(maxsize=4096)
@@ -70,9 +69,9 @@ def _peeled(text: str) -> str:
         return wrapped[2].strip()
     if begun := _BEGUN.match(text):
         return text[begun.end() :].lstrip()
-    first, last = text[:1], text[-1:]
     if text.endswith(("**", "__", "~~", "`")):
         return text.rstrip("*_~`").rstrip()
+    first, last = text[:1], text[-1:]
     opens, closes = _kind(first) == "Ps", _kind(last) == "Pe"
     if opens and closes and ord(last) - ord(first) in (1, 2):
         return text[1:-1].strip()
@@ -92,11 +91,7 @@ def _kind(character: str) -> str:
 def _is_mark(character: str) -> bool:
     """Whether a character is a quotation mark, or ends or divides sentences in any script."""
     kind = _kind(character)
-    return (
-        kind in ("Pi", "Pf")
-        or character in set("\u201a\u201e\u2e42\u301d\u301f")
-        or (kind == "Po" and character not in _KEPT)
-    )
+    return kind in ("Pi", "Pf") or (kind == "Po" and character not in _KEPT) or (character or " ") in _LOW_QUOTES
 
 
 def filled(form: Form, text: str, *, as_published: bool = False) -> str:

@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from accgate.metrics.forms import filled, squad_form
+from accgate.metrics.forms import ARTICLES, NO_PUNCTUATION, filled, squad_form
 from accgate.metrics.metric import Metric, builders_of
 from accgate.metrics.overlap import Matched, harmonic_mean, in_common
 
 Measure = Literal["f1", "exact"]
 Bag = frozenset[str]
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
 _SPACED = str.maketrans(dict.fromkeys(string.punctuation + "‘’´`", " "))  # noqa: RUF001 as TriviaQA's script has them
-_BARE = str.maketrans("", "", string.punctuation)
 
 
 def squad_v2(
@@ -66,7 +64,7 @@ def triviaqa(answer: str, target: str, *, measure: Measure = "exact", as_publish
 
 
 def _trivia_form(text: str) -> str:
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_SPACED)).split())
+    return " ".join(ARTICLES.sub(" ", text.lower().translate(_SPACED)).split())
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> float:
@@ -125,8 +123,8 @@ def _drop_form(text: str) -> str:
 
 
 def _drop_word(token: str) -> str:
-    bare = token if _is_number(token) else token.translate(_BARE)
-    return _ARTICLES.sub(" ", str(float(bare)) if _is_number(bare) else bare)
+    bare = token if _is_number(token) else token.translate(NO_PUNCTUATION)
+    return ARTICLES.sub(" ", str(float(bare)) if _is_number(bare) else bare)
 
 
 def _is_number(text: str) -> bool:
@@ -174,9 +172,17 @@ def _all_spans_form(text: str) -> str:
     return " ".join(_drop_form(span) for spans in _right_answers(text) for span in spans).strip()
 
 
+def _has_span(answer: str, target: str) -> bool:
+    return bool(_all_spans_form(answer)) or drop(answer, target) > 0.0
+
+
 def _squad_v2(*, measure: Measure = "f1", no_answer: str = "unanswerable", as_published: bool = False) -> Metric:
     points = partial(squad_v2, measure=measure, no_answer=no_answer, as_published=as_published)
     return Metric("squad_v2", lambda answer, target: points(answer, [target]), many=points, form=squad_form)
 
 
-METRICS = {"squad_v2": _squad_v2} | builders_of(triviaqa, form=_trivia_form) | builders_of(drop, form=_all_spans_form)
+METRICS = (
+    {"squad_v2": _squad_v2}
+    | builders_of(triviaqa, form=_trivia_form)
+    | builders_of(drop, form=_all_spans_form, finds=_has_span)
+)

@@ -153,6 +153,7 @@ READINGS: list[tuple[str, dict[str, Any], str, dict[str, str]]] = [
     ("squad_v2", {}, "", {"unanswerable": "read", "": "read", "Paris": "read", "the": "unread"}),
     ("squad_v2", PUBLISHED, "A", {"": "empty", "the": "unread", "A": "read", "B": "read"}),
     ("triviaqa", PUBLISHED, "A", {"": "empty", "the": "unread", "A.": "read", "B": "read"}),
+    ("drop", {}, '[["The"], ["A"]]', {"a.": "read", "an": "unread"}),
     ("drop", PUBLISHED, '[["The"], ["A"]]', {"": "empty", ".": "unread", "8": "read"}),
     ("classification", {}, "C#", {"C": "read", "no idea": "read", "": "empty"}),
     ("contains", {}, "71432", {"no idea": "read", "": "empty"}),

@@ -82,8 +82,8 @@ def test_labels_that_become_one_and_targets_that_become_none_are_refused_but_tol
 def test_free_text_that_becomes_one_is_told(tmp_path: Path) -> None:
     (told,) = advice(tmp_path, ["C++", "C#", "C", "U.S.", "US"], WORDS)
     assert told == (
-        "metric is 'normalized_match', which takes the targets 'C' and 'C#' for the same (2 such groups); exact_match tells "
-        "them apart"
+        "metric is 'normalized_match', which takes the targets 'C' and 'C#' for the same (2 such groups); exact_match "
+        "tells them apart"
     )
 
 
