@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from accgate.metrics import tokens
-from accgate.metrics.forms import label_form
 from accgate.metrics.metric import Builders, Metric, required
 
 BleuTokens = Literal["13a", "intl", "char", "zh", "ja-mecab", "none"]
@@ -79,7 +78,7 @@ def _word_error_rate(*, tokenizer: Words = "spaces") -> Metric:
     if tokenizer == "spaces":
         return _rate("word_error_rate", rate, str)
     split = tokens.tokenizer(tokenizer)
-    return _rate("word_error_rate", rate, lambda text: " ".join(split(text)) or label_form(text))
+    return _rate("word_error_rate", rate, lambda text: " ".join(split(text)))
 
 
 def _character_error_rate() -> Metric:
@@ -90,7 +89,7 @@ def _rate(name: str, rate: Callable[[str, str], float], form: Callable[[str], st
     def points(answer: str, target: str) -> float:
         return 100.0 * float(rate(form(target), form(answer)))
 
-    return Metric(name, points, highest=None, higher_is_better=False)
+    return Metric(name, points, highest=None, higher_is_better=False, form=None if form is str else form)
 
 
 def _jiwer() -> Any:

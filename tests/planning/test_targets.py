@@ -63,6 +63,7 @@ def test_targets_that_are_told_apart_are_no_fault(tmp_path: Path, keys: dict[str
             ["猫", "狗"],
             "leaves nothing of 2 targets, such as '狗'",
         ),
+        ({"metric": "word_error_rate", "metric_options.tokenizer": "rouge"}, ["猫"], "leaves nothing of 1 target"),
         ({"metric": "squad_f1"}, ["?"], "leaves nothing of 1 target, such as '?'"),
         ({"metric": "drop"}, ['[["The"]]'], "leaves nothing of 1 target"),
         (LISTED, [["x"], ["A", "the"]], "leaves nothing of 1 target, such as 'A'; use"),
