@@ -27,9 +27,13 @@ _ONE_SIGN = str.maketrans(
         "\u2264": "<=", "\u2a7d": "<=", "\u2265": ">=", "\u2a7e": ">=", "\u0131": "i",
     }
 )  # fmt: skip
-_DIVIDED = re.compile(r"(?<=^[<>=+\-~$€£¥#]) (?=\d)|(?<=^[<>]=) (?=\d)|(?<=\d) (?=%)")  # a sign and its number
+_SIGN_APART = r"(?<=^[<>=+\-~$€£¥#]) (?=\d)|(?<=^[<>]=) (?=\d)|(?<=\d) (?=%)"
+_PICTURES = r"[\u2600-\u27bf\U0001f000-\U0001faff]+"
+_BESIDE = re.compile(
+    rf"{_SIGN_APART}|^{_PICTURES} (?=\w)|(?<=[\w.!]) {_PICTURES}$"
+)  # white space of a number, pictures
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|~~|`{1,3}|\$|['\"])(.+)\1", re.DOTALL)
-_BEGUN = re.compile(r"[*_~]{2,}|(?:[-*+\u2022]|#{1,6}) (?=[^\W\d_])|`+")  # Markdown whose end is elsewhere
+_BEGUN = re.compile(r"[*_~]{2,}|(?:[-*+\u2022\u2192]|[-=]>|#{1,6}) (?=[^\W\d_])|`+")  # Markdown whose end is elsewhere
 _MOST, _LONGEST = 32, 1000  # marks that are taken off, of a text of so many characters
 _LOW_QUOTES = "\u201a\u201e\u2e42\u301d\u301f"  # which are brackets to Unicode
 _KEPT = "#%&*/@\\'\u00a7\u00b6\u2020\u2021\u2030\u2031\u2032\u2033\u2034\u066a"  # signs that end and quote nothing
@@ -57,7 +61,7 @@ def label_form(text: str) -> str:
     plain = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold().replace("i\u0307", "i")
     bare = plain = " ".join(unicodedata.normalize("NFKC", plain).translate(_ONE_SIGN).split())
     for _ in range(_MOST if len(plain) <= _LONGEST else 0):
-        before, bare = bare, _DIVIDED.sub("", _peeled(bare))
+        before, bare = bare, _BESIDE.sub("", _peeled(bare))
         if bare == before:
             break
     return bare or plain
