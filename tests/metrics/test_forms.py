@@ -17,7 +17,8 @@ SAME = {
         "« positive »", "「positive」", "『positive』。", "《positive》", "positive。", "positive।", "positive،",
         "positive？", "¡positive!", "positive\u200b", "\ufeffpositive", ": positive", "positive:", "$positive$",
         "_positive_", "*positive*", "~~positive~~", "ＰＯＳＩＴＩＶＥ", "positive…", "‘positive’", "（positive）",
-        '"Positive."', 'positive"', "positive!!!", "Positive 😊", "✅ **Positive!** 👍", "-> positive", "positive)", "((positive))",
+        '"Positive."', 'positive"', "positive!!!", "positive)", "((positive))",
+        "Positive 😊", "✅ **Positive!** 👍", "-> positive",
     ],
     "-1": ["\u22121", "\u20131", "-1.", "(-1)", "**-1**", "- 1", '"- 1"'],
     "<=50K": ["<=50k.", "≤50K", "<= 50K", "**≤ 50K**"],
@@ -45,9 +46,9 @@ SAME = {
 OTHER = [
     ("1", "-1"), (">50K", "<=50K"), ("C#", "C"), ("C++", "C"), ("A+", "A-"), ("+1", "-1"), ("5*", "5"),
     ("F#", "F"), ("B+", "B"), (".NET", "NET"), ("1.0", "10"), ("50%", "50"), ("$5", "£5"), ("a/b", "ab"),
-    ("+", "-"), (":)", ":("), ("<3", "3"), ("R'", "R"), ("@x", "x"), ("!true", "true"), ("👍", "👎"), ("★★", "★"), ("👍 👎", "👎"), ("B♭", "B"),
+    ("+", "-"), (":)", ":("), ("<3", "3"), ("R'", "R"), ("@x", "x"), ("!true", "true"), ("👍", "👎"), ("★★", "★"),
     ("±1", "1"), ("≠", "="), (".5", "5"), ("A*", "A"), ("...", "?!"), ("[0,10)", "(0,10]"),
-    ("not_entailment", "not entailment"), ("a b", "ab"),
+    ("not_entailment", "not entailment"), ("a b", "ab"), ("👍 👎", "👎"), ("B♭", "B"),
 ]  # fmt: skip
 
 
