@@ -44,7 +44,7 @@ def rescore(task: Task, sample: Sample, record: Record) -> Record:
         score = task.metric.worst if answer is None else score_of(task, sample, answer)
     except NotScored as error:
         return replace(record, answer=answer, score=None, error=str(error))
-    reading = reading and kind_of(reading, task, score)
+    reading = reading and kind_of(reading, task, sample, answer, score)
     return replace(record, answer=answer, score=score, reading=reading)
 
 

@@ -126,7 +126,7 @@ class Asker:
             return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)
         confidence = _confidence(task, reply, reading.text, unread=answer is None)
         score = task.metric.worst if answer is None else await self.scoring.points(task, sample, answer, repeat=repeat)
-        kind = None if task.by_likelihood else kind_of(reading.kind, task, score)
+        kind = None if task.by_likelihood else kind_of(reading.kind, task, sample, answer, score)
         return _Answer(reply, answer, score, confidence, kind)
 
     def _other_way(self, sample: Sample, repeat: int, request: Request) -> Awaitable[_Answer] | None:
@@ -165,7 +165,7 @@ class Asker:
         text, reasoning = parts[0]
         kind = kind_without_answer(text, replies[0]) if not text or task.lm_eval.is_unread(answer) else "read"
         reply = replace(replies[0], text=text or "", reasoning=reasoning)
-        return _Answer(reply, answer, score, reading=kind_of(kind, task, score))
+        return _Answer(reply, answer, score, reading=kind_of(kind, task, sample, answer or "", score))
 
     @property
     def _scorer(self) -> Scorer:

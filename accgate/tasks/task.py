@@ -16,6 +16,7 @@ from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import with_tools
 from accgate.metrics.equality import EQUALITY
+from accgate.metrics.forms import FORMED, FORMS
 from accgate.metrics.letters import LETTERS, by_letter
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
@@ -134,10 +135,13 @@ class Task:
             return by_letter(reply, [(option.label, option.text) for option in (sample.options if sample else ())])
         return reply.strip()
 
+    def targets(self, target: str) -> list[str]:
+        """The reference texts of a sample's target."""
+        return [target] if self.content.targets is None else [str(text) for text in json.loads(target)]
+
     def score(self, answer: str, target: str, tools: Sequence[Mapping[str, Any]] = ()) -> float:
         """The points of an answer, by the metric and against every reference text; calls also by their tools."""
-        several = self.content.targets is not None
-        targets = json.loads(target) if several else [target]
+        several, targets = self.content.targets is not None, self.targets(target)
         if tools and self.metric.name == CALLS:
             targets = [with_tools(each, tools) for each in targets]
         return self.metric.against(answer, targets) if several else self.metric(answer, targets[0])
@@ -356,10 +360,13 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     confidence = None if content.confidence is None else asdict(content.confidence)
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
     own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
+    options = dict(content.metric_options)
     reading = EQUALITY if content.metric == "math" else None
+    if not options.pop("as_published", False) and content.metric in FORMED:
+        reading = FORMS  # as published, scores are what they were before there was another way
     if content.metric == "numeric_match" and not reads_digits_alone(content.extract):
         reading = READING
-    scored = [content.metric_options, own, content.aggregate, content.aggregate_options, judge]
+    scored = [options, own, content.aggregate, content.aggregate_options, judge]
     target = content.target if content.targets is None else {"targets": content.targets}
     extract, few_shot = content.extract, content.few_shot
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
