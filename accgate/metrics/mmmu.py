@@ -131,8 +131,8 @@ def _holds(form: str | float, wanted: list[str | float]) -> bool:
 
 
 def _mmmu(*, as_published: bool = False) -> Metric:
-    points, finds = (partial(function, as_published=as_published) for function in (mmmu, _finds))
-    return Metric("mmmu", points, finds=finds)
+    points = partial(mmmu, as_published=as_published)
+    return Metric("mmmu", points, finds=partial(_finds, as_published=as_published))
 
 
 METRICS = {"mmmu": _mmmu}
