@@ -15,7 +15,7 @@ def _words(spaced: str, others: str) -> str:
 
 
 ANSWER = _words(
-    r"answers?|ans|solution|antwort\w*|antwoord\w*|respuesta|resposta|gabarito|risposta|réponse|odpowied\w+|odpověď"
+    r"answers?|ans|solution|lösung|soluzione|solución|solução|antwort\w*|antwoord\w*|respuesta|resposta|gabarito|risposta|réponse|odpowied\w+|odpověď"
     r"|svar\w*|cevab\w*|cevap\w*|yanıt\w*|jawaban\w*|jibu|đáp án|trả lời|răspuns\w*|válasz\w*|vastaus|ответ\w*"
     r"|відповідь|απάντηση",
     r"답변|정답|답|答案|答え|答复|回答|解答|正解|正答|答|उत्तर|जवाब|উত্তর|คำตอบ|సమాధానం|జవాబు|பதில்|الإجابة|الاجابة"
@@ -41,7 +41,8 @@ OPTION = _words(
 )
 CHOOSE = _words(
     r"choose|chose|select(?:ed)?|pick(?:ed)?|go(?:ing)? with|opt for|settle on|conclude|leav(?:es"
-    r"|ing)(?: us)?(?: with)?(?: only)?|it remains|c['’]est|say|(?:it|this|that)(?:['’]s| is| must be| has to be"
+    r"|ing)(?: us)?(?: with)?(?: only)?|it remains|c['’]est|es ist|say|i(?:['’]d| would)? answer(?:ed)?|(?:it"
+    r"|this|that)(?:['’]s| is| must be| has to be"
     r"| would be)|w[äa]hle|nehme|elijo|escojo|selecciono|marco|escolho|choisis|scelgo|wybieram|kies|выбираю|memilih"
     r"|pilih|chọn|seçiyorum|nachagua|ninachagua",
     r"เลือก|ตอบ|选择?|選擇?|أختار|اختار",
@@ -63,5 +64,5 @@ WRONG = _words(
     r"|unzutreffend|onjuist|fout|niet|pas|faux|fausse|inexacte?|falso|falsa|errad[ao]|errat[ao]|sbagliat[ao]"
     r"|scorrett[ao]|błędn\w+|niepoprawn\w+|nieprawidłow\w+|nie|неверн\w+|неправильн\w+|ошибочн\w+|не|yanlış\w*|salah"
     r"|bukan|tidak|si|sio|makosa|sai|không",
-    r"错|錯|误|誤り|誤|間違|不|違|틀\w+|오답|잘못|गलत|ভুল|ผิด|ไม่|తప్పు|خطأ|خاطئ\w*|غير|ليس\w*",
+    r"✗|✘|❌|错|錯|误|誤り|誤|間違|不|違|틀\w+|오답|잘못|गलत|ভুল|ผิด|ไม่|తప్పు|خطأ|خاطئ\w*|غير|ليس\w*",
 )

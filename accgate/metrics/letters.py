@@ -31,11 +31,12 @@ _FORMS |= {start + place: str(place + 1) for start in (0x2776, 0x2780, 0x278A) f
 _HIDDEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\u20e3\ufe0e\ufe0f\ufeff]")
 _MARKUP = (
     (r"\\(boxed|fbox)\s*([^\W_])(?![^\W_])", r"\\\1{\2}"),
-    (r"<\|[^|<>\n]{1,40}\|>|</?s>|</\w{0,20}(?:answer|choice)\w{0,20}>", "\n"),
-    (r"<\w{0,20}(?:answer|choice)\w{0,20}>", " Answer: "),
+    (r"<\|[^|<>\n]{1,40}\|>|</?s>|(?i:[<\[]/\w{0,20}(?:answer|choice)\w{0,20}[>\]])", "\n"),
+    (r"(?i:[<\[]\w{0,20}(?:answer|choice)\w{0,20}[>\]])", " Answer: "),
     (r"</?(?:[biup]|em|strong|span|div|br|think|final|result|response|output)\s?/?>", ""),
     (r"\\(?:(?:text|math)[a-z]*|bf|rm|it|sf|tt|bm|bfseries|boldsymbol|underline|emph|displaystyle|[lL]arge)\b", ""),
-    (r"\*+|`+|\$+|\\[()\[\],;!]|(?<!\w)_{1,9}|_{1,9}(?![\w{])|~~", ""),
+    (r"\\[,;! ]", " "),
+    (r"\*+|`+|\$+|\\[()\[\]]|(?<!\w)_{1,9}|_{1,9}(?![\w{])|~~", ""),
     (r"(?m)^[^\S\n]*(?:[#>]+|[-•●▪])[^\S\n]+", ""),
     (r"[^\S\n]+", " "),
     (r" ?\n\s*", "\n"),
@@ -54,9 +55,10 @@ _GOES_ON = (
 _ARTICLE = r"\b(?:the|an?|la|le|el|die|der|das|het|de|os?|most|also|yang|indeed)\b"
 _FILLER = rf"(?:\s*(?:{_ARTICLE}|\b(?:likely|only|simply|now|then|thus|therefore|\w+ly)\b|\bl['’]?|[,:]))"
 _OPENED, _CLOSED = " ([{<\"'“‘「『【《«„", r"[)\]}>\"'”’」』】》»]"
+_AFTER_LABEL = " )]}.:,=–—-"  # what stands between a label and its option's text
 _LEAD = re.compile(  # words before a label that is named as an answer, and not after a noun: "vitamin C"
     r"an?|adalah|am|and|answer|are|be|because|believe|but|choice|choose|conclude|das|der|die|either|es|est|for|guess"
-    r"|hence|i|indeed|is|it's|la|lautet|le|letra|letter|likely|ma|mean|namely|nor|number|o|only|option|or|pick|say"
+    r"|hence|i|indeed|is|it's|la|lautet|le|letra|letter|likely|ma|mean|namely|nor|number|o|only|maybe|option|or|perhaps|pick|say"
     r"|select|so|mais|mas|sino|sondern|that's|the|then|therefore|think|thus|to|was|with|y|\w+ly"
 )
 _LINKS = {"is", "was", "are", "be", "it's", "that's", "indeed", "therefore", "thus"}  # before a word of small letters
@@ -69,7 +71,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 _OTHER = r"(?P<other>(?:wrong|incorrect|worst|false|(?:next|second)[ -]best|least likely)\s+)"
 _ASIDE = rf"(?:(?P<doubt>\b(?:if|whether|suppose|assuming|were)\b[^.\n;]{{0,40}}?)|{_OTHER})?"
 _SOME = r"(?:(?:people|students|some|tempted to)\s+)"
-_SIGN = r"(?::|=>?|-|–|—|→|⇒)"
+_SIGN = r"(?:['’]s\b|:|=>?|-|–|—|→|⇒)"
 _IS = rf"(?:{LINK}|{_SIGN}|\n){_FILLER}{{0,3}}"
 _ANSWER = rf"{ANSWER}(?!s?\s*(?:choices|options)\b)(?:_\w{{1,20}})?[\"'”»]?"
 _BETWEEN = r"[^.!?\n:;]{0,60}?\s*"
@@ -100,7 +102,9 @@ _AFTER = tuple(
         ("wrong", rf"{_HEAD}(?:n['’]est pas|can(?:not|['’]t)\b|(?:is|are|was)n['’]t)"),
         ("wrong", rf"{_HEAD}[:,–—-]\s*{WRONG}(?=\s*(?:[.,;:!(]|\n|\Z))"),
         ("told", rf"{_HEAD_IS}(?:{_THE}{{0,2}}{RIGHT}?\s*的?\s*{ANSWER}|{_THE}{{1,2}}{RIGHT}\s*(?:{OPTION}|one\b))"),
-        ("told", rf"{_HEAD}(?:を選|[을를]\s?(?:선택|고르|택)|it is\b|(?:है|is)(?={_END}|।))"),
+        ("told", rf"{_HEAD}(?:を選|[을를]\s?(?:선택|고르|택)|it is\b)"),
+        ("told", rf"{_HEAD}(?:है|is|です|だ|입니다|['’]d[ıiuü]r|şıkkıdır)(?:(?={_END})|।)"),
+        ("right", rf"{_HEAD}(?:[:,–—-]\s*(?:yes|{RIGHT})(?=\s*(?:[.,;:!(]|\n|\Z))|[✓✔✅])"),
         ("right", rf"{_HEAD_IS}{_THE}{{0,2}}{RIGHT}(?!\S*\s*(?:değil|नहीं|নয়|では|않|కాదు))"),
     )
 )
@@ -223,7 +227,7 @@ def _labels(labels: tuple[str, ...]) -> _Labels:
             mention.append(rf"(?:(?<![\w{marks}])|(?<=[是为為选選は가은는])){escaped}(?:(?={follows})|(?![\w{marks}]))")
     if letters := "".join(form for form in forms if re.fullmatch("[A-Za-z]", form)):
         # The letter comes before what must not stand before it, since a search for a letter is many times as fast.
-        inside = rf"(?<![{alphabets}\\+°^·].)(?<![\w^}}]\{{.)(?![{alphabets}]){ends}"
+        inside = rf"(?<!\w['’].)(?<![{alphabets}\\+°^·].)(?<![\w^}}]\{{.)(?![{alphabets}]){ends}"
         mention.append(rf"[{letters}]{inside}(?:(?<![AIaeiouy])|{no_word})")
     around = r"[\s.:,;!。।]{0,9}"
     label = rf"(?P<label>{'|'.join(map(re.escape, forms))})"
@@ -279,11 +283,15 @@ def _without_denied(text: str, labels: _Labels) -> str:
 
 
 def _of_lines(text: str, labels: _Labels, texts: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Each label alone on the first or last line, and each whose text is the reply, or is told as the answer."""
+    """Each label alone, or with its text, on the first or last line, and each whose text is told as the answer."""
     lines = text.split("\n")
     for line in dict.fromkeys((lines[0], lines[-1])):
         if match := labels.alone.fullmatch(line):
             yield "alone", labels.of(match["label"])
+        elif match := labels.mention.match(opened := line.lstrip(_OPENED)):
+            label = labels.of(match[0])
+            if _bare(opened[match.end() :].lstrip(_AFTER_LABEL)) == texts.get(label):
+                yield "alone", label
     told = _TEXT_AFTER.split(text[-_TAIL:])[-1].partition("\n")[0]
     wanted = {_bare(each) for each in (text, told, told.partition(". ")[0])}
     yield from (("text", label) for label, own in texts.items() if own in wanted)
@@ -302,7 +310,7 @@ def _of_labels(
         named = {labels.of(match[0]) for match in run}
         label = named.pop() if len(named) == 1 else None
         own_text = texts.get(label or "", "")
-        rest = text[end : end + len(own_text) + 9].lstrip(" )]}.:,=–—-")
+        rest = text[end : end + len(own_text) + 9].lstrip(_AFTER_LABEL)
         has_text = bool(own_text) and _bare(rest).startswith(own_text)
         after = [kind for pattern, kind in _AFTER if pattern.match(text, end, end + _WIDE)]
         if "not" in after or ("wrong" in after and not wrong) or (_FORMULA.match(text, end) and not has_text):
