@@ -101,9 +101,16 @@ def _no_answer(task: Task) -> str | None:
     return "" if task.metric.worst is None and not task.extracts else None
 
 
-def kind_of(kind: str, task: Task, score: float | None) -> str:
-    """The kind of a reading once it is scored: a reply that is right was read, and be it empty."""
-    return "read" if score is not None and score == task.metric.best and kind != "cut" else kind
+def kind_of(kind: str, task: Task, sample: Sample, answer: str | None, score: float | None) -> str:
+    """The kind of a reading once it is scored, which the metric may know better than the extraction.
+
+    A metric that looks for something in the answer says whether that is there. To the others a right reply was read,
+    and be it empty.
+    """
+    if answer is None or score is None or kind == "cut":
+        return kind
+    is_found = task.metric.found(answer, task.targets(sample.target), score)
+    return kind if is_found is None or is_found == (kind == "read") else "read" if is_found else "unread"
 
 
 def shorten(reasoning: str | None) -> str | None:

@@ -135,7 +135,7 @@ async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scor
         raise BadInput(f"sample {record.id} {fault}")
     task = task.part_of(sample)
     if record.reading is None and not record.reply.strip():  # a reference does not say where its thought ended
-        return replace(record, reading=kind_of("empty", task, record.score))
+        return replace(record, reading=kind_of("empty", task, sample, "", record.score))
     answer, kind = read_again(task, sample, record)
     if task.metric.kind == "judge":
         if answer != record.answer:
@@ -149,7 +149,7 @@ async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scor
             confidence = confidence_of(task, Reply(record.reply), record.reply, unread=answer is None)
     except NotScored as failure:
         score, error = None, str(failure)
-    reading = kind_of(kind, task, score)
+    reading = kind_of(kind, task, sample, answer, score)
     record = replace(record, target=sample.target, confidence=confidence)
     return replace(record, answer=answer, score=score, error=error, reading=reading)
 

@@ -30,7 +30,7 @@ def rescore(task: Task, sample: Sample, record: Record) -> Record:
         score = task.metric.worst if answer is None else score_of(task, sample, answer)
     except NotScored as error:
         return replace(record, answer=answer, score=None, error=str(error))
-    reading = None if record.reading is None else kind_of(kind, task, score)
+    reading = None if record.reading is None else kind_of(kind, task, sample, answer, score)
     return replace(record, answer=answer, score=score, reading=reading)
 
 

@@ -123,7 +123,9 @@ class Asker:
             return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)
         confidence = confidence_of(task, reply, reading.text, unread=answer is None)
         score = task.metric.worst if answer is None else await self.scoring.points(task, sample, answer, repeat=repeat)
-        kind = _kind_of_choice(answer or None) if task.by_likelihood else kind_of(reading.kind, task, score)
+        if task.by_likelihood:
+            return _Answer(reply, answer, score, confidence, _kind_of_choice(answer or None))
+        kind = kind_of(reading.kind, task, sample, answer, score)
         return _Answer(reply, answer, score, confidence, kind)
 
     def _other_way(self, sample: Sample, repeat: int, request: Request) -> Awaitable[_Answer] | None:
@@ -165,7 +167,7 @@ class Asker:
         text, reasoning = parts[0]
         kind = kind_without_answer(text, replies[0]) if not text or task.lm_eval.is_unread(answer) else "read"
         reply = replace(replies[0], text=text or "", reasoning=reasoning)
-        return _Answer(reply, answer, score, reading=kind_of(kind, task, score))
+        return _Answer(reply, answer, score, reading=kind_of(kind, task, sample, answer or "", score))
 
     async def _likeliest_option(self, sample: Sample, request: Request) -> _Answer:
         """The option that the model finds likeliest after the prompt."""

@@ -16,12 +16,14 @@ from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import CALLING, with_tools
 from accgate.metrics.equality import EQUALITY
+from accgate.metrics.forms import FORMED, FORMS
+from accgate.metrics.letters import LETTERS, by_letter
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
 from accgate.tasks.code import PROGRAMS
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.examples import SolvedExamples
-from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
+from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
 from accgate.tasks.rows import Source, is_parquet, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
@@ -32,8 +34,7 @@ from accgate.text import nearest
 
 UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
-LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
-TIES = "ties of 26 November 2026"  # the same of `likeliest_option`
+TIES = "ties of 26 November 2026"  # a change of `likeliest_option`'s rules gets another name here
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
@@ -137,10 +138,13 @@ class Task:
             return by_letter(reply, [(option.label, option.text) for option in (sample.options if sample else ())])
         return reply.strip()
 
+    def targets(self, target: str) -> list[str]:
+        """The reference texts of a sample's target."""
+        return [target] if self.content.targets is None else [str(text) for text in json.loads(target)]
+
     def score(self, answer: str, target: str, tools: Sequence[Mapping[str, Any]] = ()) -> float:
         """The points of an answer, by the metric and against every reference text; calls also by their tools."""
-        several = self.content.targets is not None
-        targets = json.loads(target) if several else [target]
+        several, targets = self.content.targets is not None, self.targets(target)
         if tools and self.metric.name == CALLS:
             targets = [with_tools(each, tools) for each in targets]
         return self.metric.against(answer, targets) if several else self.metric(answer, targets[0])
@@ -361,10 +365,13 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     confidence = None if content.confidence is None else asdict(content.confidence)
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
     own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
+    options = dict(content.metric_options)
     reading = {"math": EQUALITY, CALLS: CALLING}.get(content.metric)
+    if not options.pop("as_published", False) and content.metric in FORMED:
+        reading = FORMS  # as published, scores are what they were before there was another way
     if content.metric == "numeric_match" and not reads_digits_alone(content.extract):
         reading = READING
-    scored = [content.metric_options, own, content.aggregate, content.aggregate_options, judge]
+    scored = [options, own, content.aggregate, content.aggregate_options, judge]
     target = content.target if content.targets is None else {"targets": content.targets}
     extract, few_shot = content.extract, content.few_shot
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]

@@ -222,6 +222,47 @@ def test_reference_texts_are_several_where_the_definition_has_targets(tmp_path: 
     assert asked(task, Oracle({"Capital?": "Lyon"})).score == 0.0
 
 
+CLASSES = json.dumps({"label": "animal", "classes": ["animal", "food"]})
+FOLLOWED = json.dumps({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]})
+PUBLISHED = {"as_published": True}
+READINGS: list[tuple[str, dict[str, Any], str, dict[str, str]]] = [
+    ("numeric_match", {}, "18", {"18": "read", "17": "read", "eighteen apples": "unread", "no idea": "unread"}),
+    ("number_share", {}, "3", {"3": "read", "paragraph 12": "read", "no idea": "unread"}),
+    ("exponential_similarity", {}, "70%", {"60": "read", "most": "unread"}),
+    ("concordance_index", {}, "1, 2", {"2, 1": "read", "none of them": "unread"}),
+    ("class_named", {}, CLASSES, {"Type: food": "read", "animal": "read", "no idea": "unread"}),
+    ("code_line_similarity", {}, "x = 1", {"y = 2": "read", "# x = 1": "unread"}),
+    ("json_match", {}, "[1]", {"[2]": "read", "null": "read", "no idea": "unread"}),
+    ("json_fields", {}, '{"a": 1}', {"{}": "read", "[1]": "unread", "no idea": "unread"}),
+    ("json_valid", {}, "", {"no idea": "read"}),  # that it is no JSON is the answer
+    ("normalized_match", {}, "A", {"a.": "read", "B": "read", "the": "unread", ".": "unread"}),
+    ("normalized_match", {}, "", {"": "read", "no": "read", "the": "unread"}),
+    ("token_f1", {"tokenizer": "words"}, "cat", {"dog": "read", "!": "unread"}),
+    ("rouge_l", {}, "cat", {"dog": "read", "\u732b": "unread"}),
+    ("squad_v2", {}, "", {"unanswerable": "read", "": "read", "Paris": "read", "the": "unread"}),
+    ("squad_v2", PUBLISHED, "A", {"": "empty", "the": "unread", "A": "read", "B": "read"}),
+    ("triviaqa", PUBLISHED, "A", {"": "empty", "the": "unread", "A.": "read", "B": "read"}),
+    ("drop", {}, '[["The"], ["A"]]', {"a.": "read", "an": "unread"}),
+    ("drop", PUBLISHED, '[["The"], ["A"]]', {"": "empty", ".": "unread", "8": "read"}),
+    ("classification", {}, "C#", {"C": "read", "no idea": "read", "": "empty"}),
+    ("contains", {}, "71432", {"no idea": "read", "": "empty"}),
+    ("exact_match", {}, "", {"": "read", "no": "read"}),
+    ("instruction_following", {}, FOLLOWED, {"Well, no": "read", "Yes": "read", "": "empty"}),
+]  # fmt: skip
+
+
+@each(("metric", "options", "target", "replies"), READINGS)
+def test_a_metric_that_looks_for_an_answer_says_where_there_is_none(
+    tmp_path: Path, metric: str, options: dict[str, Any], target: str, replies: dict[str, str]
+) -> None:
+    named = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": metric, "metric_options": options}
+    task = task_of(tmp_path, [{"q": "What?", "a": target}], **named)
+    records = {reply: asked(task, Oracle({"What?": reply})) for reply in replies}
+    assert {reply: record.reading for reply, record in records.items()} == replies
+    for record in records.values():
+        assert rescore(task, task.samples[0], record) == record
+
+
 ATTACKED = {
     "prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match",
     "attack": [{"kind": "column", "field": "q", "column": "hard"}],

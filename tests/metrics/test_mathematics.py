@@ -13,6 +13,7 @@ import pytest
 from accgate.metrics import get
 from accgate.metrics.equality import box_content
 from accgate.metrics.mathematics import Comparer, NoDecision
+from tests.cases import each
 from tests.metrics.readings import LENIENT, MATHEMATICS, WORD_PROBLEMS
 
 
@@ -145,3 +146,21 @@ def test_no_process_is_left() -> None:
     comparer.stop()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@each(
+    ("answer", "target", "is_found"),
+    [
+        (r"\frac{1}{3}", "1/2", True),
+        ("x + y", "1/2", True),
+        ("so it is 3", "1/2", True),
+        ("the answer is y", "x", True),
+        ("parabola", "line", True),
+        ("Even number.", "even number", True),
+        (r"\boxed{}", "1/2", False),
+        ("no idea", "1/2", False),
+        ("", "1/2", False),
+    ],
+)
+def test_words_without_mathematics_are_no_answer(answer: str, target: str, is_found: bool) -> None:
+    assert get("math").found(answer, [target], 0.0) == is_found

@@ -149,7 +149,9 @@ def test_the_part_of_the_fingerprint_changes_that_was_changed(
     assert all(re.fullmatch("[0-9a-f]{16}", digest) for digest in before.values())
 
 
-@pytest.mark.parametrize(("metric", "name"), [("math", "EQUALITY"), ("numeric_match", "READING")])
+@pytest.mark.parametrize(
+    ("metric", "name"), [("math", "EQUALITY"), ("numeric_match", "READING"), ("classification", "FORMS")]
+)
 def test_another_way_of_comparing_answers_changes_the_fingerprint(
     metric: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +170,13 @@ def test_another_way_of_reading_programs_changes_the_fingerprint(
     monkeypatch.setattr("accgate.tasks.task.PROGRAMS", 99)
     after = load_task("own", file=own(tmp_path, **keys)).fingerprint
     assert {key for key in before if before[key] != after[key]} == {"extract"}
+
+
+def test_as_published_is_how_answers_were_compared_before_there_was_the_option(tmp_path: Path) -> None:
+    before = "f4de46934a9c860c"  # of TriviaQA in accgate 0.1.0
+    for options, is_same in (({"as_published": True}, True), ({}, False), ({"as_published": False}, False)):
+        content = {**PLAIN, "metric": "triviaqa", "metric_options": {"measure": "exact", **options}}
+        assert (load_task("own", file=own(tmp_path, **content)).fingerprint["metric"] == before) == is_same
 
 
 def test_changed_rows_and_changed_files_of_examples_change_the_fingerprint_and_the_ids(tmp_path: Path) -> None:
