@@ -86,6 +86,9 @@ class Extract:
     regex: Text | None = Field(default=None, description="the answer is group 1, or the whole match without groups")
     which: Literal["first", "last"] = Field(default="last", description="the match, number or block that counts")
     json_path: Text | None = Field(default=None, description="JSONPath (RFC 9535) into the JSON in the reply")
+    language: Text | None = Field(
+        default=None, description='how numbers are written: a code as "de", or "group" where a sample\'s group is one'
+    )
     with_prefix: Flag = Field(default=False, description="look in the assistant's prefix and the reply as one text")
 
 

@@ -125,7 +125,9 @@ class Task:
         if extract.with_prefix:
             reply = (sample.prefix if sample else "") + reply
         if extract.form is not None:
-            return by_form(reply, extract.form, extract.which, "" if sample is None else sample.target)
+            program, group = ("", None) if sample is None else (sample.target, sample.group)
+            language = (group if extract.language == "group" else extract.language) or ""
+            return by_form(reply, extract.form, extract.which, program, language)
         if extract.regex is not None:
             return by_regex(reply, extract.regex, extract.which)
         if extract.json_path is not None:
@@ -385,6 +387,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
             *_set(letters),
             *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),
+            *_set_named({"language": extract.language}),
         ],
         "metric": [content.metric, *scored, *_set(reading)] if any((*scored, reading)) else content.metric,
         "reply": [content.stop, content.max_tokens],

@@ -132,6 +132,7 @@ BASE = {
         ({"extract.which": "first"}, {"extract"}),
         ({"extract.regex": None, "extract.json_path": "$"}, {"extract", "metric"}),  # not digits alone any more
         ({"extract.regex": None, "extract.form": "number"}, {"extract"}),
+        ({"extract.regex": None, "extract.form": "number", "extract.language": "de"}, {"extract"}),
         ({"extract.regex": None, "extract.form": "python"}, {"extract", "metric"}),
         ({"metric": "exact_match"}, {"metric"}),
         ({"stop": []}, {"reply"}),
