@@ -29,8 +29,6 @@ _SIGNS = str.maketrans(
     }
 )  # fmt: skip
 _LATEX = (
-    (re.compile(r"(?<![\d}])0\{,\}(?=\d)"), "0."),  # a decimal comma, as LaTeX sets it
-    (re.compile(r"(?<=\d)\{,\}(?=\d)(?!\d{3}(?!\d))"), "."),
     (re.compile(r"\{,\}|,\\!"), ","),
     (re.compile(r"\\!|\\left|\\right|\\mathbf|\\displaystyle"), ""),
     (re.compile(r"\\[dtc]frac"), r"\\frac"),
@@ -38,6 +36,7 @@ _LATEX = (
     (re.compile(r"(?<=\d)(?:\\[,;: ]|\u00a0|['\u2019])(?=\d{3}(?!\d))"), ","),
 )
 
+_DECIMAL_COMMA = re.compile(r"(?<![\d}])(0)\{,\}(?=\d)|(?<=\d)\{,\}(?=\d)(?!\d{3}(?!\d))")
 _FRACTION = r"\\frac\s?(?:\{\s?(?P<n1>-?\d{1,15})\s?\}|(?P<n2>\d))\s?(?:\{\s?(?P<d1>\d{1,15})\s?\}|(?P<d2>\d))"
 _SLASH = r"(?<!/)(?P<n3>\d{1,15})[ ]?/[ ]?(?P<d3>\d{1,15})(?![\d/]|\.\d|,\d{3})"
 _GROUPED = (
@@ -127,13 +126,22 @@ def _fraction(value: Number) -> Fraction | None:
     return Fraction(value) if small else None
 
 
+def decimal_comma(text: str) -> str:
+    """Return a text with a point for each decimal comma as LaTeX sets it.
+
+    >>> decimal_comma("0{,}125 and 1{,}5, but 1{,}000")
+    '0.125 and 1.5, but 1{,}000'
+    """
+    return _DECIMAL_COMMA.sub(r"\1.", text)
+
+
 def _plain(text: str, language: str = "") -> str:
     """The text with one form of each digit, sign, space and separator."""
     if not text.isascii():
         text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+", lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
         text = "".join(map(_ascii, text.translate(_SIGNS)))
         text = text.translate(_SIGNS)  # of what `½` consists of
-    text = in_english(text, language)
+    text = decimal_comma(in_english(text, language))
     for pattern, form in _LATEX:
         text = pattern.sub(form, text)
     return text

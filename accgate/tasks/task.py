@@ -15,7 +15,7 @@ from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import with_tools
-from accgate.metrics.equality import EQUALITY
+from accgate.metrics.equality import BOXES, EQUALITY
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
 from accgate.tasks.definition import Definition, read_definition
@@ -428,7 +428,8 @@ def _json(value: Any) -> str:
 
 
 def _form(extract: Extract) -> list[Any]:
-    return [] if extract.form is None else [extract.form, READING if extract.form == "number" else 1]
+    versions = {"number": READING, "boxed": BOXES, "python": 1}
+    return [] if extract.form is None else [extract.form, versions[extract.form]]
 
 
 def _reads_letters(content: DefinitionFile) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from accgate.metrics.languages import LANGUAGES, in_english, language_of
 from accgate.metrics.numbers import number_in, number_of
 
-READ = {  # by language: a reply and its number; "" for a task that names none
+READ: dict[str, list[tuple[str, str | None]]] = {  # by language: a reply and its number; "" for a task that names none
     "de": [
         ("1.200", "1200"), ("Es sind 1.200.", "1200"), ("-1.200", "-1200"), ("1.234,56", "1234.56"), ("3,5", "3.5"),
         ("1.234.567,8", "1234567.8"), ("0,125", "0.125"), ("0.125", "0.125"), ("12.5", "12.5"), ("1,596", "1.596"),
