@@ -63,9 +63,9 @@ _BEFORE, _AFTER = "$€£¥₹*_` ", ".,;:!*_`$€£¥₹% \u00a0"
 
 def numbers_in(text: str, language: str = "") -> Iterator[Number]:
     """The numbers in a text, in its order: not exponents (`m^2`), indices (`x_1`) and figures of a name (`CO2`)."""
-    plain = _FOOTNOTE.sub("", _plain(text, language))
-    for match in _NUMBER.finditer(plain):
-        if not _is_part_of_a_name(plain, match) and (value := _value(match)) is not None:
+    text = _FOOTNOTE.sub("", plain(text, language))
+    for match in _NUMBER.finditer(text):
+        if not _is_part_of_a_name(text, match) and (value := _value(match)) is not None:
             yield value
 
 
@@ -101,8 +101,8 @@ def number_of(text: str, language: str = "") -> Number | None:
     try:
         value = Decimal("" if language else bare)
     except InvalidOperation:
-        plain = _plain(text, language).strip().lstrip(_BEFORE.replace("$", "")).rstrip(_AFTER)
-        match = _NUMBER.fullmatch(plain) or _NUMBER.fullmatch(plain.lstrip(_BEFORE))
+        text = plain(text, language).strip().lstrip(_BEFORE.replace("$", "")).rstrip(_AFTER)
+        match = _NUMBER.fullmatch(text) or _NUMBER.fullmatch(text.lstrip(_BEFORE))
         return None if match is None else _value(match)
     return value if value.is_finite() else None
 
@@ -135,8 +135,8 @@ def decimal_comma(text: str) -> str:
     return _DECIMAL_COMMA.sub(r"\1.", text)
 
 
-def _plain(text: str, language: str = "") -> str:
-    """The text with one form of each digit, sign, space and separator."""
+def plain(text: str, language: str = "") -> str:
+    """Return a text with one form of each digit, sign, space and separator."""
     if not text.isascii():
         text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+", lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
         text = "".join(map(_ascii, text.translate(_SIGNS)))

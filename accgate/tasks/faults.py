@@ -43,7 +43,8 @@ def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[K
     yield from _few_shot_faults(content.few_shot, content.dataset, folder)
     if content.choices is not None:
         yield from _choices_faults(content, content.choices)
-    if content.confidence is not None and (fault := _regex_fault(content.confidence.regex)):
+    pattern = None if content.confidence is None else content.confidence.regex
+    if pattern is not None and (fault := _regex_fault(pattern)):
         yield ("confidence", "regex"), fault
     if content.judge is not None:
         yield from _judge_faults(content.judge)

@@ -126,8 +126,8 @@ class Confidence:
     by: Literal["tokens", "reply"] = Field(
         description="the geometric mean of the reply's token probabilities, or what the reply says"
     )
-    regex: Text = Field(
-        default=r"(?i)confidence\D{0,20}(\d+(?:\.\d+)?\s*%?)", description="group 1 is a share of 1, or a percentage"
+    regex: Text | None = Field(
+        default=None, description="group 1 is a share of 1, or a percentage; unset, what follows the word is read"
     )
 
 

@@ -18,6 +18,7 @@ from accgate.metrics.calls import with_tools
 from accgate.metrics.equality import BOXES, EQUALITY
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
+from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
@@ -356,6 +357,8 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     choices = None if content.choices is None else asdict(content.choices)
     attacks = [asdict(attack) for attack in content.attack]
     confidence = None if content.confidence is None else asdict(content.confidence)
+    if confidence is not None and confidence["regex"] is None:
+        confidence["regex"] = CONFIDENCE if confidence["by"] == "reply" else FIRST_READING
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
     own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
     reading = EQUALITY if content.metric == "math" else None
