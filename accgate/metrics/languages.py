@@ -23,16 +23,13 @@ _COMMA = re.compile(
     r"(?<![\d.,])(?P<whole>[1-9]\d{0,2}(?:(?P<mark>\\[,;: ]|[. \u00a0'\u2019])\d{3}(?:(?P=mark)\d{3})*)|\d+)"
     r"(?:(?:,|\{,\})(?P<part>\d+))?(?!\d|[.,]\d)"
 )
-_DIGIT, _UNIT, _KOREAN = (
-    "〇零一二两兩三四五六七八九",
-    "十百千万萬億亿",
-    {"백": 100, "천": 1000, "만": 10**4, "억": 10**8},
-)
+_KOREAN = {"백": 100, "천": 1000, "만": 10**4, "억": 10**8}
+_DIGIT, _UNIT = "〇零一二两兩三四五六七八九", "十百千万萬億亿"
 _FIGURES = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _TOKEN = rf"{_FIGURES}|[{_DIGIT}{_UNIT}{''.join(_KOREAN)}]"
 _NUMERAL = re.compile(
     rf"(?P<answer>(?:{_ANSWERS['zh']}|{_ANSWERS['ja']})[\s:はが是为為*$「\"]{{0,8}}(?:\\boxed\{{)?)?"
-    rf"(?P<number>(?:{_FIGURES}[ ]?(?=[{_UNIT}{''.join(_KOREAN)}])|[{_DIGIT}{_UNIT}])"
+    rf"(?P<number>(?:(?<![\d.,]){_FIGURES}[ ]?(?=[{_UNIT}{''.join(_KOREAN)}])|[{_DIGIT}{_UNIT}])"
     rf"(?:(?:[ ](?={_FIGURES}[{''.join(_KOREAN)}]))?(?:{_TOKEN}))*)"
     r"(?P<counted>(?=\W|\Z|で|だ|[個个元円块塊人名只隻本枚匹頭头岁歳歲天日年月時时つ台张張条條杯度}$]))?"
 )
@@ -46,10 +43,7 @@ def language_of(text: str) -> str:
     >>> language_of("Antwort: 1.200"), language_of("1.200")
     ('de', '')
     """
-    language = ""
-    for match in _ANSWER.finditer(text):
-        language = match.lastgroup or ""
-    return language
+    return next((match.lastgroup or "" for match in reversed([*_ANSWER.finditer(text)])), "")
 
 
 def in_english(text: str, language: str = "") -> str:
@@ -79,12 +73,11 @@ def _with_point(match: re.Match[str]) -> str:
 
 def _in_figures(match: re.Match[str], language: str) -> str:
     number, answer = match["number"], match["answer"] or ""
+    is_number = language in ("ja", "zh") and bool(_IN_PROSE.match(number))
     if number[0].isascii():
         is_number = not _UNITS_OF_MEASURE.match(match.string, match.end() - 1)
     elif answer or match[0] == match.string.strip():
         is_number = len(number) > 1 or match["counted"] is not None
-    else:
-        is_number = language in ("ja", "zh") and bool(_IN_PROSE.match(number))
     return f"{answer}{_value(number, language):f}" if is_number else match[0]
 
 
