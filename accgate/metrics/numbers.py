@@ -56,7 +56,7 @@ _NUMBER = re.compile(
 )
 _BASE = re.compile(r"\s?\^\s?\{?\s?[\w(]")  # of a power that is not read
 _MARKED = re.compile(r"(?<!#)####(?!#)[ \t]*(\S[^\n]*)")
-_FOOTNOTE = re.compile(r"(?<=[A-Za-z\d.,;!?%)])(?:\[\d{1,2}\])+")
+_FOOTNOTE = re.compile(r"(?<=[\d.,;!?%)])(?:\[\d{1,2}\])+")
 _CURRENCY = re.compile(r"(?:USD|EUR|GBP|CAD|AUD|INR|Rs|US|A|C)$")
 _BEFORE, _AFTER = "$€£¥₹*_` ", ".,;:!*_`$€£¥₹% \u00a0"
 
