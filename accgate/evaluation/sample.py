@@ -18,6 +18,7 @@ from accgate.metrics.kinds import perplexity
 from accgate.records import Record
 from accgate.tasks import HarnessTask, Sample, Task
 from accgate.tasks.choices import TIE, chosen_label, continuation, likeliest_option
+from accgate.tasks.confidence import stated_confidence
 from accgate.tasks.conversation import Messages
 
 
@@ -245,8 +246,10 @@ def confidence_of(task: Task, reply: Reply, text: str, *, unread: bool = False) 
             )
         refuse_no_logarithms(reply.logprobs)
         return math.exp(min(sum(reply.logprobs) / len(reply.logprobs), 0.0)) if reply.logprobs else 0.0
-    matches = re.findall(task.content.confidence.regex, text)
-    share = _share(matches[-1]) if matches else None
+    if (regex := task.content.confidence.regex) is None:
+        share = stated_confidence(text)
+    else:
+        share = _share(matches[-1]) if (matches := re.findall(regex, text)) else None
     if share is None and unread:
         return 1.0
     if share is None:

@@ -23,14 +23,16 @@ SECONDS = 10.0  # of processor time that a regular expression may take on a repl
 _DIGITS = r"-?\??(?:\\d|\[0-9\])\+"  # as in `-?\d+`
 
 
-def by_form(reply: str, form: Form, which: Literal["first", "last"] = "last", program: str = "") -> str | None:
+def by_form(
+    reply: str, form: Form, which: Literal["first", "last"] = "last", program: str = "", language: str = ""
+) -> str | None:
     """The first or last number, what the last \\boxed{} holds, or the Python code; None where there is none.
 
     >>> by_form("It costs $1,200.", "number"), by_form("Nothing.", "number")
     ('1200', None)
     """
     if form == "number":
-        return number_in(reply, which)
+        return number_in(reply, which, language)
     return (box_content(reply) or None) if form == "boxed" else python_in(reply, program, which)
 
 

@@ -132,6 +132,7 @@ BASE = {
         ({"extract.which": "first"}, {"extract"}),
         ({"extract.regex": None, "extract.json_path": "$"}, {"extract", "metric"}),  # not digits alone any more
         ({"extract.regex": None, "extract.form": "number"}, {"extract"}),
+        ({"extract.regex": None, "extract.form": "number", "extract.language": "de"}, {"extract"}),
         ({"extract.regex": None, "extract.form": "python"}, {"extract", "metric"}),
         ({"metric": "exact_match"}, {"metric"}),
         ({"stop": []}, {"reply"}),
@@ -226,7 +227,7 @@ def test_jsonl_csv_and_parquet_of_the_same_rows_are_the_same_samples(tmp_path: P
         ({"extract.form": "number"}, "1 + 1 is 2, as wanted.", "2", 100.0),
         ({"extract.form": "number", "extract.which": "first"}, "1 + 1 is 2", "1", 0.0),
         ({"extract.form": "number"}, "no idea", None, 0.0),
-        ({"extract.form": "boxed"}, r"so \boxed{1}, or \boxed{2}", "2", 100.0),
+        ({"extract.form": "boxed"}, r"so \boxed{1}, no: \boxed{2}", "2", 100.0),
         ({"extract.form": "boxed"}, "2", None, 0.0),
         ({"extract.form": "python"}, "```py\n2\n```", "2\n", 100.0),
         ({"extract.form": "python"}, "I cannot.", None, 0.0),
