@@ -116,6 +116,11 @@ _LISTED = re.compile(rf"{_CLOSED}*\s*[).:]\s+\S")  # one of several in a row: "A
 _NAMED = re.compile(r"\s*(?:[).,:;!?。、।\]}/&]|(?:or|and)\b|\n|\Z)")
 _JOIN = _compile(rf"{_CLOSED}*\s*(?:(?:,\s*)?(?:{_AND})|(?P<comma>,)|(?<=[)\]])\s*(?=[(\[]))\s*{OPTION}?\s*[(\[]*")
 _NEXT = _compile(r"\n\W*(?:question|q|problem|human|user|input)\s*\d*\s*:")  # a base model goes on to ask itself
+_MATH = re.compile(  # between dollars that are no money, or in LaTeX's brackets; the last formula may be cut off
+    r"\$\$.+?(?:\$\$|\Z)|\$(?=[^\s$])[^$\n]{0,2000}(?<=\S)\$(?!\d)|\$[^$\n]*\Z|\\\[.+?(?:\\\]|\Z)|\\\(.+?(?:\\\)|\Z)",
+    re.DOTALL,
+)
+_SAYS = _compile(rf"\\(?:boxed|fbox)|{ANSWER}|{OPTION}|{SO}|(?:(?<![\\{{])\b[a-z]{{2,}}\s+){{3}}")
 _TEXT_AFTER = _compile(rf"(?:{_ANSWER}|\bit){_BETWEEN}(?:{LINK}|{_SIGN})|\bit['’]s\b")
 
 
@@ -159,11 +164,13 @@ def by_letter(reply: str, options: Sequence[tuple[str, str]] = ()) -> str | None
     labels = _labels(tuple(label for label, _ in options))
     plain_texts = _plain("\0".join(text for _, text in options)).split("\0")
     texts = {label: _bare(text) for (label, _), text in zip(options, plain_texts, strict=True) if text}
-    plain = _with_boxes(_plain(reply), labels, texts)
+    prose = _without_formulas(reply, labels)
+    plain = _with_boxes(_plain(prose), labels, texts)
     head = _NEXT.split(plain, maxsplit=1)[0]
     for part in (head, plain) if head.strip() else (plain,):
         text = _without_denied(_with_prefix(part.strip(), labels, texts), labels)
-        whole, runs = [*_of_lines(text, labels, texts)], _runs(text, labels)
+        runs = _runs(text, labels)
+        whole = [*_of_lines(text if prose == reply else _with_boxes(_plain(reply), labels, texts), labels, texts)]
         for wrong in (False, True):
             if (label := _pick([*whole, *_of_labels(text, runs, labels, texts, wrong=wrong)])) is not None:
                 return label
@@ -235,6 +242,19 @@ def _labels(labels: tuple[str, ...]) -> _Labels:
         rf"[{re.escape(_OPENED)}]{{0,9}}(?:{OPTION}\s*:?\s*[(\[]*)?{label}{around}{_CLOSED}{{0,9}}(?:번|项|項)?{around}"
     )
     return _Labels(own, folded, re.compile("|".join(mention)), _compile(alone))
+
+
+def _without_formulas(reply: str, labels: _Labels) -> str:
+    """The reply without formulas but those of a label, in which other letters are variables and units."""
+
+    def kept(match: re.Match[str]) -> str:
+        content = _plain(match[0]).strip(_OPENED + "\n}")
+        first = labels.mention.match(content)
+        is_label = first is not None and re.match(r"[\s})\]]*(?:[.):,]|\Z)", content[first.end() :])
+        is_money = match[0][-1:] != "$" and not re.search(r"[\\^_=]", match[0])
+        return match[0] if is_label or is_money or _SAYS.search(match[0]) else " … "
+
+    return _MATH.sub(kept, latex_boxes(reply))
 
 
 def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:

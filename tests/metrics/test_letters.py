@@ -815,6 +815,18 @@ MORE_OF_TEN = [
     ("A: I", "I"),
 ]
 FORMULAS = [
+    (r"We find $\mathrm{C}_{60}$ and the rest of $\mathrm{H}_2$, so $P = I^2 R$. However, we", None),
+    (r"The charge is \[ q = 9.3 \times 10^{-22} \, \mathrm{C}. \] Next, we need", None),
+    (r"Thus \( P(A \cap B) = 0.05 \), and the closest match is $P(B), P(D)$.", None),
+    (r"Solving, $$V = A, \quad A = \frac{B}{C", None),
+    ("It costs $5. The answer is B because $6 is too much.", "B"),
+    (r"\[ E = \frac{1}{2} \] Thus, the answer is: \[ \text{The answer is (D)} \]", "D"),
+    ("Refund: $$\\text{The answer is (D).}$$", "D"),
+    (r"So $F = C$. The answer is $\mathbf{(B)}$.", "B"),
+    (r"The answer is \( \text{C} \).", "C"),
+    (r"$\boxed{B}$, as $A = C$.", "B"),
+    (r"The answer is $C$ ($A = 2$).", "C"),
+    (r"The yield is $440, or ($160 / $98) * 100% = 164%. The answer is (C).", "C"),
     ("$$\\boxed{C = \\frac{Q}{V}}$$\n\n**Final answer: A**", "A"),
     ("The work is $\\boxed{A \\cdot B}$.\nAnswer: D", "D"),
     ("$\\boxed{B_{\\text{max}} = 3}$, so the answer is (C).", "C"),
@@ -1108,6 +1120,12 @@ def test_an_endless_reply_is_read_at_once() -> None:
         "答案",
         "_",
         "…",
+        "$",
+        "$a$ ",
+        "$ a",
+        "\\[",
+        "\\(A",
+        "a b c ",
     ]
     for piece in pieces:
         assert by_letter("answer" + piece * 20_000 + "x", FOUR) in (None, "A", "B"), piece
