@@ -118,6 +118,7 @@ class Server:
         self.repeats_prefix = False  # whether that message stands in the reply, as in llama.cpp's
         self.shows_tools = True  # whether the chat template has tools
         self.counts = True  # whether a reply has usage
+        self.tokens_of: Callable[[Body], list[int]] | None = None  # of a text, where it tells them
         self.echoes = True  # whether it gives log-probabilities of a prompt
         self.says: Body = {}  # what else stands in each reply: model, system_fingerprint
         self.seen: list[Seen] = []
@@ -168,6 +169,7 @@ class Server:
         app.router.add_get("/health", self._health)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_post("/v1/completions", self._complete)
+        app.router.add_post("/tokenize", self._tokenize)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.05)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", self.port).start()
@@ -192,6 +194,11 @@ class Server:
 
     async def _health(self, _: web.Request) -> web.StreamResponse:
         return web.Response(status=503 if self.loading else self.health)
+
+    async def _tokenize(self, request: web.Request) -> web.StreamResponse:
+        if self.tokens_of is None:
+            return web.Response(status=404)
+        return web.json_response({"tokens": self.tokens_of(await request.json())})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

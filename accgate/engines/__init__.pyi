@@ -1,4 +1,4 @@
-from .base import Engine, LogProbs, Reply, Request, RequestFailed, Scorer, all_or_first_error, useful_in_flight
+from .base import Engine, LogProbs, Reply, Request, RequestFailed, all_or_first_error, useful_in_flight
 from .identity import FINGERPRINT, union_of
 from .openai.options import url_fault
 from .reasoning import split_reasoning
@@ -12,7 +12,6 @@ __all__ = [
     "Reply",
     "Request",
     "RequestFailed",
-    "Scorer",
     "all_or_first_error",
     "model_file",
     "recording_of",

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accgate.engines import Reply, split_reasoning
+from accgate.engines.reasoning import without_blank_lines
 from accgate.records import CUT, Record, split_readings
 from accgate.tasks import Sample, Task
+from accgate.tasks.choices import TIE
 from accgate.tasks.tools import parse_reply, reply_json
 from accgate.text import clip, some_of, visible
 from accgate.verdict import Readings
@@ -43,7 +45,8 @@ class Reading:
 def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tuple[str | None, str | None]:
     """What a reply says after its reasoning, None where it ended within, and the reasoning.
 
-    `opened` is the mark with which the prompt opens a thought. A task that keeps the reasoning reads all.
+    `opened` is the mark with which the prompt opens a thought. A task that keeps the reasoning reads all. Blank lines
+    between a thought and what follows are of neither.
     """
     text, apart = reply.text or "", reply.reasoning
     if task.content.reasoning == "keep":
@@ -53,7 +56,8 @@ def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tu
     thoughts.unopened = thoughts.unopened or split.unopened
     if is_cut and thoughts.unopened and apart is None and split.answer == text:
         return None, text
-    return split.answer, "\n\n".join(each for each in (apart, split.reasoning) if each) or None
+    answer = without_blank_lines(split.answer) if split.answer and apart is not None else split.answer
+    return answer, "\n\n".join(each for each in (apart, split.reasoning) if each) or None
 
 
 def read(
@@ -169,6 +173,8 @@ def _own_problem(records: Sequence[Record], readings: Readings, max_unread: floa
     fix = "correct [extract] of the task" if cut < len(unread) else "raise max_tokens"
     also = "raise max_tokens, " if 0 < cut < len(unread) else ""
     fix += f', {also}or read the reasoning too (reasoning = "keep")' if any(r.reasoning for r in unread) else ""
+    if all((record.reply or "").startswith(TIE) for record in unread):
+        fix = "the options of each are equally likely; look at the log-probabilities that the engine gives"
     rightly = (
         ""
         if readings.unread == readings.replies

@@ -14,15 +14,17 @@ from accgate import metrics
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
-from accgate.metrics.calls import with_tools
+from accgate.metrics.calls import CALLING, with_tools
 from accgate.metrics.equality import EQUALITY
 from accgate.metrics.forms import FORMED, FORMS
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
+from accgate.tasks.code import PROGRAMS
 from accgate.tasks.definition import Definition, read_definition
+from accgate.tasks.examples import SolvedExamples
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
-from accgate.tasks.rows import Source, examples_by_subset, is_parquet, read_rows, rows_of, with_subset
+from accgate.tasks.rows import Source, is_parquet, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
 from accgate.tasks.schema import DefinitionFile, Extract, Mode
@@ -32,6 +34,7 @@ from accgate.text import nearest
 UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
 LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
+TIES = "ties of 26 November 2026"  # the same of `likeliest_option`
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
@@ -176,9 +179,9 @@ def build_task(
     if definition.content.dataset.parts:
         return _joined_task(name, definition, source, mode, loaded=loaded)
     definition = _with_mode(definition, mode)
-    rows, examples = rows_of(definition, source)
+    rows, pool = rows_of(definition, source)
     folder, digest = _picture_folder(definition, source), _Digest()
-    examples_of = examples_by_subset(definition, rows, examples)
+    examples_of = SolvedExamples(definition, source, rows, pool).of
     shown = rows if isinstance(rows, list) else digest.of(rows)
     samples = Samples(samples_of(name, definition, shown, examples_of, folder))
     return Task(
@@ -186,7 +189,9 @@ def build_task(
         samples.in_order(source.seed),
         definition.metric(loaded=loaded),
         definition,
-        _fingerprint(definition, _hash(rows) if isinstance(rows, list) else digest.value, examples),
+        _fingerprint(
+            definition, _hash(rows) if isinstance(rows, list) else digest.value, shown_first(definition, pool)
+        ),
         dataset_ids=None if definition.content.dataset.generator else samples.ids,
     )
 
@@ -361,7 +366,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
     own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
     options = dict(content.metric_options)
-    reading = EQUALITY if content.metric == "math" else None
+    reading = {"math": EQUALITY, CALLS: CALLING}.get(content.metric)
     if not options.pop("as_published", False) and content.metric in FORMED:
         reading = FORMS  # as published, scores are what they were before there was another way
     if content.metric == "numeric_match" and not reads_digits_alone(content.extract):
@@ -371,6 +376,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     extract, few_shot = content.extract, content.few_shot
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
     letters = _reads_letters(content) and LETTERS
+    ties = content.choices is not None and content.choices.by == "likelihood" and TIES
     conversation = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
         "prompt": [
@@ -389,7 +395,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
             extract.json_path,
             *_set(confidence),
             *_form(extract),
-            *_set(letters),
+            *_set(letters or ties),
             *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),
         ],
@@ -432,7 +438,7 @@ def _json(value: Any) -> str:
 
 
 def _form(extract: Extract) -> list[Any]:
-    return [] if extract.form is None else [extract.form, READING if extract.form == "number" else 1]
+    return [] if extract.form is None else [extract.form, {"number": READING, "python": PROGRAMS}.get(extract.form, 1)]
 
 
 def _reads_letters(content: DefinitionFile) -> bool:

@@ -169,11 +169,22 @@ def test_as_published_is_how_answers_were_compared_before_there_was_the_option(t
         assert (load_task("own", file=own(tmp_path, **content)).fingerprint["metric"] == before) == is_same
 
 
+def test_another_way_of_reading_programs_changes_the_fingerprint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = {**PLAIN, "metric": "exact_match", "extract.form": "python"}
+    before = load_task("own", file=own(tmp_path, **keys)).fingerprint
+    monkeypatch.setattr("accgate.tasks.task.PROGRAMS", 99)
+    after = load_task("own", file=own(tmp_path, **keys)).fingerprint
+    assert {key for key in before if before[key] != after[key]} == {"extract"}
+
+
 def test_changed_rows_and_changed_files_of_examples_change_the_fingerprint_and_the_ids(tmp_path: Path) -> None:
     filed = {**BASE, "few_shot.examples": None, "few_shot.file": "shots.jsonl"}
-    (tmp_path / "shots.jsonl").write_text(lines(ROWS[:2]))
+    shots = [{"q": f"{number} + {number} =", "a": 2 * number} for number in (7, 8, 9)]  # a row's own is left out
+    (tmp_path / "shots.jsonl").write_text(lines(shots[:2]))
     task = load_task("own", file=own(tmp_path, **filed))
-    (tmp_path / "shots.jsonl").write_text(lines(ROWS[1:3]))
+    (tmp_path / "shots.jsonl").write_text(lines(shots[1:]))
     other_shots = load_task("own", file=own(tmp_path, **filed))
     other_rows = load_task("own", file=own(tmp_path, [*ROWS[:3], {**ROWS[3], "page": "z"}], **filed))
     assert {k for k, v in task.fingerprint.items() if v != other_shots.fingerprint[k]} == {"prompt"}

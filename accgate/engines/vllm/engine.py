@@ -27,7 +27,7 @@ from accgate.engines.vllm.process import (
     unreachable_by_ctrl_c,
     version_fault,
 )
-from accgate.engines.wire import body_of
+from accgate.engines.wire import body_of, second_beginning, tell_second_beginning
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.result import EngineInfo
 from accgate.text import value_text
@@ -327,6 +327,8 @@ class VllmEngine:
             if request.mode == "completion":
                 parsed = parse_model_prompt(self._engine.model_config, body["prompt"])
                 (rendered,) = await renderer.render_cmpl_async([parsed])
+                if (fault := second_beginning(body["prompt"], rendered.get("prompt_token_ids", ()))) is not None:
+                    tell_second_beginning(fault)
                 return rendered
             continues = bool(request.prefix)
             chosen = {"add_generation_prompt": not continues, "continue_final_message": continues}
