@@ -18,6 +18,7 @@ from accgate.metrics.kinds import perplexity
 from accgate.records import Record
 from accgate.tasks import HarnessTask, Sample, Task
 from accgate.tasks.choices import TIE, chosen_label, continuation, likeliest_option
+from accgate.tasks.confidence import stated_confidence
 from accgate.tasks.conversation import Messages
 
 
@@ -123,11 +124,9 @@ class Asker:
             return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)
         confidence = confidence_of(task, reply, reading.text, unread=answer is None)
         score = task.metric.worst if answer is None else await self.scoring.points(task, sample, answer, repeat=repeat)
-        kind = (
-            _kind_of_choice(answer or None)
-            if task.by_likelihood
-            else kind_of(reading.kind, task, sample, answer, score)
-        )
+        if task.by_likelihood:
+            return _Answer(reply, answer, score, confidence, _kind_of_choice(answer or None))
+        kind = kind_of(reading.kind, task, sample, answer, score)
         return _Answer(reply, answer, score, confidence, kind)
 
     def _other_way(self, sample: Sample, repeat: int, request: Request) -> Awaitable[_Answer] | None:
@@ -247,8 +246,10 @@ def confidence_of(task: Task, reply: Reply, text: str, *, unread: bool = False) 
             )
         refuse_no_logarithms(reply.logprobs)
         return math.exp(min(sum(reply.logprobs) / len(reply.logprobs), 0.0)) if reply.logprobs else 0.0
-    matches = re.findall(task.content.confidence.regex, text)
-    share = _share(matches[-1]) if matches else None
+    if (regex := task.content.confidence.regex) is None:
+        share = stated_confidence(text)
+    else:
+        share = _share(matches[-1]) if (matches := re.findall(regex, text)) else None
     if share is None and unread:
         return 1.0
     if share is None:

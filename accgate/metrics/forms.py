@@ -13,7 +13,7 @@ Form = Callable[[str], str]
 FORMS = 2  # raise it where texts are compared in another form than before; part of a task's fingerprint
 FORMED = (  # metrics whose scores that changes
     "classification", "normalized_match", "token_precision", "token_recall", "token_f1", "f_a", "f_beta", "em_h",
-    "squad_v2", "triviaqa", "drop",
+    "squad_v2", "triviaqa", "drop", "multiple_choice", "mmmu",
 )  # fmt: skip
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")

@@ -13,8 +13,12 @@ from accgate.metrics.numbers import number_of, same_number
 
 RIGHT = 100.0
 WRONG = 0.0
-# a letter or a number alone, or before what it labels: "(B)", "B.", "B) Paris", "**B**: Paris"
-_LABEL = re.compile(r"[\W_]*(?P<label>[^\W\d_]|\d{1,2})(?:[\W_]*|\s*[).:\]]\W*\s\S.*)", re.DOTALL)
+# a letter or a number, with signs that are part of it, alone or before what it labels: "(B)", "-1.", "**B**: Paris"
+_LABEL = re.compile(
+    r"(?:[^\w+#%=/-]|_|-\s)*(?:\+(?=\d))?(?P<label>[^\W\d_](?:\+{1,2}|#|-(?!\s))?|(?<![<>])-?\d{1,2})"
+    r"(?:(?:[^\w+#%=/-]|_)*|\s*[).:\]]\W*\s\S.*)",
+    re.DOTALL,
+)
 
 
 def _points(right: bool) -> float:
@@ -134,10 +138,10 @@ def same(left: Any, right: Any) -> bool:
 def choice(text: str) -> str | None:
     """The label of the choice that a text names, in upper case; None where it names none.
 
-    >>> choice("(b)"), choice("B. Paris"), choice("A dog")
-    ('B', 'B', None)
+    >>> choice("(b)"), choice("B. Paris"), choice("A dog"), choice("-1")
+    ('B', 'B', None, '-1')
     """
-    match = _LABEL.fullmatch(unicodedata.normalize("NFKC", text).strip())
+    match = _LABEL.fullmatch(unicodedata.normalize("NFKC", text).replace("\u2212", "-").strip())
     return match["label"].upper() if match else None
 
 
@@ -163,7 +167,8 @@ def classification(answer: str, target: str) -> float:
 
 
 METRICS = (
-    builders_of(exact_match, contains, contains_share, multiple_choice)
+    builders_of(exact_match, contains, contains_share)
+    | builders_of(multiple_choice, finds=lambda answer, _: choice(answer) is not None)
     | builders_of(normalized_match, form=squad_form)
     | builders_of(classification, form=label_form)
     | builders_of(numeric_match, finds=lambda answer, _: number_of(answer) is not None)

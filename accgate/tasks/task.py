@@ -15,14 +15,16 @@ from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import CALLING, with_tools
-from accgate.metrics.equality import EQUALITY
+from accgate.metrics.equality import BOXES, EQUALITY
 from accgate.metrics.forms import FORMED, FORMS
+from accgate.metrics.letters import LETTERS, by_letter
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
 from accgate.tasks.code import PROGRAMS
+from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.examples import SolvedExamples
-from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
+from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
 from accgate.tasks.rows import Source, is_parquet, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
@@ -33,8 +35,7 @@ from accgate.text import nearest
 
 UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
-LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
-TIES = "ties of 26 November 2026"  # the same of `likeliest_option`
+TIES = "ties of 26 November 2026"  # a change of `likeliest_option`'s rules gets another name here
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
@@ -129,7 +130,9 @@ class Task:
         if extract.with_prefix:
             reply = (sample.prefix if sample else "") + reply
         if extract.form is not None:
-            return by_form(reply, extract.form, extract.which, "" if sample is None else sample.target)
+            program, group = ("", None) if sample is None else (sample.target, sample.group)
+            language = (group if extract.language == "group" else extract.language) or ""
+            return by_form(reply, extract.form, extract.which, program, language)
         if extract.regex is not None:
             return by_regex(reply, extract.regex, extract.which)
         if extract.json_path is not None:
@@ -363,6 +366,8 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     choices = None if content.choices is None else asdict(content.choices)
     attacks = [asdict(attack) for attack in content.attack]
     confidence = None if content.confidence is None else asdict(content.confidence)
+    if confidence is not None and confidence["regex"] is None:
+        confidence["regex"] = CONFIDENCE if confidence["by"] == "reply" else FIRST_READING
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
     own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
     options = dict(content.metric_options)
@@ -398,6 +403,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
             *_set(letters or ties),
             *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),
+            *_set_named({"language": extract.language}),
         ],
         "metric": [content.metric, *scored, *_set(reading)] if any((*scored, reading)) else content.metric,
         "reply": [content.stop, content.max_tokens],
@@ -438,7 +444,8 @@ def _json(value: Any) -> str:
 
 
 def _form(extract: Extract) -> list[Any]:
-    return [] if extract.form is None else [extract.form, {"number": READING, "python": PROGRAMS}.get(extract.form, 1)]
+    versions = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
+    return [] if extract.form is None else [extract.form, versions[extract.form]]
 
 
 def _reads_letters(content: DefinitionFile) -> bool:

@@ -265,6 +265,30 @@ def test_labels_may_be_numbers_and_letters_of_any_script(answer: str, target: st
     assert multiple_choice(answer, target) == 100
 
 
+@each(
+    ("answer", "target", "points"),
+    [
+        ("-1", "1", 0),
+        ("1", "-1", 0),
+        ("\u22121.", "-1", 100),
+        ("(-1)", "-1", 100),
+        ("+1", "1", 100),
+        (">5", "5", 0),
+        ("1%", "1", 0),
+        ("1/2", "1", 0),
+        ("1.0", "1", 0),
+        ("A+", "A", 0),
+        ("A-", "A", 0),
+        ("C#", "C", 0),
+        ("C++", "C++", 100),
+        ("- B", "B", 100),
+        ("<B>", "B", 100),
+    ],
+)
+def test_signs_tell_labels_apart(answer: str, target: str, points: float) -> None:
+    assert multiple_choice(answer, target) == points
+
+
 @given(
     st.sampled_from(string.ascii_uppercase), st.sampled_from(string.ascii_uppercase), st.sampled_from(["{}", "({})"])
 )
