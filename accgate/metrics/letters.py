@@ -85,7 +85,7 @@ _BEFORE = tuple(  # the words before a label, the last ones of them next to it
         ("told", rf"{RIGHT}\s*(?:{OPTION}|{ANSWER})"),
         ("told", rf"(?:\b(?:the|most)\b{_BETWEEN}|\bonly\s+)(?:{OPTION}|one\b)(?<!s){_BETWEEN}{LINK}{_FILLER}{{0,3}}"),
         ("told", rf"{OPTION}(?<!s)(?:_\w{{1,20}})?[\"']?\s*[:=](?!\s*\n)"),
-        ("told", rf"{_ASIDE}{_SOME}?{CHOOSE}{_FILLER}{{0,3}}"),
+        ("told", rf"{_ASIDE}{_SOME}?{CHOOSE}(?!\s*\n){_FILLER}{{0,3}}"),
         ("so", rf"{SO}(?:[^.!?\n;]{{0,50}}?{_IS})?{_FILLER}{{0,2}}"),
     )
 )  # fmt: skip

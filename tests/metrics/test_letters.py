@@ -815,6 +815,8 @@ MORE_OF_TEN = [
     ("A: I", "I"),
 ]
 FORMULAS = [
+    ("A. is stored in the leaves\nB. is what the tree leaves\nC. feeds the trees", None),
+    ("I choose:\n\nB", "B"),
     (r"We find $\mathrm{C}_{60}$ and the rest of $\mathrm{H}_2$, so $P = I^2 R$. However, we", None),
     (r"The charge is \[ q = 9.3 \times 10^{-22} \, \mathrm{C}. \] Next, we need", None),
     (r"Thus \( P(A \cap B) = 0.05 \), and the closest match is $P(B), P(D)$.", None),
