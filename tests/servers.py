@@ -91,8 +91,10 @@ def sums(wrong: float = 0.25) -> Callable[[str], str]:
 def echoed(prompt: str) -> Body:
     """A prompt's tokens, words with the space before them, with log-probabilities that follow from their text."""
     tokens = re.findall(r"\s*\S+|\s+$", prompt)
-    values = [None, *(-len(token) / 4 for token in tokens[1:])]
-    tops = [None, *({token: -len(token) / 4, " the": -0.75} for token in tokens[1:])]
+    # Options are not equally likely, nor is the first as likely after each prompt.
+    letters = {f" {letter}": place * (1 + len(prompt) % 5) / 1000 for place, letter in enumerate("ABCD")}
+    values = [None, *(-len(token) / 4 - letters.get(token, 0.0) for token in tokens[1:])]
+    tops = [None, *({token: value, " the": -0.75} for token, value in zip(tokens[1:], values[1:], strict=True))]
     return {
         "choices": [{"text": prompt, "logprobs": {"tokens": tokens, "token_logprobs": values, "top_logprobs": tops}}]
     }

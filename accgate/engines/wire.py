@@ -62,7 +62,7 @@ def second_beginning(prompt: str, tokens: Sequence[int]) -> str | None:
     """Why a raw prompt begins twice, from its tokens as the model gets them; None where it does not.
 
     >>> second_beginning("<s>Paris is", [1, 1, 3681, 338])
-    "the prompt writes the token that begins a text, and the tokenizer adds it (1) too: take it out of the prompt"
+    'the prompt writes the token that begins a text, and the tokenizer adds it (1) too: take it out of the prompt'
     >>> second_beginning("11 + 5", [29896, 29896, 718])
     """
     if SPECIAL.match(prompt) is None or len(tokens) < 2 or tokens[0] != tokens[1]:
