@@ -14,12 +14,15 @@ from accgate.errors import BadInput
 from accgate.evaluation.assignment import Observer, Silent
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedRun
+from accgate.evaluation.rereading import Rereading, reread_run
+from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.shards.merge import join, refuse_own_output, write_union
 from accgate.evaluation.shards.run import ShardRun, begin_shard, end_shard
 from accgate.evaluation.stored import read_evaluation
 from accgate.guard.base import RuleSets
 from accgate.guard.own_rules import verdicts_beside
+from accgate.records import paths_of, refuse_unwritable, sole_run
 from accgate.references.store import copy_references
 from accgate.report.result_file import differences, forget_result, read_result, write_result
 from accgate.result import NAME, Result
@@ -136,6 +139,33 @@ def verify(
     if faults := differences(written, computed):
         raise BadInput(*(f"{out / NAME}: {fault}" for fault in faults))
     return replace(written, beside=computed.beside, allowed=computed.allowed, allowed_beside=computed.allowed_beside)
+
+
+def reread(
+    config: Config, run: Path, out: Path, *, rules: RuleSets | None = None, bootstrap: bool = False
+) -> tuple[Result, list[Rereading]]:
+    """Score a run's kept replies anew in another folder, and decide on them.
+
+    No model is asked.
+
+    Raises
+    ------
+    BadInput
+        When the run is damaged, or of other models, or its references were read by other rules.
+    CannotEvaluate
+        When the new run cannot be written.
+    """
+    refuse_own_output([run], out)
+    before = read_result(run / NAME)
+    forget_result(out)
+    plan = plan_run(config, rules, bootstrap=bootstrap)
+    refuse_unwritable(out)
+    with sole_run(out):
+        begin_anew([paths_of(out, *check.key) for check in plan.decidable])
+        readings = reread_run(plan.decidable, run, out)
+    evaluated = read_evaluation(plan.decidable, out, early_stop)
+    evaluated = replace(evaluated, started=before.started, seconds=before.seconds, shards=before.shards)
+    return write(decide(plan, evaluated), plan, out), readings
 
 
 def run_shard(config: Config, options: RunOptions, rules: RuleSets | None = None) -> ShardRun:

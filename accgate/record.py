@@ -11,20 +11,30 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from accgate._version import __version__
 from accgate.config.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, failures
 from accgate.evaluation.reading import unread_problem
+from accgate.evaluation.rereading import Rereading, reread_records
 from accgate.evaluation.run import evaluate_checks
+from accgate.evaluation.sameness import sameness_fault
 from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
 from accgate.evaluation.shards.run import RECORDING, ShardRun, begin_shard, end_shard, plan_of, read_shard
 from accgate.planning.checks import Check, plan_checks
 from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable
 from accgate.records.lock import sole_writer
+from accgate.records.pairing import is_rescored
 from accgate.references.settings import answer_settings
-from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, scores_of
+from accgate.references.store import (
+    Reference,
+    ReferenceFile,
+    read_reference,
+    reference_path,
+    scores_of,
+)
 from accgate.references.writer import (
     add_runs,
     figures_of,
@@ -92,6 +102,65 @@ def record(config: Config | str | Path, options: RunOptions, recording: Recordin
     _refuse_unwritable(checks)
     forget_result(options.out)  # of a run with these records: they, or the reference that it is of, are replaced
     return _write(evaluate_checks(checks, options), recording, resume=resume)
+
+
+def reread(config: Config, reason: str | None = None) -> list[Rereading]:
+    """Score the kept replies of a config's references anew.
+
+    A reference is written again where that changes its scores or how it was read. No model is asked.
+
+    Raises
+    ------
+    BadInput
+        When a reference is damaged, or there is none.
+    CannotEvaluate
+        When one cannot be written.
+    """
+    done = []
+    for check in plan_checks(config, recording=True):
+        with sole_writer(_path(check).parent):
+            try:
+                if (reference := read_reference(_path(check))) is not None:
+                    done.append(_reread(check, reference, reason))
+            except BadInput as error:
+                done.append(Rereading(*check.key, problem=str(error), left_out=True))
+    if not done:
+        raise BadInput(f"{config.references}: holds no reference of these models and tasks; leave out --reread")
+    return done
+
+
+def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading:
+    """Read one reference anew.
+
+    What says who answered, when and how stays as it was recorded.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be read anew, or holds too few answers then: why.
+    """
+    old = reference.about
+    if reference.scores is None:
+        return Rereading(*check.key, problem="its reference has a mean alone")
+    records = reference.kept_records()
+    again, about = reread_records(check, records, old.fingerprint)
+    if about.problem is not None or not (about.changed or is_rescored(old.fingerprint, check.task.fingerprint)):
+        return about
+    if (unread := unread_problem(again, check.max_unread)) is not None:
+        raise BadInput(f"{reference.path}: {unread[0]}; the reference stays as it was")
+    ids = reference.scores.ids
+    figures = figures_of(scores_of(again, check.task.of(sample for sample in check.task.samples if sample.id in ids)))
+    figures["discordance"] = old.discordance if figures["discordance"] is None else figures["discordance"]
+    write_reference(
+        check.references,
+        replace(old, fingerprint=dict(check.task.fingerprint), **figures),
+        again,
+        reason=reason or f"{len(about.changed):,} of {about.replies:,} replies scored otherwise by {__version__}",
+        replies=True,
+        answers=_needs_answers(check),
+        runs=old.runs,
+    )
+    return about
 
 
 def record_shard(config: Config, options: RunOptions, recording: Recording) -> ShardRun:
@@ -246,6 +315,8 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
         what, *replies = unread
         text = f"{check.name}: {what}; no reference was written"
         raise CannotEvaluate("\n  ".join([text, *replies]))
+    if (fault := sameness_fault(check.task, evaluation.records)) is not None:
+        raise CannotEvaluate(f"{check.name}: {fault}; no reference was written")
     return evaluation
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal
 
 from accgate.errors import VerdictName, exit_code
@@ -63,11 +63,12 @@ class Result:
 
 
 def to_json(value: Any) -> str:
-    """The JSON text of a dataclass; a figure that does not exist is null, never NaN."""
-    return json.dumps(_finite(asdict(value)), indent=2, ensure_ascii=False, allow_nan=False)
+    """The JSON text of dataclasses, alone or in lists and tables; a figure that does not exist is null, never NaN."""
+    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:
+    value = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

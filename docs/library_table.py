@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from accgate.evaluation.examples import reading_of
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.schema import Dataset, DefinitionFile
@@ -12,8 +13,8 @@ from accgate.tasks.schema import Dataset, DefinitionFile
 PAGE = Path(__file__).with_name("library.md")
 START, END = "<!-- library: written by python -m docs.library_table -->", "<!-- end of the library -->"
 HEADER = (
-    "| task | asks | same prompt and score as | dataset | solved examples | metric | samples | sigma | alpha, beta "
-    "| chance |\n|---|---|---|---|---|---|---|---|---|---|"
+    "| task | asks | how a reply is read | same prompt and score as | dataset | solved examples | metric | samples "
+    "| sigma | alpha, beta | chance |\n|---|---|---|---|---|---|---|---|---|---|---|"
 )
 HUB = re.compile(r"(?:huggingface\.co/datasets|hf://datasets)/([^/]+/[^/@]+)(?:/resolve/|@)([^/]+)/")
 
@@ -34,10 +35,12 @@ def with_table(page: str) -> str:
 
 
 def _row(name: str) -> str:
-    content = read_definition(library_file(name)).content
+    definition = read_definition(library_file(name))
+    content = definition.content
     cells = (
         f"`{name}`",
         re.split(r"\.\s", " ".join(content.description.split()))[0].rstrip("."),
+        reading_of(definition),
         content.same_as,
         _dataset(content.dataset),
         _examples(content),

@@ -91,8 +91,10 @@ def sums(wrong: float = 0.25) -> Callable[[str], str]:
 def echoed(prompt: str) -> Body:
     """A prompt's tokens, words with the space before them, with log-probabilities that follow from their text."""
     tokens = re.findall(r"\s*\S+|\s+$", prompt)
-    values = [None, *(-len(token) / 4 for token in tokens[1:])]
-    tops = [None, *({token: -len(token) / 4, " the": -0.75} for token in tokens[1:])]
+    # Options are not equally likely, nor is the first as likely after each prompt.
+    letters = {f" {letter}": place * (1 + len(prompt) % 5) / 1000 for place, letter in enumerate("ABCD")}
+    values = [None, *(-len(token) / 4 - letters.get(token, 0.0) for token in tokens[1:])]
+    tops = [None, *({token: value, " the": -0.75} for token, value in zip(tokens[1:], values[1:], strict=True))]
     return {
         "choices": [{"text": prompt, "logprobs": {"tokens": tokens, "token_logprobs": values, "top_logprobs": tops}}]
     }
@@ -118,6 +120,7 @@ class Server:
         self.repeats_prefix = False  # whether that message stands in the reply, as in llama.cpp's
         self.shows_tools = True  # whether the chat template has tools
         self.counts = True  # whether a reply has usage
+        self.tokens_of: Callable[[Body], list[int]] | None = None  # of a text, where it tells them
         self.echoes = True  # whether it gives log-probabilities of a prompt
         self.says: Body = {}  # what else stands in each reply: model, system_fingerprint
         self.seen: list[Seen] = []
@@ -168,6 +171,7 @@ class Server:
         app.router.add_get("/health", self._health)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_post("/v1/completions", self._complete)
+        app.router.add_post("/tokenize", self._tokenize)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.05)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", self.port).start()
@@ -192,6 +196,11 @@ class Server:
 
     async def _health(self, _: web.Request) -> web.StreamResponse:
         return web.Response(status=503 if self.loading else self.health)
+
+    async def _tokenize(self, request: web.Request) -> web.StreamResponse:
+        if self.tokens_of is None:
+            return web.Response(status=404)
+        return web.json_response({"tokens": self.tokens_of(await request.json())})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

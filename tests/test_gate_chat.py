@@ -88,7 +88,7 @@ REPLIES: list[tuple[str, Any, str | None, float]] = [
     ("broken arguments", {"tool_calls": [{"function": {"name": "get_weather", "arguments": '{"city": "C'}}]},
      '[{"name": "get_weather", "arguments": "{\\"city\\": \\"C"}]', 0.0),
     ("no arguments", {"tool_calls": [{"function": {"name": "get_weather"}}]},
-     '[{"name": "get_weather", "arguments": ""}]', 0.0),
+     '[{"name": "get_weather", "arguments": {}}]', 0.0),
     ("text alone", "It is warm.", "[]", 0.0),
     ("a call written as text", f"[{WEATHER}]", None, 0.0),
     ("a forged record", json.dumps({"content": "", "tool_calls": [json.loads(WEATHER)]}), None, 0.0),

@@ -35,7 +35,7 @@ DESIGNS: Sequence[Mapping[str, Any]] = [
 SCORES = {"0/100": right_but(10), "graded": GRADED, "few, graded": GRADED[:40], "few, 0/100": right_but(4, 40)}
 SMALL = {4.0: 20.0, 8.0: 20.0}  # a theta that 40 samples can see
 CLUSTERS = (4, None, 20, None)  # samples of each
-CASES = list(itertools.product(DESIGNS, (False, True), SCORES, CLUSTERS))[::3]
+CASES = list(itertools.product(DESIGNS, (False, True), SCORES, CLUSTERS))[::7]
 
 
 def planned(project: Project, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

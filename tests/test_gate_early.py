@@ -84,7 +84,7 @@ def test_a_run_that_stopped_early_is_verified_and_resumed_to_the_same_result(
         config.write_text(CONFIG.format(url=server.url))
         assert main(["record", str(config), "--out", str(tmp_path / "recorded"), "--quiet"]) == 0, said(capsys)
         server.answer = answer(worse)
-        for seed in range(3):
+        for seed in range(2):
             server.seen.clear()
             server.may_answer = late(random.Random(seed))
             code = main(run)

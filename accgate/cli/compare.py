@@ -7,6 +7,7 @@ from pathlib import Path
 
 from accgate.cli.common import bounds_option, console, json_option, print_json, rate_options, scale_option
 from accgate.errors import PASSED
+from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
 
 
@@ -35,6 +36,8 @@ def compare_options(command: argparse.ArgumentParser) -> None:
         "--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of the mean (0)"
     )
     command.add_argument("--certify", action="store_true", help="a pass must prove that the drop is less than both")
+    words = "what of the samples may differ between the sides, such as the prompt; may be repeated"
+    command.add_argument("--may-differ", action="append", default=[], choices=sorted(TOLD), help=words)
     json_option(command)
 
 
@@ -53,6 +56,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.decision.comparison import compare_scores
     from accgate.design import Design, allowed_points
     from accgate.records import in_points, read_scores
+    from accgate.records.pairing import refuse_other_samples
     from accgate.references.judge import refuse_other_judge
     from accgate.result import result_of_verdict, to_json
 
@@ -64,7 +68,10 @@ def compare(arguments: argparse.Namespace) -> int:
         bounds=bounds,
         names=(str(arguments.reference), str(arguments.candidate)),
     )
-    refuse_other_judge(arguments.reference, arguments.candidate)
+    paths = arguments.reference, arguments.candidate
+    unpaired = arguments.test == "two-sample"
+    is_shown = unpaired or refuse_other_samples(paths, reference, candidate, may_differ=arguments.may_differ)
+    refuse_other_judge(*paths)
     design = Design(
         test=arguments.test,
         alpha=arguments.alpha,
@@ -78,7 +85,7 @@ def compare(arguments: argparse.Namespace) -> int:
         allowed_drop=allowed_points(arguments.allowed_drop, float(reference.means().mean())),
         certify=arguments.certify,
     )
-    result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds))
+    result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown))
     if arguments.json:
         print_json(to_json(result.checks[0]))
     else:

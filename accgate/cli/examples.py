@@ -7,6 +7,7 @@ from collections.abc import Mapping
 EXAMPLES: Mapping[str, str] = {
     "accgate init": "accgate init --base-url http://127.0.0.1:8000/v1 --data questions.jsonl",
     "accgate validate": "accgate validate accuracy.toml --probe",
+    "accgate tasks": "accgate tasks gsm8k",
     "accgate plan": "accgate plan accuracy.toml --models llama",
     "accgate run": "accgate run accuracy.toml --html",
     "accgate merge": "accgate merge shard-1 shard-2 --out accgate-out",

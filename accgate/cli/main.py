@@ -25,6 +25,7 @@ from accgate.cli import (
     report,
     run,
     start,
+    tasks,
     trials,
     verify,
     view,
@@ -126,6 +127,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 COMMANDS = (  # in the order of `accgate --help`
     Command("init", "write a starter accuracy.toml and workflow", start.init_options, start.init),
     Command("validate", "check accuracy.toml and say what it means", plan.validate_options, plan.validate, True),
+    Command("tasks", "say how each task reads a reply, or show ten examples", tasks.tasks_options, tasks.tasks, True),
     Command(
         "plan",
         "show samples, theta and gamma of each check, or how many test cases to annotate",

@@ -23,7 +23,7 @@ def validate_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `validate`."""
     config_options(command)
     command.add_argument(
-        "--probe", action="store_true", help="ask each server once whether it answers and has the model"
+        "--probe", action="store_true", help="ask each server once whether it answers, has the model, repeats a BOS"
     )
 
 
@@ -48,7 +48,7 @@ def validate(arguments: argparse.Namespace) -> int:
 
     config = config_of(arguments)
     checks = validate(config)
-    answers = probe(config) if arguments.probe else ()
+    answers = probe(config, checks) if arguments.probe else ()
     code = _print_checks(arguments, config, checks, table=False)
     if not arguments.json:
         for answer in answers or ["no model has a server to ask"] * arguments.probe:

@@ -19,6 +19,8 @@ from accgate.cli.common import (
     console,
     names_of,
     print_json,
+    print_note,
+    print_outcome,
     selection_options,
     whole_config,
     workspace_option,
@@ -26,12 +28,13 @@ from accgate.cli.common import (
 )
 from accgate.cli.streams import writing_output
 from accgate.cli.working_folder import as_typed, from_start
-from accgate.errors import PASSED, BadInput
+from accgate.errors import BAD_INPUT, PASSED, BadInput
 
 if TYPE_CHECKING:
     from accgate.config.config import Config
     from accgate.evaluation.assignment import Observer
     from accgate.evaluation.options import RunOptions
+    from accgate.evaluation.rereading import Rereading
     from accgate.evaluation.shards.run import ShardRun
     from accgate.evaluation.shards.shard import Shard
     from accgate.guard.base import RuleSets
@@ -57,7 +60,7 @@ def run_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --shard: only the part of what each check is expected to need; merge says where more is needed",
     )
-    _decision_options(command)
+    decision_options(command)
 
 
 def merge_options(command: argparse.ArgumentParser) -> None:
@@ -68,7 +71,7 @@ def merge_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for the result ({OUT})")
     command.add_argument("--reason", metavar="TEXT", help="of `record --shard`: why a reference is replaced")
     command.add_argument("--no-replies", action="store_true", help="of `record --shard`: keep no replies")
-    _decision_options(command)
+    decision_options(command)
 
 
 def record_options(command: argparse.ArgumentParser) -> None:
@@ -83,6 +86,9 @@ def record_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--runs", type=int, default=1, metavar="N", help="evaluate every sample N times (1)")
     command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
+    command.add_argument(
+        "--reread", action="store_true", help="score the replies that references keep anew; no model is asked"
+    )
 
 
 def _evaluation_options(command: argparse.ArgumentParser, out: Path) -> None:
@@ -105,7 +111,8 @@ def base_option(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _decision_options(command: argparse.ArgumentParser) -> None:
+def decision_options(command: argparse.ArgumentParser) -> None:
+    """Add --base, --tree and --html."""
     base_option(command)
     command.add_argument("--html", action="store_true", help="write report.html beside accgate.json too")
 
@@ -126,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
     with _reporting_interruption(arguments.out):
         options = replace(_options_of(arguments), cache=cache_of(arguments))
         result = gate.run_whole(config, options, rules, bootstrap=bootstrap)
-    _report_result(arguments, result, quiet=arguments.quiet)
+    report_result(arguments, result, quiet=arguments.quiet)
     return result.exit_code
 
 
@@ -197,7 +204,7 @@ def merge(arguments: argparse.Namespace) -> int:
         raise BadInput("--reason and --no-replies are for shards of `accgate record`; leave them out")
     config, rules, bootstrap = rules_of(arguments)
     result = gate.merge(config, arguments.shards, arguments.out, rules=rules, bootstrap=bootstrap)
-    _report_result(arguments, result)
+    report_result(arguments, result)
     return result.exit_code
 
 
@@ -248,11 +255,27 @@ def record(arguments: argparse.Namespace) -> int:
     if arguments.runs < 1:
         raise BadInput(f"--runs is {arguments.runs}; give 1 or more")
     recording = Recording(arguments.runs, arguments.check, arguments.add)
+    if arguments.reread:
+        return _record_reread(arguments, recording)
     if arguments.shard is not None:
         return _record_shard(arguments, recording)
     config = _recording_config(arguments)
     recording = _with_references(arguments, config, recording)
     return _print_references(arguments, record(config, _options_of(arguments), recording), recording)
+
+
+def _record_reread(arguments: argparse.Namespace, recording: Recording) -> int:
+    """Score the replies of references anew; one that cannot be read anew ends with bad input."""
+    from accgate.record import Recording, reread
+    from accgate.report.readings import print_rereadings
+
+    if recording != Recording() or arguments.shard is not None or arguments.resume or arguments.no_replies:
+        raise BadInput("--reread asks no model; of the options of `record` give only --reason, --models and --tasks")
+    done = reread(_recording_config(arguments), arguments.reason)
+    print_outcome(arguments, done, lambda screen: print_rereadings(screen, done))
+    if any(each.changed for each in done) and not arguments.quiet:
+        print_note("the references are written anew; commit them, and read runs alike: accgate rerun RUN --reread")
+    return BAD_INPUT if any(each.left_out for each in done) else PASSED
 
 
 def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], recording: Recording) -> int:
@@ -330,8 +353,10 @@ def _reporting_interruption(out: Path) -> Iterator[None]:
         raise
 
 
-def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool = False) -> None:
-    """Write a result for people beside its accgate.json, and print it."""
+def report_result(
+    arguments: argparse.Namespace, result: Result, *, quiet: bool = False, readings: Sequence[Rereading] = ()
+) -> None:
+    """Write a result for people beside its accgate.json, and print it, after the `readings` that it goes by."""
     from accgate.report.flips import flips_of_result
     from accgate.report.forest import forest_files
     from accgate.report.markdown import render_markdown
@@ -351,9 +376,12 @@ def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool
         if arguments.json:
             from accgate.result import to_json
 
-            print_json(to_json(result))
+            print_json(to_json({"readings": readings, "result": result} if readings else result))
             return
         from accgate.report.ending import Places, print_result
+        from accgate.report.readings import print_rereadings
+
+        print_rereadings(console(), readings)
 
         where = "" if arguments.out == from_start(OUT) else place
         report = as_typed(arguments.out / (HTML if arguments.html else REPORT))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import CONFIG, OUT, config_of, console, json_option, print_outcome, workspace_option, write
-from accgate.cli.run import base_option, observer_of, rules_of
+from accgate.cli.run import base_option, decision_options, observer_of, report_result, rules_of
 from accgate.cli.working_folder import as_typed
 from accgate.errors import PASSED, AccgateError, BadInput
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from accgate.config.config import Config
     from accgate.guard.base import RuleSets
 
+REREAD = "reread"  # the folder of a run whose replies were read anew, in that of the run
 FAILURE = 1_000  # characters of why nothing was found
 
 
@@ -63,7 +64,7 @@ def blame(arguments: argparse.Namespace) -> int:
     out: Path = arguments.folder if arguments.out is None else arguments.out
     refuse_unwritable(out)
     try:
-        config, rules = _rules_of_run(arguments)
+        config, rules, _ = _rules_of_run(arguments)
         done = blame(
             config,
             arguments.folder,
@@ -87,7 +88,7 @@ def blame(arguments: argparse.Namespace) -> int:
     return PASSED
 
 
-def _rules_of_run(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None]:
+def _rules_of_run(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
     """The config and rules of a run: of the models and tasks that it was for, which its result names."""
     from accgate.report.result_file import read_result
     from accgate.result import NAME
@@ -95,8 +96,7 @@ def _rules_of_run(arguments: argparse.Namespace) -> tuple[Config, RuleSets | Non
     checks = read_result(arguments.folder / NAME).checks
     arguments.models = list(dict.fromkeys(str(verdict.model) for verdict in checks))
     arguments.tasks = list(dict.fromkeys(str(verdict.task) for verdict in checks))
-    config, rules, _ = rules_of(arguments)
-    return config, rules
+    return rules_of(arguments)
 
 
 def ab_options(command: argparse.ArgumentParser) -> None:
@@ -141,8 +141,11 @@ def rerun_options(command: argparse.ArgumentParser) -> None:
     what = command.add_mutually_exclusive_group(required=True)
     what.add_argument("--flips", action="store_true", help="ask again what got worse, several times")
     what.add_argument("--sample", metavar="ID", help="print prompt, replies and scores of one sample; nothing is asked")
+    what.add_argument("--reread", action="store_true", help="score the kept replies anew and decide; nothing is asked")
     command.add_argument("--times", type=int, default=3, metavar="N", help="how often each is asked (3)")
     _loss_options(command)
+    command.add_argument("--out", type=Path, metavar="DIR", help=f"with --reread: the new run's folder (RUN/{REREAD})")
+    decision_options(command)
     json_option(command)
 
 
@@ -155,6 +158,10 @@ def rerun(arguments: argparse.Namespace) -> int:
 
     if arguments.times < 1:
         raise BadInput(f"--times is {arguments.times}; give 1 or more")
+    if arguments.reread:
+        return _reread(arguments)
+    if arguments.out is not None or arguments.base is not None or arguments.tree is not None or arguments.html:
+        raise BadInput("--out, --base, --tree and --html are for --reread; leave them out")
     if arguments.sample is not None:
         result = read_result(arguments.folder / NAME)
         print_sample(console(), result, arguments.folder, arguments.sample, arguments.model, arguments.task)
@@ -170,6 +177,19 @@ def rerun(arguments: argparse.Namespace) -> int:
     )
     print_outcome(arguments, done, lambda screen: print_asked_again(screen, done, arguments.folder))
     return PASSED
+
+
+def _reread(arguments: argparse.Namespace) -> int:
+    """Score a run's kept replies anew in a folder of its own, and decide and report as `run` does."""
+    from accgate import gate
+
+    if arguments.model is not None or arguments.task is not None or arguments.resume:
+        raise BadInput("--reread decides a whole run; leave --model, --task and --resume out")
+    run, arguments.out = arguments.folder, arguments.out or arguments.folder / REREAD
+    config, rules, bootstrap = _rules_of_run(arguments)
+    result, readings = gate.reread(config, run, arguments.out, rules=rules, bootstrap=bootstrap)
+    report_result(arguments, result, quiet=arguments.quiet, readings=readings)
+    return result.exit_code
 
 
 def bisect_options(command: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from accgate.design import Design, Mean, allowed_points, given_of, refuse_unsuit
 from accgate.errors import BadInput
 from accgate.records import Floats, Scores, codes_of, in_points, order_of
 from accgate.records.membership import cluster_labels, groups_of
+from accgate.records.pairing import chance_correlation
 from accgate.records.scores import LARGEST, ROUNDING, check_range, from_python
 from accgate.stats import Correction, TestName, adjust_p_values, share_of_alpha
 from accgate.stats.multiplicity import level_shares
@@ -121,8 +122,13 @@ def compare_scores(
     groups: Mapping[Any, Any] | Sequence[Any] | None = None,
     bounds: tuple[float, float] | None = None,
     order: Order = "random",
+    is_shown: bool = False,
 ) -> Verdict:
-    """`compare` for scores already in points and within bounds; clusters and groups are the scores' own by default."""
+    """`compare` for scores already in points and within bounds; clusters and groups are the scores' own by default.
+
+    Unless more than ids shows that the samples are the same (`is_shown`), scores that agree no better than chance would
+    make them are a reason of the verdict. It decides nothing: two good models may be right on quite different samples.
+    """
     if order not in get_args(Order):
         raise BadInput(f"order is {order!r}; give one of {', '.join(get_args(Order))}")
     refuse_unsuitable(design.test, given_of(reference))
@@ -138,7 +144,11 @@ def compare_scores(
     ends = tuple(end if math.isfinite(end) else None for end in (low, high))
     worst, best = ends if design.higher_is_better else ends[::-1]
     evidence = Evidence(candidate, reference, design, worst=worst, best=best, clusters=codes, groups=group_by_id)
-    return decide([evidence])[0]
+    verdict = decide([evidence])[0]
+    correlation = None if unpaired or is_shown else chance_correlation(reference, candidate)
+    if correlation is None:
+        return verdict
+    return verdict.because(Reason.of("unrelated", correlation=correlation, n=candidate.n))
 
 
 def _usual_bounds(*sides: Scores) -> tuple[float, float]:

@@ -150,7 +150,7 @@ def _cost(
     places = ids.places(now.ids)
     failed = len(ids) - len(np.unique(places[(places >= 0) & ~now.failed]))
     lacking = int((~both).sum()) - failed
-    comparable = both.sum() > 1 and left[both].sum() > 0
+    comparable = both.sum() > 1 and left[both].sum() > 0 and right[both].sum() > 0
     if allowed is not None and (lacking > 0 or not comparable):
         side = "the reference" if not np.nansum(left) or np.isnan(left).any() else "the run"
         counted = "counted tokens" if name == "tokens" else "measured seconds"

@@ -9,6 +9,7 @@ import numpy as np
 
 from accgate.design import Target
 from accgate.evaluation.reading import unread_problem
+from accgate.evaluation.sameness import sameness_fault, sameness_note
 from accgate.planning.checks import Check
 from accgate.records import Figures, Record, Scores, readings_of
 from accgate.verdict import Readings, Reason, Verdict, texts_of
@@ -28,7 +29,10 @@ def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> 
         candidate=replace(verdict.candidate, readings=now),
         lost_unread=None if verdict.lost is None or now is None else int((unread.places(verdict.flips) >= 0).sum()),
     )
-    if (problem := unread_problem(records, check.max_unread)) is not None:
+    problem = unread_problem(records, check.max_unread)
+    if problem is None and (fault := sameness_fault(check.task, records)) is not None:
+        problem = (fault,)
+    if problem is not None:
         verdict = replace(
             verdict,
             verdict="error",
@@ -40,6 +44,8 @@ def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> 
             interval=None,
         )
         return verdict.explained_by((*texts_of("unread", problem), *verdict.causes))
+    if (note := sameness_note(records)) is not None:
+        verdict = verdict.because(Reason.of("same-answers", text=note))
     if verdict.verdict in ("pass", "inconclusive") and now is not None and before is None and _is_worst(check):
         return replace(verdict, verdict="inconclusive").because(Reason.of("unread-reference"))
     return verdict

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, TypeVar, cast, get_type_hints
 
 from accgate.errors import CannotEvaluate
 from accgate.result import EngineInfo
 
 T = TypeVar("T")
+ROUNDING = 1e-3  # above 0, at most, of a log-probability in 16 bits
 CHANGES_NO_ANSWER = "changes no answer"
 Operational = Annotated[T, CHANGES_NO_ANSWER]  # an option in which --resume and merge allow a difference
 
@@ -139,6 +141,21 @@ class LogProbs:
         return sum(self.values)
 
 
+def measurement_fault(texts: Sequence[LogProbs]) -> str | None:
+    """Why the log-probabilities of a question's texts can be no model's; None where they can.
+
+    No model finds every token certain, or many tokens equally likely to the last bit. A broken server says so.
+
+    >>> measurement_fault([LogProbs(("a", "b"), (0.0, 0.0))])
+    'every token has the log-probability 0: nothing was measured'
+    >>> measurement_fault([LogProbs(("a",), (-0.5,)), LogProbs(("b",), (-0.5,))])  # a tie
+    """
+    values = [value for text in texts for value in text.values]
+    if len(set(values)) > 1 or (len(values) <= len(texts) and any(values)):
+        return None
+    return f"every token has the log-probability {values[0]:.4g}: nothing was measured"
+
+
 class EngineDied(CannotEvaluate):
     """The engine's process is gone, and every request to it fails; one started anew, or another replica, may answer."""
 
@@ -199,6 +216,32 @@ class Scorer(Protocol):
         CannotEvaluate
             When no further request can succeed, or the server cannot do it at all.
         """
+
+
+async def likelihoods(engine: Engine, texts: Iterable[tuple[Request, str]]) -> list[LogProbs]:
+    """Ask a scorer for the log-probabilities of continuations, each after its request's prompt.
+
+    Raises
+    ------
+    RequestFailed
+        When one gets none, or a value that is no log-probability.
+    CannotEvaluate
+        When no further request can succeed.
+    """
+    scorer = cast("Scorer", engine)
+    scores = await all_or_first_error(scorer.score(request, text) for request, text in texts)
+    for score in scores:
+        refuse_no_logarithms(score.values)
+        if not score.values:
+            raise RequestFailed("the text has no token")
+    return scores
+
+
+def refuse_no_logarithms(values: Iterable[float]) -> None:
+    """Raise RequestFailed where one of a text's log-probabilities cannot be one."""
+    for each in values:
+        if not -math.inf < each < ROUNDING:  # NaN, too
+            raise RequestFailed(f"the engine gave {each:.4g} as the log-probability of a token")
 
 
 async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:

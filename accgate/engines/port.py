@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from accgate.engines.wire import second_beginning, tell_second_beginning
+
 Body = dict[str, Any]
 TOKENS = 60.0  # seconds for a prompt's tokens
 
@@ -141,12 +143,15 @@ class Blocks:
     def _tokens(self, body: Body, cut: Cut) -> list[int]:
         """The prompt's tokens; none where they cannot be had, and the prompt is computed whole."""
         try:
-            if (prompt := body.get("prompt")) is None:
+            if is_chat := (prompt := body.get("prompt")) is None:
                 prompt = self._port.post("/apply-template", body, cut, TOKENS)["prompt"]
             text = {"content": prompt, "add_special": True, "parse_special": True}
-            return list(self._port.post("/tokenize", text, cut, TOKENS)["tokens"])
+            tokens = list(self._port.post("/tokenize", text, cut, TOKENS)["tokens"])
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
             return []
+        if not is_chat and (fault := second_beginning(prompt, tokens)) is not None:
+            tell_second_beginning(fault)
+        return tokens
 
 
 def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: int) -> tuple[int, int]:

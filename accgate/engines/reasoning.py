@@ -159,7 +159,7 @@ def _split_marks(text: str) -> Split:
         at = thought.end
     if not at:
         return Split(text)
-    return Split(_unwrap(before + text[at:] if before else _without_blank_lines(text[at:])), _join(thoughts), unopened)
+    return Split(_unwrap(before + text[at:] if before else without_blank_lines(text[at:])), _join(thoughts), unopened)
 
 
 def _thoughts(text: str) -> Iterator[_Thought]:
@@ -216,7 +216,7 @@ def _is_alone(text: str, mark: _Mark) -> bool:
     return not line.strip()
 
 
-def _without_blank_lines(text: str) -> str:
+def without_blank_lines(text: str) -> str:
     """A text without blank lines before it; the first line keeps its indentation, which may be code."""
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
 

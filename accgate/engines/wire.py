@@ -6,20 +6,27 @@ How likely a model finds a given text, `/v1/completions` says with `echo` and `l
 from __future__ import annotations
 
 import json
+import logging
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import orjson
 
 from accgate.engines.base import LogProbs, Reply, Request
+from accgate.engines.reasoning import without_blank_lines
 from accgate.text import clip
 
 # Finish reasons of vLLM, SGLang, OpenRouter and DeepSeek for a reply that the server did not finish.
 BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error", "insufficient_system_resource"})
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
 QUOTED = 120  # characters of a body that holds no reply
+
+
+SPECIAL = re.compile(r"\s*[<\[]")  # as the text of every model's special tokens begins
 
 
 class MalformedReply(ValueError):
@@ -49,6 +56,25 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
     if "continue_final_message" in body and not request.prefix:
         body.pop("continue_final_message", None)  # of a model's settings; there is nothing to continue
     return body
+
+
+def second_beginning(prompt: str, tokens: Sequence[int]) -> str | None:
+    """Why a raw prompt begins twice, from its tokens as the model gets them; None where it does not.
+
+    >>> second_beginning("<s>Paris is", [1, 1, 3681, 338])
+    'the prompt writes the token that begins a text, and the tokenizer adds it (1) too: take it out of the prompt'
+    >>> second_beginning("11 + 5", [29896, 29896, 718])
+    """
+    if SPECIAL.match(prompt) is None or len(tokens) < 2 or tokens[0] != tokens[1]:
+        return None
+    fault = f"the prompt writes the token that begins a text, and the tokenizer adds it ({tokens[0]}) too"
+    return f"{fault}: take it out of the prompt"
+
+
+@cache
+def tell_second_beginning(fault: str) -> None:
+    """Warn of a raw prompt that begins twice, once a process."""
+    logging.getLogger(__name__).warning('mode = "completion": %s', fault)
 
 
 def _chat(request: Request) -> dict[str, Any]:
@@ -129,10 +155,15 @@ def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
-    """Text and reasoning of a chat's message: `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM)."""
-    apart = [message.get("reasoning_content"), message.get("reasoning")]
-    reasoning = next((each for each in apart if isinstance(each, str) and each.strip()), None)
+    """Text and reasoning of a chat's message: `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM).
+
+    Where a server that gives it apart says that there was none, the text is what follows blank lines.
+    """
+    apart = [each for each in (message.get("reasoning_content"), message.get("reasoning")) if isinstance(each, str)]
+    reasoning = next((each for each in apart if each.strip()), None)
     text = message.get("content")
+    if apart and reasoning is None and isinstance(text, str):
+        text = without_blank_lines(text)
     if isinstance(text, list):
         text, thoughts = _parts(text)
         reasoning = reasoning or thoughts

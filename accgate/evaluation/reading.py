@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accgate.engines import Reply, split_reasoning
+from accgate.engines.reasoning import without_blank_lines
 from accgate.records import CUT, Record, split_readings
 from accgate.tasks import Sample, Task
+from accgate.tasks.choices import TIE
 from accgate.tasks.tools import parse_reply, reply_json
 from accgate.text import clip, some_of, visible
 from accgate.verdict import Readings
@@ -43,7 +45,8 @@ class Reading:
 def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tuple[str | None, str | None]:
     """What a reply says after its reasoning, None where it ended within, and the reasoning.
 
-    `opened` is the mark with which the prompt opens a thought. A task that keeps the reasoning reads all.
+    `opened` is the mark with which the prompt opens a thought. A task that keeps the reasoning reads all. Blank lines
+    between a thought and what follows are of neither.
     """
     text, apart = reply.text or "", reply.reasoning
     if task.content.reasoning == "keep":
@@ -53,7 +56,8 @@ def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tu
     thoughts.unopened = thoughts.unopened or split.unopened
     if is_cut and thoughts.unopened and apart is None and split.answer == text:
         return None, text
-    return split.answer, "\n\n".join(each for each in (apart, split.reasoning) if each) or None
+    answer = without_blank_lines(split.answer) if split.answer and apart is not None else split.answer
+    return answer, "\n\n".join(each for each in (apart, split.reasoning) if each) or None
 
 
 def read(
@@ -97,9 +101,16 @@ def _no_answer(task: Task) -> str | None:
     return "" if task.metric.worst is None and not task.extracts else None
 
 
-def kind_of(kind: str, task: Task, score: float | None) -> str:
-    """The kind of a reading once it is scored: a reply that is right was read, and be it empty."""
-    return "read" if score is not None and score == task.metric.best and kind != "cut" else kind
+def kind_of(kind: str, task: Task, sample: Sample, answer: str | None, score: float | None) -> str:
+    """The kind of a reading once it is scored, which the metric may know better than the extraction.
+
+    A metric that looks for something in the answer says whether that is there. To the others a right reply was read,
+    and be it empty.
+    """
+    if answer is None or score is None or kind == "cut":
+        return kind
+    is_found = task.metric.found(answer, task.targets(sample.target), score)
+    return kind if is_found is None or is_found == (kind == "read") else "read" if is_found else "unread"
 
 
 def shorten(reasoning: str | None) -> str | None:
@@ -162,6 +173,8 @@ def _own_problem(records: Sequence[Record], readings: Readings, max_unread: floa
     fix = "correct [extract] of the task" if cut < len(unread) else "raise max_tokens"
     also = "raise max_tokens, " if 0 < cut < len(unread) else ""
     fix += f', {also}or read the reasoning too (reasoning = "keep")' if any(r.reasoning for r in unread) else ""
+    if all((record.reply or "").startswith(TIE) for record in unread):
+        fix = "the options of each are equally likely; look at the log-probabilities that the engine gives"
     rightly = (
         ""
         if readings.unread == readings.replies

@@ -25,27 +25,32 @@ def rescore(task: Task, sample: Sample, record: Record) -> Record:
     task = task.part_of(sample)
     if task.metric.kind != "text" or task.content.attack or task.content.confidence is not None:
         raise BadInput("not evaluated: its scores need more than the recorded replies")
-    if task.content.reasoning == "keep" and record.reasoning is not None:
-        raise BadInput("not evaluated: its scores need the whole reasoning, which records do not keep")
-    if task.by_likelihood:
-        answer, reading = record.answer, record.reading
-    elif not record.reply and record.reading in ("cut", "unread"):
-        answer, reading = None, record.reading  # it ended within its reasoning
-    else:
-        again = read(
-            task,
-            Reply(record.reply, record.finish_reason, reasoning=record.reasoning),
-            Thoughts(),
-            sample,
-            recorded=True,
-        )
-        answer, reading = again.answer, None if record.reading is None else again.kind
+    answer, kind = read_again(task, sample, record)
     try:
         score = task.metric.worst if answer is None else score_of(task, sample, answer)
     except NotScored as error:
         return replace(record, answer=answer, score=None, error=str(error))
-    reading = reading and kind_of(reading, task, score)
+    reading = None if record.reading is None else kind_of(kind, task, sample, answer, score)
     return replace(record, answer=answer, score=score, reading=reading)
+
+
+def read_again(task: Task, sample: Sample, record: Record) -> tuple[str | None, str]:
+    """The answer that a task finds in a record's reply, and the kind of that reading.
+
+    Raises
+    ------
+    BadInput
+        When it reads the reasoning too, of which the record has a part.
+    """
+    if task.content.reasoning == "keep" and record.reasoning is not None:
+        raise BadInput("not evaluated: its scores need the whole reasoning, which records do not keep")
+    if task.by_likelihood:
+        return record.answer, record.reading or "read"
+    if not record.reply and record.reading in ("cut", "unread"):
+        return None, record.reading  # it ended within its reasoning
+    reply = Reply(record.reply, record.finish_reason, reasoning=record.reasoning)
+    again = read(task, reply, Thoughts(), sample, recorded=True)
+    return again.answer, again.kind
 
 
 def reread(task: Task, record: Record) -> Record:

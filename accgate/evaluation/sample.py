@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import cast
 
-from accgate.engines import Engine, Reply, Request, RequestFailed, Scorer, all_or_first_error, recording_of
+from accgate.engines import Engine, Reply, Request, RequestFailed, recording_of
+from accgate.engines.base import likelihoods, measurement_fault, refuse_no_logarithms
 from accgate.engines.reasoning import opened_by
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
@@ -17,11 +17,9 @@ from accgate.evaluation.scoring import NotScored, Scoring, in_range, is_in_range
 from accgate.metrics.kinds import perplexity
 from accgate.records import Record
 from accgate.tasks import HarnessTask, Sample, Task
-from accgate.tasks.choices import continuation, likeliest_option
+from accgate.tasks.choices import TIE, chosen_label, continuation, likeliest_option
+from accgate.tasks.confidence import stated_confidence
 from accgate.tasks.conversation import Messages
-
-ROUNDING = 1e-3  # above 0, at most, of a log-probability in 16 bits
-SEPARATOR = ": "  # between label and text, in the reply of a choice by likelihood
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +111,22 @@ class Asker:
             self._check_recorded(sample, reply.score)
             if reply.score is not None:
                 return _Answer(reply, None, reply.score, reply.confidence, reply.reading)
-            return _Answer(reply, None, task.metric.worst, _confidence(task, reply, "", unread=True), reply.reading)
+            return _Answer(reply, None, task.metric.worst, confidence_of(task, reply, "", unread=True), reply.reading)
         opened = opened_by(request.prompt) if request.mode == "completion" else ""
         reading = read(task, reply, self.thoughts, sample, opened=opened, recorded=recorded)
         answer = reading.answer
         if task.by_likelihood and answer is not None:  # a recording of the likeliest option
-            answer = answer.partition(SEPARATOR)[0]
+            answer = chosen_label(answer)
         if (reading.text, reading.reasoning) != (reply.text, reply.reasoning):
             reply = replace(reply, text=reading.text, reasoning=reading.reasoning)
         if reply.score is not None:  # only the recording knows how the reply was read then
             self._check_recorded(sample, reply.score)
             return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)
-        confidence = _confidence(task, reply, reading.text, unread=answer is None)
+        confidence = confidence_of(task, reply, reading.text, unread=answer is None)
         score = task.metric.worst if answer is None else await self.scoring.points(task, sample, answer, repeat=repeat)
-        kind = None if task.by_likelihood else kind_of(reading.kind, task, score)
+        if task.by_likelihood:
+            return _Answer(reply, answer, score, confidence, _kind_of_choice(answer or None))
+        kind = kind_of(reading.kind, task, sample, answer, score)
         return _Answer(reply, answer, score, confidence, kind)
 
     def _other_way(self, sample: Sample, repeat: int, request: Request) -> Awaitable[_Answer] | None:
@@ -139,7 +139,9 @@ class Asker:
 
     async def _perplexity(self, sample: Sample, request: Request) -> _Answer:
         """The target's perplexity after the prompt."""
-        likelihood = await self._scorer.score(request, sample.target)
+        (likelihood,) = scores = await likelihoods(self.engine, [(request, sample.target)])
+        if (fault := measurement_fault(scores)) is not None:
+            raise NotScored(fault)
         per, tokens = self._task.content.metric_options.get("per", "token"), len(likelihood.tokens)
         score = perplexity(likelihood.total, tokens=tokens, text=sample.target, per=per)
         reply = Reply(None, prompt_tokens=tokens, completion_tokens=0, cached=likelihood.cached)
@@ -161,28 +163,24 @@ class Asker:
         score = in_range(task, task.lm_eval.points(question, responses))
         answer = task.lm_eval.answer(question, responses)
         if not replies:
-            return _Answer(Reply(answer), answer, score)
+            kind = None if answer is None else _kind_of_choice(answer or None)
+            return _Answer(Reply(TIE if answer == "" else answer), answer or None, score, reading=kind)
         text, reasoning = parts[0]
         kind = kind_without_answer(text, replies[0]) if not text or task.lm_eval.is_unread(answer) else "read"
         reply = replace(replies[0], text=text or "", reasoning=reasoning)
-        return _Answer(reply, answer, score, reading=kind_of(kind, task, score))
-
-    @property
-    def _scorer(self) -> Scorer:
-        return cast("Scorer", self.engine)
+        return _Answer(reply, answer, score, reading=kind_of(kind, task, sample, answer or "", score))
 
     async def _likeliest_option(self, sample: Sample, request: Request) -> _Answer:
         """The option that the model finds likeliest after the prompt."""
         task = self._task
         assert task.content.choices is not None
         texts = [continuation(task.content.choices, option) for option in sample.options]
-        scores = await all_or_first_error(self._scorer.score(request, text) for text in texts)
-        totals, tokens = [each.total for each in scores], [len(each.tokens) for each in scores]
-        choice = likeliest_option(task.content.choices, sample.options, totals, tokens)
-        text = next(option.text for option in sample.options if option.label == choice.label)
-        cached = all(each.cached for each in scores)
-        reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0, cached=cached)
-        return _Answer(reply, choice.label, score_of(task, sample, choice.label), choice.confidence)
+        scores = await likelihoods(self.engine, [(request, text) for text in texts])
+        choice = likeliest_option(task.content.choices, sample.options, scores)
+        label, cached = choice.label, all(each.cached for each in scores)
+        score = task.metric.worst if label is None else score_of(task, sample, label)
+        reply = Reply(choice.text, completion_tokens=0, cached=cached)
+        return _Answer(reply, label, score, choice.confidence, _kind_of_choice(label))
 
     async def _under_attack(self, sample: Sample, repeat: int, score: float | None) -> list[_Answer | None]:
         """The answer after each attack, None where none was made."""
@@ -221,7 +219,12 @@ class Asker:
             )
 
 
-def _confidence(task: Task, reply: Reply, text: str, *, unread: bool = False) -> float | None:
+def _kind_of_choice(label: str | None) -> str:
+    """How a choice between scored options was read: options that tie are no answer."""
+    return "unread" if label is None else "read"
+
+
+def confidence_of(task: Task, reply: Reply, text: str, *, unread: bool = False) -> float | None:
     """How sure the model is of its answer, 0 to 1.
 
     A reply that says neither an answer nor how sure it is counts as the worst there is: wrong and sure. As a failed
@@ -241,12 +244,12 @@ def _confidence(task: Task, reply: Reply, text: str, *, unread: bool = False) ->
                 "the engine gives no log-probabilities of a reply's tokens, which [confidence] needs; use vllm or a "
                 'server that has logprobs, or ask the model itself: by = "reply"'
             )
-        for each in reply.logprobs:
-            if not each < ROUNDING:  # NaN, too
-                raise NotScored(f"the engine gave {each:.4g} as the log-probability of a token")
+        refuse_no_logarithms(reply.logprobs)
         return math.exp(min(sum(reply.logprobs) / len(reply.logprobs), 0.0)) if reply.logprobs else 0.0
-    matches = re.findall(task.content.confidence.regex, text)
-    share = _share(matches[-1]) if matches else None
+    if (regex := task.content.confidence.regex) is None:
+        share = stated_confidence(text)
+    else:
+        share = _share(matches[-1]) if (matches := re.findall(regex, text)) else None
     if share is None and unread:
         return 1.0
     if share is None:

@@ -29,8 +29,8 @@ from accgate.records import (
     settings_of_run,
 )
 from accgate.records.log import in_fixed_order
+from accgate.records.pairing import PARTS, changed_parts, is_rescored
 from accgate.references.judge import Makers
-from accgate.references.store import PARTS, changed_parts, is_rescored
 from accgate.result import EngineInfo
 from accgate.tasks import recorded_samples
 from accgate.text import some_of
@@ -140,9 +140,11 @@ def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineI
     if is_rescored(then, check.task.fingerprint):
         changed += changed_parts(then, check.task.fingerprint)
     if changed:
+        reread = " or score its kept replies anew (`accgate rerun RUN --reread`)"
+        fix = "run the gate again" + reread * (set(changed) <= {PARTS["extract"], PARTS["metric"], PARTS["files"]})
         raise BadInput(
             f"{paths.settings}: the records were made with other settings than the rules and models have: "
-            f"{', '.join(changed)}; run the gate again"
+            f"{', '.join(changed)}; {fix}"
         )
 
 

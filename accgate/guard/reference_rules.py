@@ -15,7 +15,8 @@ from accgate.guard.difference import exact
 from accgate.guard.state import Effect
 from accgate.inputs.rows import id_of, read_table, repeat_of, score_of
 from accgate.records import Floats, is_binary
-from accgate.references.store import Reference, ReferenceFile, changed_parts
+from accgate.records.pairing import changed_parts
+from accgate.references.store import Reference, ReferenceFile
 from accgate.references.writer import figures_of
 
 OF_SCORES = ("mean", "sigma", "discordance", "scores_sha256", "runs_sha256")  # these follow from the scores

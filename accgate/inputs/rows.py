@@ -17,6 +17,11 @@ from accgate.inputs.paths import read_plain
 
 Row = dict[str, Any]
 BOM = "\ufeff"
+# Columns that say which sample a row is of, as texts or as their digests; lm-evaluation-harness writes doc_hash.
+# The file of a reference, and the settings beside records, have digests of more: what `compare` compares is TOLD.
+NAMES = ("target", "prompt", "question", "input", "doc", "dataset")
+IDENTITY = frozenset(f"{name}{end}" for name in NAMES for end in ("", "_hash", "_digest", "_sha256"))
+TOLD = frozenset((*NAMES, "extract", "metric", "files"))
 ROW = 100_000_000  # bytes of a line, far more than a row with pictures has
 TABLE = 2_000_000_000  # bytes of a CSV file, which is held whole
 WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of them smaller than this
@@ -181,6 +186,27 @@ def text_of(row: Mapping[str, Any], column: Literal["cluster", "group"], path: P
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise BadInput(f"{path}:{line}: {column} is {brief(value)}; write text or a whole number, or null for none")
     return str(value)
+
+
+def plain_of(value: Any) -> str:
+    """A value of a row as text without BOM and spaces that do not count; empty where there is none.
+
+    >>> plain_of(" 4\\n 2 "), plain_of(42.0), plain_of(["a"]), plain_of(None)
+    ('4 2', '42', '["a"]', '')
+    """
+    text = (
+        value
+        if isinstance(value, str)
+        else ""
+        if value is None
+        else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    )
+    return " ".join(text.replace(BOM, " ").split()).removesuffix(".0")
+
+
+def mark_of(value: Any) -> int:
+    """A number for a value of a row, in this process the same for the same value; 0 where there is none."""
+    return 0 if value is None or value == "" else hash(value if isinstance(value, str) else plain_of(value)) or 1
 
 
 def holds_only(data: Any, whole: Any, *, text: int, entries: int | None = None) -> bool:

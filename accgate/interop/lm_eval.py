@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, reading
 from accgate.inputs.paths import read_json
 from accgate.inputs.rows import read_table
 from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, sample_mean, written_as
@@ -22,6 +23,7 @@ from accgate.tasks.lm_eval.mapping import likeliest, request_text
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"})
 NOT_FOUND = frozenset({"[invalid]", ""})  # what a filter gives where it finds no answer
+OLDER_RESULTS = "results.json"  # until 0.4.2, beside logs that are one JSON list
 RESULTS = 200_000_000  # bytes of a results file; one of a thousand tasks has a few million
 HASHES = frozenset({"doc_hash", "prompt_hash", "target_hash"})
 
@@ -52,7 +54,12 @@ class Line:
 def lm_eval_files(paths: Iterable[Path]) -> list[Path]:
     """The logs that are named, one by one or by the folder that lm-eval was given as --output_path; raises BadInput."""
     lack = "holds no samples_*.jsonl; run lm_eval with --log_samples and --output_path"
-    return files_of(paths, lambda folder: sorted(folder.rglob("samples_*.jsonl")), lack)
+    return files_of(paths, lambda folder: sorted(folder.rglob("samples_*.jsonl")) or _older_logs(folder), lack)
+
+
+def _older_logs(folder: Path) -> list[Path]:
+    """The logs of lm-eval before 0.4.3, named `MODEL_TASK.jsonl`, each beside the results of its run."""
+    return sorted(log for results in folder.rglob(OLDER_RESULTS) for log in results.parent.glob("*.jsonl"))
 
 
 def import_lm_eval(path: Path, choice: Choice) -> TaskLog:
@@ -70,16 +77,16 @@ def import_lm_eval(path: Path, choice: Choice) -> TaskLog:
 
 def _task_log(path: Path, choice: Choice) -> TaskLog:
     named = NAME.fullmatch(path.name)
-    task = named["task"] if named else path.stem.removeprefix("samples_")
-    results = results_beside(path, named["date"], task) if named else None
-    lines = [_check_line(path, Line(number, row)) for number, row in read_table(path)]
+    results = results_beside(path, named["date"], named["task"]) if named else _older_results(path)
+    task = named["task"] if named else results.task if results else path.stem.removeprefix("samples_")
+    lines = [_check_line(path, Line(number, row)) for number, row in _rows(path)]
     if not lines:
         raise BadInput(f"{path}: holds no samples")
+    lines = _with_filters(path, lines, results)
     metric, chosen = _choose(path, lines, choice, results)
     by_document = _by_document(path, [line for line in lines if line.filter == chosen])
-    if results is not None:
-        results.check_samples(path, [line.row for line in lines], len(by_document))
-    elif missing := sorted(set(range(len(by_document))) - set(by_document)):
+    is_counted = results is not None and results.check_samples(path, [line.row for line in lines], len(by_document))
+    if not is_counted and (missing := sorted(set(range(len(by_document))) - set(by_document))):
         raise BadInput(
             f"{path}: {len(missing)} samples are missing, doc_id {missing[0]} first; where lm_eval ran only some "
             "(--samples), put its results_*.json beside the file"
@@ -116,6 +123,45 @@ def _check_line(path: Path, line: Line) -> Line:
     if isinstance(doc, bool) or not isinstance(doc, int) or not isinstance(arguments, (dict, list)):
         raise BadInput(f"{path}:{line.number}: has no doc_id or no arguments; is it a samples_*.jsonl of lm-eval?")
     return line
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The rows of a log, one a line; until 0.4.2 lm-eval wrote them as one list, whose places count then."""
+    with reading(path, "give a samples_*.jsonl of lm-eval"), path.open("rb") as file:
+        is_list = file.read(100).lstrip().startswith(b"[")
+    if not is_list:
+        yield from read_table(path)
+        return
+    rows = read_json(path, RESULTS, "is the file cut off?", encoding="utf-8-sig")
+    if not all(isinstance(row, dict) for row in rows):
+        raise BadInput(f"{path}: is a list of something other than lm-eval's samples")
+    yield from enumerate(rows, 1)
+
+
+def _with_filters(path: Path, lines: list[Line], results: Results | None) -> list[Line]:
+    """The lines with their filters, which older versions of lm-eval do not write: each sample has one line a filter.
+
+    The results name the filters in their order. Without these they are numbered from 1. Lines that repeat a sample with
+    other replies, or with all the same, are no filters.
+    """
+    if any("filter" in line.row for line in lines):
+        return lines
+    rows: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for line in lines:
+        rows[line.row["doc_id"]].append(line.row)
+    number = len(rows[lines[0].row["doc_id"]])
+    same = [[row == each[0] for row in each] for each in rows.values()]
+    replies = all(row.get("resps") == each[0].get("resps") for each in rows.values() for row in each)
+    if {len(each) for each in same} != {number} or not replies or (number > 1 and all(map(all, same))):
+        return lines
+    names = results.filters if results else [str(place + 1) for place in range(number)] if number > 1 else ["none"]
+    if len(names) != number:
+        raise BadInput(
+            f"{path}: names no filters and has a line a filter for each sample, {number} in all, but "
+            f"{results and results.path.name} has {len(names)} ({', '.join(names) or 'none'}); is it of another run?"
+        )
+    left: dict[int, Iterator[str]] = defaultdict(lambda: iter(names))
+    return [Line(line.number, {**line.row, "filter": next(left[line.row["doc_id"]])}) for line in lines]
 
 
 def _choose(path: Path, lines: Sequence[Line], choice: Choice, results: Results | None) -> tuple[str, str]:
@@ -183,6 +229,7 @@ def _records(task: str, lines: Sequence[Line], scores: Sequence[float]) -> tuple
 def _record(id_: str, target: str, row: Mapping[str, Any], score: float) -> Record:
     answer, reply = _answer(row), _reply(row)
     reading = _reading(reply, answer)
+    answer = answer if reply is not None else answer or None  # a tie is none
     return Record(id_, 0, score, target, answer, reply, None, None, None, 0.0, None, reading=reading)
 
 
@@ -220,9 +267,9 @@ def _answer(row: Mapping[str, Any]) -> str | None:
 
 
 def _reading(reply: str | None, answer: str | None) -> str | None:
-    """How lm-eval read a reply: its filters say "[invalid]" where they find nothing; None where options were scored."""
+    """How lm-eval read a reply: its filters say "[invalid]" where they find nothing, and scored options may tie."""
     if reply is None:
-        return None
+        return None if answer is None else "read" if answer else "unread"
     if not reply.strip():
         return "empty"
     return "unread" if answer in NOT_FOUND else "read"
@@ -261,6 +308,11 @@ class Results:
             raise BadInput(f"{self.path}: reports no {key} of task {self.task}; is it of another run?")
         return own[key]
 
+    @property
+    def filters(self) -> list[str]:
+        """The filters that figures are reported of, in lm-eval's order."""
+        return list(dict.fromkeys(key.partition(",")[2] for key in self._of("results") if "," in key))
+
     def higher_is_better(self, metric: str) -> bool | None:
         """Whether more is better; None where the file does not say."""
         value = self._of("higher_is_better").get(metric)
@@ -274,8 +326,8 @@ class Results:
                 return how if isinstance(how, str) and how.isidentifier() else None
         return None
 
-    def check_samples(self, path: Path, rows: Sequence[Mapping[str, Any]], documents: int) -> None:
-        """Refuse a log without all the samples that lm-eval scored.
+    def check_samples(self, path: Path, rows: Sequence[Mapping[str, Any]], documents: int) -> bool:
+        """Refuse a log without all the samples that lm-eval scored; whether these results say how many they are.
 
         Raises
         ------
@@ -288,19 +340,29 @@ class Results:
         digest = self._of("task_hashes", str)
         hashes = [[row.get(key) for key in ("doc_hash", "prompt_hash", "target_hash")] for row in rows]
         if digest is None or not all(isinstance(part, str) for row in hashes for part in row):
-            return
+            return effective is not None
         own = hashlib.sha256("".join("".join(map(str, row)) for row in hashes).encode()).hexdigest()
         if own != digest:
             raise BadInput(
                 f"{path}: its samples are not those of {self.path.name} (the task_hashes differ); lines were changed, "
                 "lost or added"
             )
+        return effective is not None
 
     def _of(self, section: str, kind: type = dict) -> Any:
         """This task's part of a section; empty where lm-eval's version does not write it."""
         tasks = self.content.get(section)
         own = tasks.get(self.task) if isinstance(tasks, dict) else None
         return own if isinstance(own, kind) else ({} if kind is dict else None)
+
+
+def _older_results(log: Path) -> Results | None:
+    """The results beside a log whose name ends in one of their tasks, as lm-eval wrote both until 0.4.2."""
+    path = log.with_name(OLDER_RESULTS)
+    content = read_json(path, RESULTS, "is the file cut off?", encoding="utf-8-sig") if path.is_file() else None
+    tasks = content.get("results") if isinstance(content, dict) else None
+    own = [task for task in tasks if log.stem.endswith(f"_{task}")] if isinstance(tasks, dict) else []
+    return Results(path, max(own, key=len), content) if own and content else None
 
 
 def results_beside(log: Path, date: str, task: str) -> Results | None:

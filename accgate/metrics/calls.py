@@ -17,6 +17,9 @@ from accgate.metrics.metric import builders_of
 from accgate.metrics.questions import best_pairs
 
 CALLS = "tool_calls"
+CALLING = (
+    2  # raise it where calls are compared otherwise than before; part of the fingerprint of a task with tool_calls
+)
 Strings = Literal["loose", "exact"]
 Text = Callable[[str], str]
 OMITTED = ""  # among an argument's allowed values: it may be left out
@@ -97,7 +100,7 @@ def _call(name: str, allowed: Any) -> Call:
 
 def _exact_call(call: Mapping[str, Any]) -> Call:
     """The expected call of one that was made: every argument with its value alone."""
-    arguments = call.get("arguments", {})
+    arguments = arguments_of(call.get("arguments"))
     if isinstance(arguments, str):
         arguments = json.loads(arguments)
     if not isinstance(arguments, dict):
@@ -123,6 +126,16 @@ def function_name(name: str) -> str:
     return name.replace(".", "_")
 
 
+def arguments_of(value: Any) -> Any:
+    """The arguments of a call; an object without any for what servers write where there are none.
+
+    >>> [arguments_of(value) for value in (None, "", " ", "null", {"city": "Rome"})]
+    [{}, {}, {}, {}, {'city': 'Rome'}]
+    """
+    is_none = value is None or (isinstance(value, str) and value.strip() in ("", "null"))
+    return {} if is_none else value
+
+
 def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float:
     """100 where the answer makes the target's calls, in any order, and no other.
 
@@ -145,7 +158,8 @@ def _calls_made(answer: str) -> list[tuple[str, Any]] | None:
     """The calls of an answer as (name, arguments); None where it is none of ours."""
     try:
         value = json.loads(answer)
-        return [(function_name(call["name"]), call["arguments"]) for call in value] if isinstance(value, list) else None
+        calls = value if isinstance(value, list) else None
+        return calls and [(function_name(call["name"]), arguments_of(call.get("arguments"))) for call in calls]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 

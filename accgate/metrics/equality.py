@@ -13,15 +13,27 @@ import re
 import resource
 import signal
 import sys
+from functools import cache
 from itertools import product
 from typing import Any
 
-from accgate.metrics.numbers import Number, number_in, number_of, same_number
+from accgate.metrics.numbers import Number, decimal_comma, number_in, number_of, same_number
 
-EQUALITY = 2  # raise it where a pair is compared otherwise than before; part of the fingerprint of a task with `math`
+BOXES = 2  # raise it where another box's content is read
+EQUALITY = 3  # raise it where a pair is compared otherwise than before; part of the fingerprint of a task with `math`
 _WALL = 20  # times the processor time: the end of what sleeps
+_TOLERANCE = 1e-4  # of the larger number: what six places are where numbers are not small
+_DIGITS = 100  # to which two exact expressions are compared that are no fractions
 _TAIL = 5000  # characters of a reply without a box that are read: its end
 _GROUPS = re.compile(r"(?<=\d)(?:\\[,;: ]|\{,\}|\u00a0|\u2009|\u202f)(?=\d{3}(?!\d))")
+_EMPTY = re.compile(r"(?i)\\varnothing(?![A-Za-z])|∅|\\(?:left\s*\\)?\{\s*\\(?:right\s*\\)?\}|\b(?:the )?empty set\b")
+_DEGREE = re.compile(r"\s*(?:°|\\degrees?(?![A-Za-z])|\^\s*(?:\\circ(?![A-Za-z])|\{\s*o\s*\}))")
+_ANGLE = re.compile(r"(\\(?:sin|cos|tan|cot|sec|csc)(?:\^\d)?\s*[({]?\s*)(\d+(?:\.\d+)?)\^\{?\\circ\s*\}?")
+_REPEATING = re.compile(
+    r"(?<![\d.])(\d{1,20})\.(\d{0,20}?)(?:\\(?:overline|bar)\s*(?:\{\s*(\d+)\s*\}|(\d))|\((\d+)\)"
+    r"|\\dot\s*(?:\{\s*(\d)\s*\}|(\d))(?:(\d*)\\dot\s*(?:\{\s*(\d)\s*\}|(\d)))?"
+    r"|(\d{1,12}?)\11{2,}\s*(?:\.{3}|…|\\[lc]?dots(?![A-Za-z])))"
+)
 _STYLE = (
     (re.compile(r"\\[dtc]frac"), r"\\frac"),
     (re.compile(r"\\left|\\right|\\displaystyle|\\!|\\,(?!\d)|\$"), ""),
@@ -33,6 +45,11 @@ _STYLE = (
 )
 _FORMULA = re.compile(r"\$[^$]+\$|\\[(\[A-Za-z]")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_BETWEEN = re.compile(  # boxes that are one answer
+    r"(?:[\s$*,;&、]|(?<=\n)[ ]{0,4}(?:[-•]|\d\.)|\\[()\[\],;:! ]|\\q?quad(?![a-z])"
+    r"|\\(?:text|mathrm)\s*\{[\s,]*(?:and|or)?[\s,]*\}|\b(?:and|or|und|oder|et|ou|y|и|или)\b|[和或]"
+    r"|[A-Za-z](?:_\{?\w\}?)?[ ]?=)*"
+)
 _RELATION = re.compile(r"\s*(?:not(?![A-Za-z])|[<>≤≥≠]|\\(?:not|[lg]t|[lg]eq?(?:slant)?|neq?)(?![A-Za-z]))")
 _FACTORIAL = re.compile(r"\d\s*!\s*\$?\s*\Z")
 _SUBSCRIPT = re.compile(r"^[\da-zA-Z]+_\{?(\d+)\}?$")
@@ -55,19 +72,35 @@ def latex_boxes(text: str) -> str:
 def box_content(text: str) -> str | None:
     r"""What the last \boxed{} of a text holds, braces in it matched; None without one, and for one not closed.
 
+    Boxes with nothing but "and", "or", commas or space between them are one answer.
+
     >>> box_content(r"so \boxed{1}, no, \boxed{\frac{1}{2}}."), box_content(r"\boxed{1"), box_content("1")
     ('\\frac{1}{2}', None, None)
+    >>> box_content(r"$\boxed{1}$ and $\boxed{2}$")
+    '1, 2'
     """
     text = latex_boxes(text)
-    boxes = [*_BOX.finditer(text)]
-    if not boxes:
-        return None
-    depth, place = 0, boxes[-1].end() - 1
+    contents: dict[str, None] = {}
+    start = len(text)
+    for box in reversed([*_BOX.finditer(text)]):
+        end = _end_of_box(text, box.end() - 1)
+        if end is None and not contents:
+            return None
+        if end is None or (contents and not _BETWEEN.fullmatch(text, end + 1, start)):
+            break
+        contents[text[box.end() : end].strip()] = None
+        start = box.start()
+    return ", ".join(filter(None, reversed(contents))) if contents else None
+
+
+def _end_of_box(text: str, place: int) -> int | None:
+    """Return the place of the brace that closes the one at a place."""
+    depth = 0
     for end in range(place, len(text)):
         if text[end] in "{}" and text[end - 1] != "\\":
             depth += 1 if text[end] == "{" else -1
             if depth == 0:
-                return text[place + 1 : end].strip()
+                return end
     return None
 
 
@@ -79,7 +112,7 @@ def is_equal(answer: str, target: str) -> bool:
     MemoryError, RecursionError
         When the comparison needs more than there is.
     """
-    answer, target = ((box_content(text) or text).replace("°", r"^\circ") for text in (answer, target))
+    answer, target = (_plain(box_content(text) or text) for text in (answer, target))
     answer = answer[-_TAIL:]
     left, right = _form(answer), _form(target)
     if left == right:
@@ -112,6 +145,24 @@ def _is_number(answer: str, value: Number) -> bool | None:
     return last is not None and (number := number_of(last)) is not None and same_number(number, value)
 
 
+def _plain(text: str) -> str:
+    r"""Return a text with one form of degrees, decimal commas, repeating decimals and the empty set.
+
+    >>> _plain(r"0.1\overline{6} + 0{,}5"), _plain(r"\sin 30°"), _plain(r"90°")
+    ('\\frac{15}{90} + 0.5', '\\sin {(\\frac{30\\pi}{180})}', '90^\\circ ')
+    """
+    text = decimal_comma(_EMPTY.sub(r"\\emptyset ", _DEGREE.sub(r"^\\circ ", text)))
+    text = _ANGLE.sub(r"\1{(\\frac{\2\\pi}{180})}", text)
+    return _REPEATING.sub(_fraction, text)
+
+
+def _fraction(match: re.Match[str]) -> str:
+    whole, first, *others = match.groups()
+    cycle = "".join(filter(None, others))
+    over = int(whole + first + cycle) - int(whole + first)
+    return rf"\frac{{{over}}}{{{10 ** len(first) * (10 ** len(cycle) - 1)}}}"
+
+
 def _form(text: str) -> str:
     """The text without what only sets it."""
     for pattern, form in _STYLE:
@@ -120,8 +171,7 @@ def _form(text: str) -> str:
 
 
 def _verify(answer: str, target: str) -> bool:
-    from math_verify import parse, verify
-
+    parse, verify = _library()
     trouble: MemoryError | RecursionError | None = None
     pairs = product(_parse(parse, answer), _parse(parse, target, bare=True))
     for left, right in pairs:
@@ -135,6 +185,42 @@ def _verify(answer: str, target: str) -> bool:
     if trouble is not None:
         raise trouble
     return False
+
+
+@cache
+def _library() -> tuple[Any, Any]:
+    """Return math-verify's `parse` and `verify`, which then takes no small numbers as equal that differ.
+
+    It compares decimals to six places and other numbers to 15, so that 1/2^71 were 1/2^73 (Math-Verify issue 14).
+    """
+    from math_verify import grader, parse, verify
+
+    are_near = grader.sympy_numeric_eq
+    grader.sympy_numeric_eq = lambda left, right, *places, **named: (
+        are_near(left, right, *places, **named)
+        and (any(grader.get_pct_val(each) is not None for each in (left, right)) or not _differ(left, right))
+    )
+    return parse, verify
+
+
+def _differ(left: Any, right: Any) -> bool:
+    """Whether two expressions are different numbers: at all, or with decimals by more than a share of `_TOLERANCE`."""
+    from sympy import Float, Rational, log
+
+    pair = [each.xreplace({n: Rational(str(n)) for n in each.atoms(Float)}).doit() for each in (left, right)]
+    try:
+        difference = pair[0] - pair[1]
+        if difference.free_symbols:
+            difference = difference.evalf(_DIGITS, chop=True)
+        elif not any(each.free_symbols for each in pair):
+            size = max(abs(each.evalf(15)) for each in pair)
+            if left.has(Float) or right.has(Float):
+                return bool(abs(difference.evalf(15)) > _TOLERANCE * size)
+            if not difference.is_Rational:
+                difference = difference.evalf(_DIGITS + max(0, -int(log(size, 10))), chop=True)
+        return bool(difference != 0)
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        return False  # no numbers
 
 
 def _is_bare(text: str) -> bool:

@@ -42,7 +42,7 @@ def _f1_zh() -> Metric:
         shared = in_common(left, right)
         return 200.0 * shared / (len(left) + len(right)) if shared else 0.0
 
-    return Metric("longbench_f1_zh", f1)
+    return Metric("longbench_f1_zh", f1, finds=lambda answer, _: bool(words(answer)))
 
 
 @cache
@@ -147,17 +147,17 @@ def code_line_similarity(answer: str, target: str, *, blank_lines: bool = False)
     >>> code_line_similarity("# next\\n\\nreturn a", "return a", blank_lines=True)
     0.0
     """
-    lines = (
-        line
-        for line in answer.lstrip("\n").split("\n")
-        if (blank_lines or line.strip()) and not re.search("`|#|//", line)
-    )
-    line = next(lines, "")
+    line = _line_of_code(answer, blank_lines=blank_lines)
     if line == target:
         return 100.0
     if not line or not target:
         return 0.0
     return float(round(100 * difflib.SequenceMatcher(None, line, target).ratio()))
+
+
+def _line_of_code(answer: str, *, blank_lines: bool = False) -> str:
+    lines = answer.lstrip("\n").split("\n")
+    return next((line for line in lines if (blank_lines or line.strip()) and not re.search("`|#|//", line)), "")
 
 
 def exponential_similarity(answer: str, target: str) -> float:
@@ -188,6 +188,15 @@ def concordance_index(answer: str, target: str) -> float:
     return 100.0 * sum(pairs) / len(pairs)
 
 
-METRICS = {"longbench_f1_zh": _f1_zh, "longbench_rouge_l": _rouge_l} | builders_of(
-    number_share, class_named, code_line_similarity, exponential_similarity, concordance_index
+def _has_number(answer: str, _: str) -> bool:
+    return re.search(r"\d", answer) is not None
+
+
+METRICS = (
+    {"longbench_f1_zh": _f1_zh, "longbench_rouge_l": _rouge_l}
+    | builders_of(number_share, exponential_similarity, concordance_index, finds=_has_number)
+    | builders_of(
+        class_named, finds=lambda answer, target: any(name in answer for name in json.loads(target)["classes"])
+    )
+    | builders_of(code_line_similarity, finds=lambda answer, _: bool(_line_of_code(answer)))
 )

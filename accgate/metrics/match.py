@@ -7,14 +7,18 @@ import re
 import unicodedata
 from typing import Any
 
+from accgate.metrics.forms import filled, label_form, squad_form
 from accgate.metrics.metric import builders_of
 from accgate.metrics.numbers import number_of, same_number
-from accgate.metrics.tokens import squad_form
 
 RIGHT = 100.0
 WRONG = 0.0
-# a letter or a number alone, or before what it labels: "(B)", "B.", "B) Paris", "**B**: Paris"
-_LABEL = re.compile(r"[\W_]*(?P<label>[^\W\d_]|\d{1,2})(?:[\W_]*|\s*[).:\]]\W*\s\S.*)", re.DOTALL)
+# a letter or a number, with signs that are part of it, alone or before what it labels: "(B)", "-1.", "**B**: Paris"
+_LABEL = re.compile(
+    r"(?:[^\w+#%=/-]|_|-\s)*(?:\+(?=\d))?(?P<label>[^\W\d_](?:\+{1,2}|#|-(?!\s))?|(?<![<>])-?\d{1,2})"
+    r"(?:(?:[^\w+#%=/-]|_)*|\s*[).:\]]\W*\s\S.*)",
+    re.DOTALL,
+)
 
 
 def _points(right: bool) -> float:
@@ -34,10 +38,12 @@ def exact_match(answer: str, target: str, *, ignore_case: bool = False) -> float
 def normalized_match(answer: str, target: str) -> float:
     """`exact_match` without case, punctuation, English articles and repeated space, as SQuAD normalises.
 
-    >>> normalized_match("The Eiffel  tower.", "eiffel tower")
-    100.0
+    Where nothing would be left of a text it stays, so that only `A` is `A`.
+
+    >>> normalized_match("The Eiffel  tower.", "eiffel tower"), normalized_match("the", "A"), normalized_match("a", "A")
+    (100.0, 0.0, 100.0)
     """
-    return _points(squad_form(answer) == squad_form(target))
+    return _points(filled(squad_form, answer) == filled(squad_form, target))
 
 
 def contains(answer: str, target: str) -> float:
@@ -132,10 +138,10 @@ def same(left: Any, right: Any) -> bool:
 def choice(text: str) -> str | None:
     """The label of the choice that a text names, in upper case; None where it names none.
 
-    >>> choice("(b)"), choice("B. Paris"), choice("A dog")
-    ('B', 'B', None)
+    >>> choice("(b)"), choice("B. Paris"), choice("A dog"), choice("-1")
+    ('B', 'B', None, '-1')
     """
-    match = _LABEL.fullmatch(unicodedata.normalize("NFKC", text).strip())
+    match = _LABEL.fullmatch(unicodedata.normalize("NFKC", text).replace("\u2212", "-").strip())
     return match["label"].upper() if match else None
 
 
@@ -149,30 +155,23 @@ def multiple_choice(answer: str, target: str) -> float:
     return 100.0 if named is not None and named == choice(target) else 0.0
 
 
-def label_form(text: str) -> str:
-    """A label as it is compared: no case, one form of each letter, nothing but letters, marks and digits around it."""
-    bare = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    inside = [place for place, character in enumerate(bare) if unicodedata.category(character)[0] in "LMN"]
-    return bare[inside[0] : inside[-1] + 1] if inside else bare
-
-
 def classification(answer: str, target: str) -> float:
-    """100 where both are the same label, whatever the case, white space and punctuation around it.
+    """100 where both are the same label, whatever the case, quotes, brackets, emphasis and sentence marks around it.
 
-    >>> classification(" Not entailment.", "not entailment"), classification("not-entailment", "not entailment")
+    >>> classification(" **Not entailment**.", "not entailment"), classification("not-entailment", "not entailment")
     (100.0, 0.0)
+    >>> classification("C", "C#"), classification("-1", "1"), classification("5*", "5")
+    (0.0, 0.0, 0.0)
     """
-    return 100.0 if label_form(answer) == label_form(target) else 0.0
+    return _points(label_form(answer) == label_form(target))
 
 
-METRICS = builders_of(
-    exact_match,
-    normalized_match,
-    contains,
-    contains_share,
-    numeric_match,
-    json_match,
-    json_fields,
-    multiple_choice,
-    classification,
+METRICS = (
+    builders_of(exact_match, contains, contains_share)
+    | builders_of(multiple_choice, finds=lambda answer, _: choice(answer) is not None)
+    | builders_of(normalized_match, form=squad_form)
+    | builders_of(classification, form=label_form)
+    | builders_of(numeric_match, finds=lambda answer, _: number_of(answer) is not None)
+    | builders_of(json_match, finds=lambda answer, _: _json(answer) is not None)
+    | builders_of(json_fields, finds=lambda answer, _: isinstance((_json(answer) or (None,))[0], dict))
 )

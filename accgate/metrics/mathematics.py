@@ -5,12 +5,15 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import json
+import re
 import signal
 import subprocess
 import sys
 import threading
 from functools import cache
 
+from accgate.metrics.equality import box_content
+from accgate.metrics.forms import label_form
 from accgate.metrics.metric import Metric
 
 MEGABYTES = 4096
@@ -108,7 +111,16 @@ def _math(*, timeout: float = 5.0) -> Metric:
         raise ValueError("timeout must be above 0 and up to 600 seconds")
     if importlib.util.find_spec("math_verify") is None:
         raise ImportError("math needs math-verify; pip install 'accgate[math]'")
-    return Metric("math", _comparer(timeout).points, waits=True)
+    return Metric("math", _comparer(timeout).points, waits=True, finds=_has_answer)
+
+
+def _has_answer(answer: str, target: str) -> bool:
+    """Whether an answer has something in a box or, without one, is a word, the target, or prose with mathematics."""
+    if (boxed := box_content(answer)) is not None:
+        return bool(boxed)
+    words = re.findall(r"[^\W\d_]{2,}", answer)
+    is_prose = len(words) > 1 and re.search(r"\d|[\\$=^+*/<>]|(?i:\banswer(?: is|:))", answer) is None
+    return bool(answer.strip()) and (not is_prose or label_form(answer) == label_form(target))
 
 
 @cache

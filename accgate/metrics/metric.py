@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
+from accgate.metrics.forms import Form, label_form
 from accgate.text import nearest
 
 Kind = Literal["text", "likelihood", "code", "judge", "harness"]
@@ -30,6 +31,9 @@ class Metric:
     reference texts. Of a `kind` other than text the score needs more than answer and target: the model's
     log-probabilities, a sandbox that runs code, a second model, or another tool's scorer. One that `waits` (for a
     process of its own) is called in a thread, so that requests go on meanwhile.
+
+    `form` is what answer and target become before they are compared, None where they stay as they are. `finds` says
+    whether an answer holds what the metric looks for in it, None where every answer that is right, or not blank, does.
     """
 
     name: str
@@ -40,6 +44,8 @@ class Metric:
     many: Callable[[str, Sequence[str]], float] | None = None
     kind: Kind = "text"
     waits: bool = False
+    form: Form | None = None
+    finds: Callable[[str, str], bool] | None = None
 
     def __call__(self, answer: str, target: str) -> float:
         """The score of an answer, in points."""
@@ -65,6 +71,17 @@ class Metric:
             return self.many(answer, targets)
         best = max if self.higher_is_better else min
         return best(self.function(answer, target) for target in targets)
+
+    def found(self, answer: str, targets: Sequence[str], score: float) -> bool | None:
+        """Whether something was read in an answer that got this score; None where its extraction alone knows.
+
+        An answer of which its form leaves nothing was read where it is a target itself.
+        """
+        if self.finds is not None:
+            return any(self.finds(answer, target) for target in targets)
+        if self.form is not None:
+            return bool(self.form(answer)) or label_form(answer) in map(label_form, targets)
+        return True if score == self.best else None
 
     @property
     def width(self) -> float | None:
@@ -106,15 +123,18 @@ Builder = Callable[..., Metric]  # from its options
 Builders = dict[str, Builder]
 
 
-def builders_of(*functions: Callable[..., float]) -> Builders:
+def builders_of(
+    *functions: Callable[..., float], form: Form | None = None, finds: Callable[[str, str], bool] | None = None
+) -> Builders:
     """Make a builder of each function `(answer, target, *, options) -> points`, by the function's name."""
-    return {function.__name__: _builder_of(function) for function in functions}
+    return {function.__name__: _builder_of(function, form, finds) for function in functions}
 
 
-def _builder_of(function: Callable[..., float]) -> Builder:
+def _builder_of(function: Callable[..., float], form: Form | None, finds: Callable[[str, str], bool] | None) -> Builder:
     @wraps(function)
     def build(**options: Any) -> Metric:
-        return Metric(function.__name__, partial(function, **options) if options else function)
+        points = partial(function, **options) if options else function
+        return Metric(function.__name__, points, form=form, finds=finds)
 
     return build
 

@@ -10,8 +10,11 @@ import json
 import re
 import string
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
-from accgate.metrics.metric import builders_of
+from accgate.metrics.letters import by_letter
+from accgate.metrics.metric import Metric
 
 HINTS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
 TRIVIAL = tuple(":,.!?;'")
@@ -22,14 +25,17 @@ NUMBERS = (
 )
 
 
-def mmmu(answer: str, target: str) -> float:
+def mmmu(answer: str, target: str, *, as_published: bool = False) -> float:
     """100 where the reply has the right letter, number or phrase by MMMU's rules.
 
     `target` is JSON with the dataset's `question_type`, `options` and `answer`; lists may be written as Python writes
-    them. Where MMMU's own code would draw a letter at random, for a reply without one, this gives 0.
+    them. Where MMMU's own code finds no letter and would draw one at random, the letter is read as that of any other
+    multiple choice, or this gives 0 if `as_published`.
 
     >>> question = {"question_type": "multiple-choice", "options": "['cat', 'dog']", "answer": "B"}
     >>> mmmu("The answer is (B).", json.dumps(question)), mmmu("Neither.", json.dumps(question))
+    (100.0, 0.0)
+    >>> mmmu("**B**", json.dumps(question)), mmmu("**B**", json.dumps(question), as_published=True)
     (100.0, 0.0)
     >>> mmmu("So the total is $1,200.", json.dumps({"question_type": "open", "options": "[]", "answer": "1200"}))
     100.0
@@ -37,9 +43,25 @@ def mmmu(answer: str, target: str) -> float:
     question = json.loads(target)
     right = _list(question["answer"])
     if question["question_type"] == "multiple-choice":
-        return 100.0 if letter_of(answer, _list(question["options"])) in right else 0.0
+        return 100.0 if _letter(answer, question, as_published=as_published) in right else 0.0
     wanted = [form for each in right for form in _forms(each)]
     return 100.0 if any(_holds(form, wanted) for form in set(_open_answers(answer))) else 0.0
+
+
+def _letter(answer: str, question: Any, *, as_published: bool) -> str | None:
+    options = _list(question["options"])
+    letter = letter_of(answer, options)
+    if letter is None and not as_published:
+        letter = by_letter(answer, [*zip(string.ascii_uppercase, options, strict=False)])
+    return letter
+
+
+def _finds(answer: str, target: str, *, as_published: bool) -> bool:
+    """Whether a reply holds a letter where one is asked for, and else anything."""
+    question = json.loads(target)
+    if question["question_type"] == "multiple-choice":
+        return _letter(answer, question, as_published=as_published) is not None
+    return bool(answer.strip())
 
 
 def _list(value: object) -> list[str]:
@@ -108,4 +130,9 @@ def _holds(form: str | float, wanted: list[str | float]) -> bool:
     return any(isinstance(each, str) and each in form for each in wanted)
 
 
-METRICS = builders_of(mmmu)
+def _mmmu(*, as_published: bool = False) -> Metric:
+    points = partial(mmmu, as_published=as_published)
+    return Metric("mmmu", points, finds=partial(_finds, as_published=as_published))
+
+
+METRICS = {"mmmu": _mmmu}

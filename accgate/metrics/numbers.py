@@ -13,17 +13,19 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from accgate.metrics.languages import LANGUAGES, in_english, language_of
+
 Number: TypeAlias = Decimal | Fraction
 
-READING = 2  # raise it where a text is read as another number than before; part of a task's fingerprint
+READING = 3  # raise it where a text is read as another number than before; part of a task's fingerprint
 _LONGEST = 400  # digits before or after the point up to which a decimal is compared with a fraction
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _SIGNS = str.maketrans(
     {
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d", "-"),
-        **dict.fromkeys("\u00a0\u2007\u2009\u202f", "\u00a0"),  # spaces that typesetters put into a number
-        "\u066b": ".", "\u066c": ",", "\u066a": "%", "\u2044": "/",
+        **dict.fromkeys(map(chr, (0xA0, *range(0x2000, 0x200B), 0x202F)), "\u00a0"),  # spaces within a number
+        "\u066b": ".", "\u066c": ",", "\u060c": ",", "\u066a": "%", "\u2044": "/",
     }
 )  # fmt: skip
 _LATEX = (
@@ -34,6 +36,7 @@ _LATEX = (
     (re.compile(r"(?<=\d)(?:\\[,;: ]|\u00a0|['\u2019])(?=\d{3}(?!\d))"), ","),
 )
 
+_DECIMAL_COMMA = re.compile(r"(?<![\d}])(0)\{,\}(?=\d)|(?<=\d)\{,\}(?=\d)(?!\d{3}(?!\d))")
 _FRACTION = r"\\frac\s?(?:\{\s?(?P<n1>-?\d{1,15})\s?\}|(?P<n2>\d))\s?(?:\{\s?(?P<d1>\d{1,15})\s?\}|(?P<d2>\d))"
 _SLASH = r"(?<!/)(?P<n3>\d{1,15})[ ]?/[ ]?(?P<d3>\d{1,15})(?![\d/]|\.\d|,\d{3})"
 _GROUPED = (
@@ -52,30 +55,43 @@ _NUMBER = re.compile(
     re.ASCII,
 )
 _BASE = re.compile(r"\s?\^\s?\{?\s?[\w(]")  # of a power that is not read
+_MARKED = re.compile(r"(?<!#)####(?!#)[ \t]*(\S[^\n]*)")
+_FOOTNOTE = re.compile(r"(?<=[\d.,;!?%)])(?:\[\d{1,2}\])+")
 _CURRENCY = re.compile(r"(?:USD|EUR|GBP|CAD|AUD|INR|Rs|US|A|C)$")
 _BEFORE, _AFTER = "$€£¥₹*_` ", ".,;:!*_`$€£¥₹% \u00a0"
 
 
-def numbers_in(text: str) -> Iterator[Number]:
+def numbers_in(text: str, language: str = "") -> Iterator[Number]:
     """The numbers in a text, in its order: not exponents (`m^2`), indices (`x_1`) and figures of a name (`CO2`)."""
-    plain = _plain(text)
-    for match in _NUMBER.finditer(plain):
-        if not _is_part_of_a_name(plain, match) and (value := _value(match)) is not None:
+    text = _FOOTNOTE.sub("", plain(text, language))
+    for match in _NUMBER.finditer(text):
+        if not _is_part_of_a_name(text, match) and (value := _value(match)) is not None:
             yield value
 
 
-def number_in(text: str, which: Literal["first", "last"] = "last") -> str | None:
-    """The first or last number in a text, in plain notation; None where there is none.
+def number_in(text: str, which: Literal["first", "last"] = "last", language: str = "") -> str | None:
+    """Return the first or last number in a text, in plain notation; None where there is none.
+
+    The last is what stands alone behind the first `####`, GSM8K's mark, where a text has it. Numbers are read as the
+    language writes them, or that of the text's last word for "answer".
 
     >>> number_in("That makes $1,234.50, as wanted."), number_in("Half of it: 1/2"), number_in("It is 6-3")
     ('1234.5', '0.5', '3')
+    >>> number_in("#### 72\\nI checked 2 ways."), number_in("Antwort: 1.200"), number_in("1.200", language="de")
+    ('72', '1200', '1200')
     """
-    numbers = numbers_in(text)
-    answer = next(numbers, None) if which == "first" else next(iter(deque(numbers, maxlen=1)), None)
+    language = language if language in LANGUAGES else language_of(text)
+    numbers = numbers_in(text, language)
+    if which == "first":
+        answer = next(numbers, None)
+    else:
+        marked = (number_of(line, language) for line in _MARKED.findall(text))
+        last = next((number for number in marked if number is not None), None)
+        answer = next(iter(deque(numbers, maxlen=1)), None) if last is None else last
     return None if answer is None else _plain_text(answer)
 
 
-def number_of(text: str) -> Number | None:
+def number_of(text: str, language: str = "") -> Number | None:
     """The number that a whole text is, currency, percent sign and full stop aside; None where it is none.
 
     >>> number_of("-$5"), number_of("18 apples"), number_of("1/3")
@@ -83,10 +99,10 @@ def number_of(text: str) -> Number | None:
     """
     bare = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.strip().rstrip(".").strip("$€£% "))
     try:
-        value = Decimal(bare)
+        value = Decimal("" if language else bare)
     except InvalidOperation:
-        plain = _plain(text).strip().lstrip(_BEFORE.replace("$", "")).rstrip(_AFTER)
-        match = _NUMBER.fullmatch(plain) or _NUMBER.fullmatch(plain.lstrip(_BEFORE))
+        text = plain(text, language).strip().lstrip(_BEFORE.replace("$", "")).rstrip(_AFTER)
+        match = _NUMBER.fullmatch(text) or _NUMBER.fullmatch(text.lstrip(_BEFORE))
         return None if match is None else _value(match)
     return value if value.is_finite() else None
 
@@ -110,12 +126,22 @@ def _fraction(value: Number) -> Fraction | None:
     return Fraction(value) if small else None
 
 
-def _plain(text: str) -> str:
-    """The text with one form of each digit, sign, space and separator."""
+def decimal_comma(text: str) -> str:
+    """Return a text with a point for each decimal comma as LaTeX sets it.
+
+    >>> decimal_comma("0{,}125 and 1{,}5, but 1{,}000")
+    '0.125 and 1.5, but 1{,}000'
+    """
+    return _DECIMAL_COMMA.sub(r"\1.", text)
+
+
+def plain(text: str, language: str = "") -> str:
+    """Return a text with one form of each digit, sign, space and separator."""
     if not text.isascii():
         text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+", lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
         text = "".join(map(_ascii, text.translate(_SIGNS)))
         text = text.translate(_SIGNS)  # of what `½` consists of
+    text = decimal_comma(in_english(text, language))
     for pattern, form in _LATEX:
         text = pattern.sub(form, text)
     return text
@@ -143,7 +169,8 @@ def _is_part_of_a_name(text: str, match: re.Match[str]) -> bool:
         return bool(re.search(r"[\^_]\{?$", before))
     if re.search(r"[\^_]\{?\s?$", before):
         return True
-    return len(match[0]) == 1 and before[-1:].isalpha() and not _CURRENCY.search(before) and "\\" not in before
+    is_letter = unicodedata.category(before[-1:] or " ") in ("Lu", "Ll")  # of a script with cases: 答案是8 is 8
+    return len(match[0]) == 1 and is_letter and not _CURRENCY.search(before) and "\\" not in before
 
 
 def _value(match: re.Match[str]) -> Number | None:

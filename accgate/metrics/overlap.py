@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from accgate.metrics.forms import label_form, squad_form
 from accgate.metrics.metric import Builder, Builders, Metric, builders_of
-from accgate.metrics.tokens import Tokenizer, squad_form, tokenizer
+from accgate.metrics.tokens import Tokenizer, tokenizer
 
 Measure = Literal["f", "recall", "precision"]
 Mean = Callable[[float, float, float], float]  # of precision and recall, with a weight
@@ -38,9 +39,6 @@ class Matched(NamedTuple):
     def points(self, measure: Measure) -> float:
         """One of the three, in points."""
         return 100.0 * float(getattr(self, measure))
-
-
-Counts = Callable[[str, str], Matched]
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
@@ -123,51 +121,52 @@ def squad_f1(answer: str, target: str, *, version: Literal["1.1", "2.0"] = "1.1"
     return Matched(in_common(ours, theirs), len(ours), len(theirs)).points("f")
 
 
-def _counter(name: Tokenizer, stem: bool) -> Counts:
-    """The counts of two texts; of two empty ones everything is matched."""
-    split = tokenizer(name, stem=stem)
+def _counting(
+    name: str, points: Callable[[Matched], float], split_by: Tokenizer, stem: bool, highest: float = 100.0
+) -> Metric:
+    """Build the metric that gives points for the counts of two texts; of two blank ones everything is matched.
 
-    def counts(answer: str, target: str) -> Matched:
-        ours, theirs = split(answer), split(target)
-        if not ours and not theirs:
-            return Matched(1, 1, 1)
-        return Matched(in_common(ours, theirs), len(ours), len(theirs))
+    A text that has no token counts as a label, so that `A` is not `the`.
+    """
+    split = tokenizer(split_by, stem=stem)
 
-    return counts
+    def score(answer: str, target: str) -> float:
+        ours, theirs = (split(text) or label_form(text).split() for text in (answer, target))
+        blank = not ours and not theirs
+        return points(Matched(1, 1, 1) if blank else Matched(in_common(ours, theirs), len(ours), len(theirs)))
+
+    return Metric(name, score, highest=highest, form=lambda text: " ".join(split(text)))
 
 
 def _token_builder(name: str, measure: Measure) -> Builder:
     def build(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-        counts = _counter(tokenizer, stem)
-        return Metric(name, lambda answer, target: counts(answer, target).points(measure))
+        return _counting(name, lambda matched: matched.points(measure), tokenizer, stem)
 
     return build
 
 
 def _f_a(*, a: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    return _weighted_f("a", f_a, a, _counter(tokenizer, stem))
+    return _weighted_f("a", f_a, a, tokenizer, stem)
 
 
 def _f_beta(*, beta: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    return _weighted_f("beta", f_beta, beta, _counter(tokenizer, stem))
+    return _weighted_f("beta", f_beta, beta, tokenizer, stem)
 
 
-def _weighted_f(option: str, mean: Mean, weight: float, counts: Counts) -> Metric:
+def _weighted_f(option: str, mean: Mean, weight: float, split_by: Tokenizer, stem: bool) -> Metric:
     if not LEAST <= weight <= MOST:
         raise ValueError(f"{option} must be {LEAST:g} to {MOST:g}")
 
-    def points(answer: str, target: str) -> float:
-        counted = counts(answer, target)
-        return 100.0 * mean(counted.precision, counted.recall, weight)
+    def points(matched: Matched) -> float:
+        return 100.0 * mean(matched.precision, matched.recall, weight)
 
-    return Metric(f"f_{option}", points, highest=100.0 * mean(1.0, 1.0, weight))
+    return _counting(f"f_{option}", points, split_by, stem, points(Matched(1, 1, 1)))
 
 
 def _em_h(*, h: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
     if not 0 < h <= 1:
         raise ValueError("h must be above 0 and at most 1: the share of the target's tokens to be matched")
-    counts = _counter(tokenizer, stem)
-    return Metric("em_h", lambda answer, target: 100.0 if counts(answer, target).recall >= h else 0.0)
+    return _counting("em_h", lambda matched: 100.0 if matched.recall >= h else 0.0, tokenizer, stem)
 
 
 METRICS: Builders = {
@@ -177,5 +176,5 @@ METRICS: Builders = {
     "f_a": _f_a,
     "f_beta": _f_beta,
     "em_h": _em_h,
-    **builders_of(squad_exact_match, squad_f1),
+    **builders_of(squad_exact_match, squad_f1, form=squad_form),
 }

@@ -9,50 +9,71 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
+from accgate.metrics.forms import ARTICLES, NO_PUNCTUATION, filled, squad_form
 from accgate.metrics.metric import Metric, builders_of
-from accgate.metrics.overlap import Matched, harmonic_mean, in_common, squad_exact_match, squad_f1
-from accgate.metrics.tokens import squad_form
+from accgate.metrics.overlap import Matched, harmonic_mean, in_common
 
 Measure = Literal["f1", "exact"]
 Bag = frozenset[str]
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
 _SPACED = str.maketrans(dict.fromkeys(string.punctuation + "‘’´`", " "))  # noqa: RUF001 as TriviaQA's script has them
-_BARE = str.maketrans("", "", string.punctuation)
 
 
-def squad_v2(answer: str, targets: Sequence[str], *, measure: Measure = "f1", no_answer: str = "unanswerable") -> float:
+def squad_v2(
+    answer: str,
+    targets: Sequence[str],
+    *,
+    measure: Measure = "f1",
+    no_answer: str = "unanswerable",
+    as_published: bool = False,
+) -> float:
     """SQuAD 2's score, 0 to 100 points: the best over the targets, of which an empty one means that there is no answer.
 
     An answer that says `no_answer` is the empty one, which is right where the question has no answer and nowhere else.
+    `as_published` takes a text of which the normalisation leaves nothing for an empty one, as the script does.
 
     >>> squad_v2("Unanswerable.", [""]), squad_v2("in Paris", [""]), squad_v2("in Paris", ["Paris"])
     (100.0, 0.0, 66.66666666666666)
+    >>> squad_v2("the", ["A"]), squad_v2("the", ["A"], as_published=True)
+    (0.0, 100.0)
 
     Reference: Rajpurkar et al. 2018, arXiv 1806.03822, and its evaluate-v2.0.py.
     """
-    right = [target for target in targets if squad_form(target)] or [""]
-    reply = "" if squad_form(answer) == squad_form(no_answer) else answer
-    if measure == "exact":
-        return max(squad_exact_match(reply, target) for target in right)
-    return max(squad_f1(reply, target, version="2.0") for target in right)
+    form = partial(filled, squad_form, as_published=as_published)
+    ours = [] if form(answer) == form(no_answer) else form(answer).split()
+    right = [words for target in targets if (words := form(target).split())] or [[]]
+    if measure == "exact" or not ours:
+        return 100.0 if ours in right else 0.0
+    return max(_shared(ours, theirs) for theirs in right)
 
 
-def triviaqa(answer: str, target: str, *, measure: Measure = "exact") -> float:
+def triviaqa(answer: str, target: str, *, measure: Measure = "exact", as_published: bool = False) -> float:
     """TriviaQA's score, 0 to 100 points: punctuation is space, so that `Grand-Prix` is two words.
+
+    `as_published` compares texts of which nothing is left as the script does, to which they are all the same.
 
     >>> triviaqa("The Grand Prix!", "grand-prix"), triviaqa("grand prix of Rome", "Grand Prix", measure="f1")
     (100.0, 66.66666666666666)
 
     Reference: Joshi et al. 2017, arXiv 1705.03551, and its triviaqa_evaluation.py.
     """
-    ours, theirs = (_ARTICLES.sub(" ", text.lower().translate(_SPACED)).split() for text in (answer, target))
+    ours, theirs = (filled(_trivia_form, text, as_published=as_published).split() for text in (answer, target))
     if measure == "exact":
         return 100.0 if ours == theirs else 0.0
+    return _shared(ours, theirs)
+
+
+def _trivia_form(text: str) -> str:
+    return " ".join(ARTICLES.sub(" ", text.lower().translate(_SPACED)).split())
+
+
+def _shared(ours: Sequence[str], theirs: Sequence[str]) -> float:
     return Matched(in_common(ours, theirs), len(ours), len(theirs)).points("f")
 
 
-def drop(answer: str, target: str, *, measure: Measure = "f1", separator: str = "") -> float:
+def drop(
+    answer: str, target: str, *, measure: Measure = "f1", separator: str = "", as_published: bool = False
+) -> float:
     """DROP's score, 0 to 100 whole points: the best over the right answers, each of one span or more.
 
     Words are compared as sets. A span with numbers earns nothing unless the answer's has one of them, and spans are
@@ -64,6 +85,8 @@ def drop(answer: str, target: str, *, measure: Measure = "f1", separator: str = 
         A JSON list of right answers, each a text or a list of spans; any other text is one answer.
     separator
         What stands between the spans of an answer; without one an answer is one span.
+    as_published
+        Whether spans of which nothing is left are all the same, as in the script.
 
     Examples
     --------
@@ -75,12 +98,11 @@ def drop(answer: str, target: str, *, measure: Measure = "f1", separator: str = 
     Reference: Dua et al. 2019, arXiv 1903.00161, and its drop_eval.py, which rounds F1 to two decimals of 1.
     """
     spans = [span for span in answer.split(separator) if span.strip()] if separator else [answer]
-    ours = [_drop_form(span) for span in spans or [answer]]
+    form = partial(filled, _drop_form, as_published=as_published)
+    ours = [form(span) for span in spans or [answer]]
     score = _drop_f1 if measure == "f1" else _drop_exact
-    return max(
-        (score(ours, [_drop_form(span) for span in spans]) for spans in _right_answers(target) if spans[0].strip()),
-        default=0.0,
-    )
+    right = (spans for spans in _right_answers(target) if spans[0].strip())
+    return max((score(ours, [form(span) for span in spans]) for spans in right), default=0.0)
 
 
 def _right_answers(target: str) -> list[list[str]]:
@@ -101,8 +123,8 @@ def _drop_form(text: str) -> str:
 
 
 def _drop_word(token: str) -> str:
-    bare = token if _is_number(token) else token.translate(_BARE)
-    return _ARTICLES.sub(" ", str(float(bare)) if _is_number(bare) else bare)
+    bare = token if _is_number(token) else token.translate(NO_PUNCTUATION)
+    return ARTICLES.sub(" ", str(float(bare)) if _is_number(bare) else bare)
 
 
 def _is_number(text: str) -> bool:
@@ -145,9 +167,22 @@ def best_pairs(shares: list[list[float]]) -> float:
     return float(values[linear_sum_assignment(values, maximize=True)].sum())
 
 
-def _squad_v2(*, measure: Measure = "f1", no_answer: str = "unanswerable") -> Metric:
-    points = partial(squad_v2, measure=measure, no_answer=no_answer)
-    return Metric("squad_v2", lambda answer, target: points(answer, [target]), many=points)
+def _all_spans_form(text: str) -> str:
+    """The spans of all right answers in their form, or of an answer."""
+    return " ".join(_drop_form(span) for spans in _right_answers(text) for span in spans).strip()
 
 
-METRICS = {"squad_v2": _squad_v2} | builders_of(triviaqa, drop)
+def _has_span(answer: str, target: str) -> bool:
+    return bool(_all_spans_form(answer)) or drop(answer, target) > 0.0
+
+
+def _squad_v2(*, measure: Measure = "f1", no_answer: str = "unanswerable", as_published: bool = False) -> Metric:
+    points = partial(squad_v2, measure=measure, no_answer=no_answer, as_published=as_published)
+    return Metric("squad_v2", lambda answer, target: points(answer, [target]), many=points, form=squad_form)
+
+
+METRICS = (
+    {"squad_v2": _squad_v2}
+    | builders_of(triviaqa, form=_trivia_form)
+    | builders_of(drop, form=_all_spans_form, finds=_has_span)
+)

@@ -178,7 +178,10 @@ def weighted_lcs(answer: Sequence[str], target: Sequence[str], weight: float) ->
 
 
 def _metric(name: str, rule: Rule, measure: Measure, split: Tokenize) -> Metric:
-    return Metric(name, lambda answer, target: rule(split(answer), split(target)).points(measure))
+    def points(answer: str, target: str) -> float:
+        return rule(split(answer), split(target)).points(measure)
+
+    return Metric(name, points, finds=lambda answer, _: bool(split(answer)))
 
 
 def _n_gram_metric(name: str, n: int, measure: Measure, split: Tokenize) -> Metric:
@@ -211,7 +214,10 @@ def _rouge_lsum(split: Tokenize) -> Metric:
     def sentences(text: str) -> list[list[str]]:
         return [split(line) for line in text.split("\n")]
 
-    return Metric("rouge_lsum", lambda answer, target: shared_union(sentences(answer), sentences(target)).points("f"))
+    def points(answer: str, target: str) -> float:
+        return shared_union(sentences(answer), sentences(target)).points("f")
+
+    return Metric("rouge_lsum", points, finds=lambda answer, _: bool(split(answer)))
 
 
 def _rouge_w(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import string
 import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, Literal, get_args
 
+from accgate.metrics.forms import squad_form
 from accgate.metrics.metric import required
 
 Tokenizer = Literal["rouge", "squad", "words", "characters", "zh", "ja"]
@@ -16,9 +16,7 @@ Tokenize = Callable[[str], list[str]]
 
 _ENGLISH: tuple[Tokenizer, ...] = ("rouge", "squad", "words")
 _ROUGE = re.compile(r"[a-z0-9]+")
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
 _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _HAN = re.compile("([\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff])")
 
 
@@ -68,15 +66,6 @@ def rouge(text: str) -> list[str]:
     if text.isascii():  # the same six times as fast
         return text.translate(_ASCII).split()
     return _ROUGE.findall(text.lower())
-
-
-def squad_form(text: str) -> str:
-    """The text as SQuAD's evaluation compares it: no case, ASCII punctuation, English articles and repeated space.
-
-    >>> squad_form("The Eiffel  tower.")
-    'eiffel tower'
-    """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def words(text: str) -> list[str]:

@@ -89,7 +89,7 @@ def _rate(name: str, rate: Callable[[str, str], float], form: Callable[[str], st
     def points(answer: str, target: str) -> float:
         return 100.0 * float(rate(form(target), form(answer)))
 
-    return Metric(name, points, highest=None, higher_is_better=False)
+    return Metric(name, points, highest=None, higher_is_better=False, form=None if form is str else form)
 
 
 def _jiwer() -> Any:

@@ -32,6 +32,7 @@ from accgate.planning.design import TaskSource, design_of, planned_judge, planne
 from accgate.planning.model import PlannedModel
 from accgate.planning.samples import visible_theta
 from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
+from accgate.planning.targets import advice_on_targets
 from accgate.records import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import quantile
@@ -347,7 +348,7 @@ def _plan_check(
         max_more_tokens=None if settings.max_more_tokens is None else allowed_share(settings.max_more_tokens),
         max_slower=None if settings.max_slower is None else allowed_share(settings.max_slower),
         notes=notes,
-        advice=(*advice_on_runs(sizing), *_obstacles(choice)),
+        advice=(*advice_on_runs(sizing), *_obstacles(choice), *advice_on_targets(task)),
         judge=None if settings.judge is None else planned_judge(config, settings.judge),
         not_pooled=draft.not_pooled,
     )

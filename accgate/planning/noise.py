@@ -11,6 +11,7 @@ import numpy as np
 from accgate.errors import BadInput
 from accgate.planning.samples import Assumptions, plan
 from accgate.records import Scores, in_points, pair_scores, read_scores
+from accgate.records.pairing import refuse_other_samples
 from accgate.stats import discordance_of_repeats
 from accgate.stats.noise import Estimate, VarianceParts, estimate_discordance, estimate_sigma, variance_parts
 
@@ -73,6 +74,7 @@ def noise_of(
     sigma = estimate_sigma(first.means())
     discordance, differences = None, None
     if len(files) == 2:
+        refuse_other_samples((files[0], files[1]), first, second)
         other = pair_scores(second, first)
         discordance = estimate_discordance(first.means(), other.means())
         differences = estimate_sigma(other.means() - first.means())

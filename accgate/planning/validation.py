@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from accgate.config.config import Config
+from accgate.engines import Request
 from accgate.planning.baselines import refuse_unknown_baselines
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_judge, planned_model
@@ -29,8 +31,10 @@ def validate(config: Config) -> tuple[Check, ...]:
     )
 
 
-def probe(config: Config) -> tuple[str, ...]:
+def probe(config: Config, checks: Sequence[Check] = ()) -> tuple[str, ...]:
     """Ask the servers of all models and judges once; a line for each server, after the name of its model.
+
+    Of checks with raw prompts a line too, where the first prompt begins with a special token that is there twice.
 
     Raises
     ------
@@ -39,7 +43,20 @@ def probe(config: Config) -> tuple[str, ...]:
     CannotEvaluate
         When a server does not answer.
     """
-    return tuple(f"{model.name}: {answer}" for model in _models_of(config) for answer in model.probe())
+    answers = [f"{model.name}: {answer}" for model in _models_of(config) for answer in model.probe()]
+    faults = [f"{check.name}: {fault}" for check in checks if (fault := _beginning(check)) is not None]
+    return (*answers, *faults)
+
+
+def _beginning(check: Check) -> str | None:
+    """What is wrong with how the first prompt of a check begins; None where nothing is, or no server tells."""
+    server, sampling = check.planned_model.server(), check.planned_model.settings.sampling
+    if server is None or not len(check.task.samples) or sampling.extra.get("add_special_tokens") is False:
+        return None
+    sample = check.task.samples[0]
+    if check.task.part_of(sample).content.mode != "completion":
+        return None
+    return server.beginning(Request(sample.id, 0, sample.user, sample.system, "completion"))
 
 
 def _models_of(config: Config) -> list[PlannedModel]:

@@ -12,6 +12,7 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.inputs.rows import id_of, read_table, repeat_of, text_of
 from accgate.records import paths_of, read_gzip_lines
+from accgate.records.pairing import other_texts
 from accgate.references.store import Reference, read_reference
 from accgate.text import some_of
 
@@ -160,11 +161,10 @@ def questions_of(reference: Side, candidate: Side, *, subset: bool) -> tuple[Que
         faults.append(f"{candidate.path}: has no answer to {len(missing)} of {len(old)} samples: {some_of(missing)}")
     if faults:
         raise BadInput(*faults)
-    both = [id_ for id_ in candidate.prompts if id_ in reference.prompts]
-    if other := [id_ for id_ in both if candidate.prompts[id_] != reference.prompts[id_]]:
-        raise BadInput(
-            f"{len(other)} samples have other prompts in {reference.path} and {candidate.path}: {some_of(other)}"
-        )
+    for kind in ("prompts", "targets"):
+        if other := other_texts(getattr(reference, kind), getattr(candidate, kind)):
+            ids = some_of([id_ for id_, *_ in other])
+            raise BadInput(f"{len(other)} samples have other {kind} in {reference.path} and {candidate.path}: {ids}")
     prompts = {**reference.prompts, **candidate.prompts}
     if without := [id_ for id_ in candidate.replies if id_ not in prompts]:
         fix = "give a run's record with its .prompts.jsonl.gz beside it, or rows with a prompt"

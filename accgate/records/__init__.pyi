@@ -26,8 +26,9 @@ from .ids import Ids, Places, order_of
 from .lock import sole_run
 from .log import RecordLog, beginning_of, empty_log, failed_of, fills, places_in, read_log, records_at
 from .membership import clusters_of, codes_of
+from .pairing import pair_scores
 from .replacement import Replacements, json_line, refuse_unwritable, replacing, write_atomically, write_gzip_lines
-from .scores import Codes, Floats, Scores, check_bounds, collect, in_points, is_binary, pair_scores, read_scores
+from .scores import Codes, Floats, Scores, check_bounds, collect, in_points, is_binary, read_scores
 
 __all__ = [
     "CUT",

@@ -73,11 +73,11 @@ class Record:
     `confidence` goes from 0 to 1. `attacked` is the score after an attack, None where none was made; of several attacks
     it has one each. `cached` is true where the reply was kept of an earlier run.
 
-    `reading` says how the reply was read: `read`; `unread`, where the extraction found no answer; `empty`; or `cut`,
-    where it was cut off at max_tokens before an answer. None where there was nothing to read, as where likelihoods are
-    compared, and in records of earlier versions. `reasoning` is the thought before the answer, of a long one its
-    beginning and its end, and `reasoning_tokens` counts its tokens where the engine tells; `reply` is what follows.
-    `attacked_reading` says for each attack how the reply to it was read.
+    `reading` says how the reply was read: `read`; `unread`, where the extraction found no answer or options tie;
+    `empty`; or `cut`, where it was cut off at max_tokens before an answer. None where there was nothing to read, as
+    where a text's perplexity is the score, and in records of earlier versions. `reasoning` is the thought before the
+    answer, of a long one its beginning and its end, and `reasoning_tokens` counts its tokens where the engine tells;
+    `reply` is what follows. `attacked_reading` says for each attack how the reply to it was read.
     """
 
     id: str

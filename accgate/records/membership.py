@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.errors import BadInput
-from accgate.records.scores import Codes, Scores, moved_fault
+from accgate.records.pairing import moved_fault
+from accgate.records.scores import Codes, Scores
 from accgate.text import some_of
 
 Kind = Literal["cluster", "group"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import id_of, read_table, repeat_of, score_of, text_of
+from accgate.inputs.rows import IDENTITY, id_of, mark_of, read_table, repeat_of, score_of, text_of
 from accgate.records.ids import Ids
 from accgate.text import some_of
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
+Marks = npt.NDArray[np.int64]
 LARGEST = 1e12  # points; past any metric, and sums of squares stay finite
 DECIMALS = 9  # of a mean, points
 ROUNDING = 1e-6  # points by which a scaled score may be past its bound
@@ -30,13 +31,15 @@ class Scores:
 
     `values` has shape (n, repeats), rows in the order of `ids`; NaN marks a sample whose evaluation failed.
     `clusters` has the cluster of each sample in the same order, or is None where the samples are independent. `groups`
-    has the group of each, empty where it has none, or is None where no sample has one.
+    has the group of each, empty where it has none, or is None where no sample has one. `shown` has marks (`mark_of`) of
+    the samples' texts in the columns that say what they are.
     """
 
     ids: Ids
     values: Floats
     clusters: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
+    shown: Mapping[str, Marks] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Pack ids that come as another sequence."""
@@ -122,6 +125,7 @@ def scores_of_rows(
     clusters: Sequence[str | None],
     side: str,
     groups: Sequence[str | None] = (),
+    shown: Mapping[str, array[int]] | None = None,
 ) -> Scores:
     """Scores from rows, each of one repeat, in order of the ids' first appearance; raises as `collect` does."""
     if not len(ids):
@@ -137,7 +141,8 @@ def scores_of_rows(
             f"{side}: {len(without)} of {len(distinct)} samples have no cluster: {some_of(without)}; "
             "give every sample its cluster, or none"
         )
-    return Scores(Ids(distinct), values, of_sample, _names_of_samples("group", groups, rows, distinct, side))
+    marks = {name: np.array(column, dtype=np.int64)[rows[:, 0]] for name, column in (shown or {}).items()}
+    return Scores(Ids(distinct), values, of_sample, _names_of_samples("group", groups, rows, distinct, side), marks)
 
 
 def _names_of_samples(
@@ -189,7 +194,7 @@ def read_scores(path: Path, side: str) -> Scores:
             f"{path}: {len(rows.unscored)} of {len(ids)} samples have no score: {some_of(rows.unscored)}; "
             "evaluate them again, or compare whole runs with `accgate run`, which brackets failed samples"
         )
-    return scores_of_rows(ids, rows.scores, rows.clusters, f"{side} {path}", rows.groups)
+    return scores_of_rows(ids, rows.scores, rows.clusters, f"{side} {path}", rows.groups, rows.shown())
 
 
 class _Rows:
@@ -202,6 +207,7 @@ class _Rows:
         self.clusters: list[str | None] = []
         self.groups: list[str | None] = []
         self.unscored: list[str] = []
+        self._shown: dict[str, array[int]] = {}
 
     def ids(self) -> Iterator[str]:
         """Take in the rows; their ids."""
@@ -227,7 +233,20 @@ class _Rows:
             if type(group) is not str and group is not None:
                 group = text_of(row, "group", path, line)
             self.groups.append(names.setdefault(group, group) if group else None)
+            for name in row:
+                if name in IDENTITY:
+                    self._marks(name, len(self.scores) - 1).append(mark_of(row[name]))
             yield id_
+
+    def shown(self) -> dict[str, array[int]]:
+        """A mark of each row in the columns that say what a sample is."""
+        return {name: self._marks(name, len(self.scores)) for name in self._shown}
+
+    def _marks(self, name: str, count: int) -> array[int]:
+        """The marks of a column so far, with 0 for the rows of so many that lack it."""
+        marks = self._shown.setdefault(name, array("q"))
+        marks.frombytes(bytes(marks.itemsize * (count - len(marks))))
+        return marks
 
     def refuse_repeated(self, ids: Ids) -> None:
         """Refuse an (id, repeat) that comes twice: the first line that says one again, and the line before it."""
@@ -357,44 +376,3 @@ def check_range(scores: Scores) -> None:
     beyond = [scores.ids[i] for i in np.flatnonzero((np.abs(scores.values) > LARGEST).any(axis=1))]
     if beyond:
         raise BadInput(f"{len(beyond)} samples have a score beyond {LARGEST:g} points: {some_of(beyond)}")
-
-
-def pair_scores(reference: Scores, candidate: Scores) -> Scores:
-    """The reference's rows in the candidate's order.
-
-    Raises
-    ------
-    BadInput
-        Unless both hold the same ids; says how many are missing and how many are extra. Where both have clusters,
-        unless these are the same.
-    """
-    rows = reference.ids.places(candidate.ids)
-    if (rows < 0).any() or len(np.unique(rows)) < reference.n:
-        raise _other_samples(reference, candidate)
-    taken = reference.take(candidate.ids)
-    if taken.clusters is None or candidate.clusters is None or taken.clusters == candidate.clusters:
-        return taken
-    both = zip(candidate.ids, taken.clusters, candidate.clusters, strict=True)
-    moved = [id_ for id_, left, right in both if left != right]
-    raise moved_fault("cluster", moved, candidate.n)
-
-
-def moved_fault(kind: str, moved: Sequence[str], n: int) -> BadInput:
-    """Samples of n that are in another cluster, or group, on each side."""
-    return BadInput(
-        f"{len(moved)} of {n} samples are in one {kind} in the reference and in another in the candidate: "
-        f"{some_of(moved)}; give both sides the same {kind}s, or {kind}s to one side only"
-    )
-
-
-def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
-    missing, extra = reference.ids.without(candidate.ids), candidate.ids.without(reference.ids)
-    faults = [f"{reference.n - len(missing)} of the reference's {reference.n} samples are in the candidate"]
-    if missing:
-        faults.append(f"{len(missing)} missing from the candidate: {some_of(missing)}")
-    if extra:
-        faults.append(f"{len(extra)} not in the reference: {some_of(extra)}")
-    return BadInput(
-        "reference and candidate hold different samples: " + "; ".join(faults) + ". Evaluate the same samples, "
-        "record the reference again, or use the unpaired test (two-sample)"
-    )

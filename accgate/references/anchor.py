@@ -14,15 +14,14 @@ from accgate.errors import BadInput
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Whole, parse_table_of
 from accgate.records import Codes, Floats, Replacements, Scores, clusters_of
+from accgate.records.pairing import changed_parts, is_rescored
 from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
     ReferenceFile,
     baseline_of,
-    changed_parts,
     file_of,
     find_reference,
-    is_rescored,
     reference_path,
     stored_scores,
     toml_of,

@@ -10,13 +10,12 @@ from typing import Any
 from accgate.engines import FINGERPRINT, union_of
 from accgate.engines.identity import change_of, settings_to_keep
 from accgate.errors import BadInput
-from accgate.inputs.toml import read_toml
-from accgate.records import ENDINGS, FILES, JUDGE_SERVED, SERVED, RecordPaths, settings_of_run
+from accgate.records import FILES, JUDGE_SERVED, SERVED
+from accgate.records.pairing import about_beside
 from accgate.text import clip, some_of
 
 OF_JUDGE = " of judge "  # in the name of a file among those that records depend on
 JUDGE_FILES = "judge_files"  # in a reference's file
-SCORES = ".scores.csv"  # beside it
 CHANGE = 600  # characters of what changed
 
 
@@ -34,10 +33,10 @@ class Makers:
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Makers:
-        """As the settings beside records tell them."""
+        """As the settings beside records tell them, or a reference's file."""
         files = _table(settings, FILES)
         of_judge = {name.rpartition(OF_JUDGE)[0]: digest for name, digest in files.items() if OF_JUDGE in name}
-        return cls.of_tables({**settings, JUDGE_FILES: of_judge})
+        return cls.of_tables({JUDGE_FILES: of_judge, **settings})
 
     @classmethod
     def of_tables(cls, about: Mapping[str, Any]) -> Makers:
@@ -83,18 +82,6 @@ def other_judge(path: Path, judge: str, change: str) -> str:
     )
 
 
-def makers_beside(path: Path) -> Makers:
-    """Who made the scores of a reference's CSV, or of a run's records; empty for other files, which do not say it."""
-    try:
-        if path.name.endswith(SCORES):
-            about = path.with_name(f"{path.name.removesuffix(SCORES)}.toml")
-            return Makers.of_tables(read_toml(about, fix="record it again").data)
-        base = path.name.removesuffix(".jsonl")
-        return Makers.of_settings(settings_of_run(RecordPaths(*(path.with_name(base + end) for end in ENDINGS))))
-    except (BadInput, OSError):  # another file happens to have such a name, or one that leaves no room for more
-        return Makers()
-
-
 def refuse_other_judge(reference: Path, candidate: Path) -> None:
     """Refuse two files of scores that different judges marked, where the files beside both say who did.
 
@@ -103,6 +90,7 @@ def refuse_other_judge(reference: Path, candidate: Path) -> None:
     BadInput
         What shows it.
     """
-    change = makers_beside(reference).judge_change(makers_beside(candidate))
+    before, after = (Makers.of_settings(about_beside(path)) for path in (reference, candidate))
+    change = before.judge_change(after)
     if change is not None:
         raise BadInput(other_judge(reference, "the judge", change))

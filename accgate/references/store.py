@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +31,15 @@ from accgate.records import (
     write_gzip_lines,
 )
 from accgate.records.membership import moved_groups
+from accgate.records.pairing import SCORES, changed_parts, is_asked_alike, is_rescored
 from accgate.references.columns import stored_records
-from accgate.references.judge import SCORES, Makers
+from accgate.references.judge import Makers
 from accgate.tasks import Task
 from accgate.text import nearest, some_of
 from accgate.verdict import Readings, Reason, Verdict
 
 MOST = 1_000_000_000  # bytes of the scores beside a reference
 MOST_SCORES = 100_000  # of a reference that are put beside a run; its report draws no more samples
-PARTS = {
-    "dataset": "the dataset",
-    "prompt": "the prompt",
-    "extract": "target or extraction",
-    "metric": "the metric",
-    "reply": "stop strings or max_tokens",
-    "files": "the files beside the metric's code",
-}
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -128,6 +121,12 @@ class Reference:
     def records(self) -> Iterator[Record]:
         """The stored part of each record: its score, and the columns that statistics need."""
         return stored_records(self.path.with_suffix(SCORES))
+
+    def kept_records(self) -> list[Record]:
+        """The stored part of each record, with its reply where that was kept. Raises as `replies`."""
+        rows = {(row["id"], row.get("repeat", 0)): row for row in read_gzip_lines(self.replies_path, "reply")}
+        kept = ((record, rows.get(record.key, {})) for record in self.records())
+        return [replace(one, reply=row.get("reply"), finish_reason=row.get("finish_reason")) for one, row in kept]
 
     def replies(self, ids: Container[str] | None = None) -> dict[tuple[str, int], str]:
         """Recorded replies to these samples (all where None) by (id, repeat); empty without a sidecar.
@@ -294,10 +293,11 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     if unknown:
         overlap += f", {len(unknown)} are not: {some_of(unknown)}"
     as_before = f'write library = "{task.former}" into its table, which asks as before' if task.former else ""
-    return (
-        f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or record the reference again "
-        "(`accgate record --reason ...`)"
-    )
+    again = "record the reference again (`accgate record --reason ...`)"
+    has_replies = reference.replies_path.is_file() and reference.about.engine != "recorded"
+    if not unknown and has_replies and is_asked_alike(recorded, task.fingerprint):
+        again = f"score its kept replies anew without a model (`accgate record --reread`), or {again}"
+    return f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or {again}"
 
 
 def _lost_samples(reference: Reference, task: Task, since: str) -> str | None:
@@ -324,21 +324,6 @@ def _group_change(reference: Reference, task: Task, since: str) -> str | None:
         f"{reference.path}: the group of {len(moved)} of {len(task.groups)} samples changed {since}: {some_of(moved)}. "
         "Undo the change of the column of groups, or record the reference again (`accgate record --reason ...`)"
     )
-
-
-def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The parts in which two fingerprints of a task differ, in words."""
-    return [text for part, text in PARTS.items() if _differs(part, recorded, now)]
-
-
-def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether the same prompts would be scored in another way, or asked in another mode."""
-    return any(_differs(part, recorded, now) for part in ("prompt", "extract", "metric", "reply", "files"))
-
-
-def _differs(part: str, recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether a part differs; references of earlier versions have no `files`, and stay usable."""
-    return recorded.get(part) != now.get(part) and not (part == "files" and part not in recorded)
 
 
 def scores_of(records: Sequence[Record], task: Task) -> Scores:

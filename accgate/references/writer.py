@@ -16,6 +16,7 @@ import numpy as np
 from accgate.errors import BadInput, writing
 from accgate.inputs.toml import read_toml
 from accgate.records import (
+    CUT,
     Figures,
     Places,
     Record,
@@ -23,13 +24,13 @@ from accgate.records import (
     Scores,
     fills,
     json_line,
-    read_gzip_lines,
     readings_of,
     records_at,
     replacing,
     split_readings,
 )
 from accgate.records.log import lines_of
+from accgate.records.pairing import changed_parts, is_rescored
 from accgate.records.scores import scores_of_rows
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
@@ -37,10 +38,8 @@ from accgate.references.store import (
     Reference,
     ReferenceFile,
     baseline_of,
-    changed_parts,
     digest,
     find_reference,
-    is_rescored,
     reference_path,
     toml_of,
 )
@@ -90,7 +89,7 @@ def write_reference(
     replaced = replaced_figures(path, reason)
     scores = _scores(records, "the run")
     about = replace(about, **_readings(_read(path, records)))
-    digests = _run_digests(records, runs)
+    digests = about.runs_sha256 or _run_digests(records, runs)  # of replies read anew those of the runs that gave them
     with writing(path), replacing() as files:
         with writing(path.with_suffix(".anchor.toml")):
             anchor = keep_anchor(store, about, scores, files)
@@ -175,7 +174,7 @@ def add_runs(
     path, old = reference.path, reference.about
     _scores(records, "the run")
     readings = _read(path, records)
-    stored = list(reference.records())
+    stored = reference.kept_records()
     first = 1 + max(record.repeat for record in stored)
     added = [replace(record, repeat=first + record.repeat) for record in records]
     pooled = [*stored, *added]
@@ -193,8 +192,7 @@ def add_runs(
         runs_sha256=(*old.runs_sha256, *_run_digests(records, runs)),
         **asdict(old.makers.join(about.makers)),
     )
-    said = {(row["id"], row.get("repeat", 0)): row["reply"] for row in read_gzip_lines(reference.replies_path, "reply")}
-    earlier = [replace(record, reply=said[record.key]) for record in stored if record.key in said]
+    earlier = [record for record in stored if record.reply is not None]
     with writing(path), replacing() as files:
         _store(path, about, pooled, [*earlier, *(added if replies else ())], files, answers=answers)
     return path
@@ -267,11 +265,17 @@ def _store(
     with writing(sidecar):
         if len(replies):
             each = records_at(replies, _by_key(replies))
-            files.write_gzip_lines(sidecar, ({"id": r.id, "repeat": r.repeat, "reply": r.reply} for r in each))
+            files.write_gzip_lines(sidecar, map(_reply_row, each))
         else:
             files.remove(sidecar)
     with writing(path):
         files.write(path, toml_of(row))
+
+
+def _reply_row(record: Record) -> dict[str, Any]:
+    """A reply as the sidecar keeps it; one that was cut off says so, since it is read otherwise."""
+    row = {"id": record.id, "repeat": record.repeat, "reply": record.reply}
+    return row | {"finish_reason": record.finish_reason} if record.finish_reason in CUT else row
 
 
 def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:

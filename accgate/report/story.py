@@ -26,7 +26,7 @@ from accgate.verdict import (
     sight_sentence,
     subject_of,
 )
-from accgate.verdict.advice import NOTHING, steps_of
+from accgate.verdict.advice import after_pass, steps_of
 from accgate.verdict.allowed import runs_text
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def _pass_lines(checks: Sequence[Verdict]) -> list[str]:
             lines.append(f"{counts}{f' on {lead.model}' if lead.model and lead.task else ''}.")
         if (sight := sight_sentence(lead)) is not None:
             lines.append(f"{sight}.")
-    return [*lines, NOTHING]
+    return [*lines, after_pass(lead)]
 
 
 def _reason_lines(lead: Verdict) -> list[str]:

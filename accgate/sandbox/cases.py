@@ -14,6 +14,8 @@ from typing import Any
 from accgate.sandbox.assertions import Assertion, Tests
 from accgate.sandbox.values import GIVE
 
+# Runs before a program: whole numbers may have as many digits as in LiveCodeBench's own process.
+DIGITS = 'getattr(__import__("sys"), "set_int_max_str_digits", int)(50_000)'
 _CALL = """
 import json as __json
 __owner = Solution() if "Solution" in globals() else None
@@ -43,7 +45,7 @@ class Case:
         if self.function is None:
             return None
         source = _CALL.format(name=self.function, give=GIVE, lines=self.input.strip().split("\n"))
-        return Tests(source, (_Value(json.loads(self.output), False, f"the value of {self.function}"),))
+        return Tests(source, (_Value(_value(self.output), False, f"the value of {self.function}"),))
 
 
 class _Value(Assertion):
@@ -85,12 +87,17 @@ def _case(number: int, row: Any) -> Case:
         if not case.function.isidentifier():
             raise BadCases(f"test case {number} calls {case.function!r}, which is not the name of a function")
         try:
-            json.loads(case.output), [json.loads(line) for line in case.input.strip().split("\n")]
+            _value(case.output), [_value(line) for line in case.input.strip().split("\n")]
         except ValueError as error:
             raise BadCases(f"test case {number}: arguments, one a line, and output must be JSON: {error}") from error
     elif not case.output.strip():
         raise BadCases(f"test case {number} expects no output, so a program that does nothing passes it")
     return case
+
+
+def _value(text: str) -> Any:
+    """The value of JSON, whose whole numbers may be longer than Python spells by itself."""
+    return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 4_000 else int(Decimal(digits)))
 
 
 def same_output(printed: str, expected: str) -> bool:

@@ -23,7 +23,7 @@ from typing import Any, Literal
 from accgate.errors import CannotEvaluate
 from accgate.sandbox import erase
 from accgate.sandbox.assertions import Tests, without_literals
-from accgate.sandbox.cases import Case, same_output
+from accgate.sandbox.cases import DIGITS, Case, same_output
 from accgate.sandbox.messages import packed, receive
 
 _EXTRA = re.compile(r";.*\bextra\b")
@@ -183,7 +183,7 @@ class Worker:
         """
         seconds = 0.0
         for number, case in enumerate(cases, 1):
-            outcome = self._run_case([before, program], case)
+            outcome = self._run_case([DIGITS, before, program], case)
             seconds += outcome.seconds
             if not outcome.passed:
                 return Outcome(False, f"test {number} of {len(cases)}: {outcome.reason}", seconds)

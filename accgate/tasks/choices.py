@@ -7,8 +7,14 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accgate.engines import LogProbs
+from accgate.engines.base import measurement_fault
 from accgate.tasks.prompts import CannotRender, Scope, render_list
 from accgate.tasks.schema import Choices
+
+SEPARATOR = ": "  # between label and text of a choice
+TIE = "equally likely options"  # the beginning of a choice's text where they tie
+ROUNDING = 1e-12  # of a sum of log-probabilities, relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +27,30 @@ class Option:
 
 @dataclass(frozen=True)
 class Choice:
-    """The likeliest option's label, and its share of all options' likelihood, 0 to 1."""
+    """The options that a model finds likeliest, several where they tie.
 
-    label: str
+    `confidence` is the share that one of them has of all options' likelihood, 0 to 1.
+    """
+
+    options: tuple[Option, ...]
     confidence: float
+
+    @property
+    def label(self) -> str | None:
+        """The label of the likeliest option; None of a tie, which is no answer."""
+        return self.options[0].label if len(self.options) == 1 else None
+
+    @property
+    def text(self) -> str:
+        """The choice as a record's reply has it."""
+        if self.label is None:
+            return f"{TIE}: {', '.join(option.label for option in self.options)}"
+        return f"{self.label}{SEPARATOR}{self.options[0].text}"
+
+
+def chosen_label(text: str) -> str | None:
+    """The label in a choice's text; None of a tie."""
+    return None if text.startswith(TIE) else text.partition(SEPARATOR)[0]
 
 
 def options_of(choices: Choices, scope: Scope) -> tuple[Option, ...]:
@@ -54,37 +80,34 @@ def continuation(choices: Choices, option: Option) -> str:
     return choices.delimiter + (option.label if choices.continuation == "label" else option.text)
 
 
-def likeliest_option(
-    choices: Choices, options: Sequence[Option], totals: Sequence[float], tokens: Sequence[int]
-) -> Choice:
-    """The likeliest option, the first of several alike.
+def likeliest_option(choices: Choices, options: Sequence[Option], scores: Sequence[LogProbs]) -> Choice:
+    """The likeliest option by its continuation's log-probabilities.
 
-    Parameters
-    ----------
-    totals : sequence of float
-        Log-probability of each option's continuation.
-    tokens : sequence of int
-        Its number of tokens, for `normalise = "tokens"`.
+    Where every token of all options is equally likely the options tie, however long they are.
 
     Examples
     --------
     Divided by its length the longer option is the likelier one:
 
     >>> pair = (Option("A", "no"), Option("B", "certainly not"))
+    >>> scores = (LogProbs(("no",), (-2.0,)), LogProbs(("certainly", "not"), (-1.0, -2.0)))
     >>> plain = Choices(options="{{ o }}")
-    >>> likeliest_option(plain, pair, [-2.0, -3.0], [1, 2]).label
+    >>> likeliest_option(plain, pair, scores).label
     'A'
     >>> from dataclasses import replace
-    >>> likeliest_option(replace(plain, normalise="characters"), pair, [-2.0, -3.0], [1, 2]).label
+    >>> likeliest_option(replace(plain, normalise="characters"), pair, scores).label
     'B'
     """
     sizes = {
         "none": [1] * len(options),
         "characters": [len(option.text) or 1 for option in options],
         "bytes": [len(option.text.encode()) or 1 for option in options],
-        "tokens": [count or 1 for count in tokens],
+        "tokens": [len(score.values) or 1 for score in scores],
     }[choices.normalise]
-    values = [total / size for total, size in zip(totals, sizes, strict=True)]
-    best = max(range(len(values)), key=values.__getitem__)
-    shares = [math.exp(value - values[best]) for value in values]
-    return Choice(options[best].label, 1.0 / sum(shares))
+    values = [score.total / size for score, size in zip(scores, sizes, strict=True)]
+    if measurement_fault(scores) is not None:
+        return Choice(tuple(options), 1.0 / len(options))
+    best = max(values)
+    pairs = zip(options, values, strict=True)
+    likeliest = tuple(option for option, value in pairs if math.isclose(value, best, rel_tol=ROUNDING))
+    return Choice(likeliest, 1.0 / sum(math.exp(value - best) for value in values))

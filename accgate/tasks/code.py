@@ -1,40 +1,58 @@
-"""The Python code in a reply: in fences of any kind, or in prose without one.
+"""The Python code in a reply: in fences or marks of any kind, or in prose without one.
 
-Blocks are read as CommonMark (markdown-it-py). Of several the one counts that defines a name which the program needs,
-as EvalPlus keeps the definitions that the entry point needs (evalplus/sanitize.py); what a block needs of the others
-before it, imports and helpers, goes before it.
+A block ends at the first closing fence behind which its code is Python, since a docstring may hold fences too. Of
+several the one counts that defines a name which the program needs, as EvalPlus keeps the definitions that the entry
+point needs (evalplus/sanitize.py); what a block needs of the others before it, imports and helpers, goes before it.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from accgate.inputs.python import parse_python
 
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-
-PYTHON = frozenset({"", "python", "python2", "python3", "py", "py2", "py3", "ipython", "ipython3", "code", "text"})
+PROGRAMS = 2  # raise it where other code is read from a reply than before; part of a task's fingerprint
+MARK = "```"
+UNLABELLED = frozenset({"", "code", "text"})
 MARKDOWN = frozenset({"markdown", "md"})
-_LANGUAGE = re.compile(r"[\s{.]*([\w+#-]*)")
+_PYTHON = re.compile(r"i?python[23]?(?:-repl)?|py[23]?|pycon|tool_code")
+_FENCE = re.compile(
+    r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*)(?P<mark>`{3,}|~{3,})"
+    r"[\s{.]*(?P<language>[\w+#-]*)[^`]*"
+)
+_BEHIND = re.compile(
+    r"^([^`\n]*[\w)\]}\"'!?,:;])[ \t]*(```(?:py|python)?)[ \t]*$", re.MULTILINE
+)  # a fence behind words
 _START = re.compile(r"^[ \t]*(?:(?:async[ ]+def|def|class|import|from)\b|@\w)", re.MULTILINE)
 _DEF = re.compile(r"^[ \t]*(?:async[ ]+)?def[ ]+\w+[ ]*\(", re.MULTILINE)
 _INLINE = re.compile(r"(?:async[ ]+)?def[ ]+\w+[ ]*\(.*")
 _WORD = re.compile(r"\w+")
+# Around code, at an edge of a line: of MBPP's prompt and Code Llama's, and of chat templates.
+_TOKENS = r"(?:<\|[a-z]\w*\|>(?:assistant\b)?|</s>)+"
+_MARK = re.compile(
+    rf"^[ \t]*(?:{_TOKENS}|<s>|\[/?(?:BEGIN|DONE|END|PYTHON|CODE)\][ \t]*$)|{_TOKENS}[ \t]*$", re.MULTILINE
+)
+_TAG_NAMES = "pre|code|python|py|script|source|program|answer|solution"
+_TAG = re.compile(rf"</?(?:{_TAG_NAMES})\b[^<>\n]*>(?:\s*</?(?:{_TAG_NAMES})\b[^<>\n]*>)*", re.IGNORECASE)
+_TILDES = re.compile(r"^[ \t>]*~~~+\w*[ \t]*$", re.MULTILINE)  # Python too, with a name or number behind it
+_LABEL = re.compile(r"\A\s*(?:python3?|py)[ \t]*\n", re.IGNORECASE)  # of a fence that the prompt opened
+_PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.)(?: (.*)|)$", re.MULTILINE)
+_INVISIBLE = {0xA0: " ", 0xFEFF: "", 0x200B: "", 0x2060: ""}  # a byte-order mark among them
 _LONGEST = 100_000  # characters that are parsed as one: Python 3.10's parser overflows its stack on some 800,000
 
 
 class Block(NamedTuple):
-    """A piece of code; `closed` where its end is in the reply."""
+    """A piece of code; `closed` where its end is in the reply, `labelled` where it says that it is Python."""
 
     code: str
     closed: bool = True
+    labelled: bool = False
 
 
 @dataclass
@@ -47,62 +65,120 @@ class Patience:
 def python_in(reply: str, program: str = "", which: Literal["first", "last"] = "last") -> str | None:
     """The Python code in a reply; None where there is none.
 
-    The first or last block of those that define a name which `program` has, else of those that define anything, else
-    of all.
+    The first or last block of those that define a name which `program` has, else of those that say they are Python and
+    define anything, else of all. Invisible characters are left out where the code is no Python with them.
 
     >>> python_in("Run it:\\n```bash\\npython a.py\\n```\\nwith\\n```Python3\\ndef f():\\n    return 1\\n```")
     'def f():\\n    return 1\\n'
-    >>> python_in("I cannot do that.") is None
-    True
+    >>> python_in("def f():\\n    return 1\\n```\\nThe prompt opened that fence."), python_in("I cannot do that.")
+    ('def f():\\n    return 1\\n', None)
     """
-    reply = reply.replace("\r\n", "\n").replace("\r", "\n")
-    blocks = fenced_blocks(reply)
-    if not blocks:
-        return unfenced_code(reply) or None
-    codes = [block.code if block.closed else parsable(block.code) or block.code for block in blocks]
-    names = [defined_names(code) for code in codes]
+    reply = _LABEL.sub("", reply.replace("\r\n", "\n").replace("\r", "\n"))
     needed = set(_WORD.findall(program))
-    places = [place for place, each in enumerate(names) if each & needed]
-    places = places or [place for place, each in enumerate(names) if each] or list(range(len(codes)))
-    place = places[0 if which == "first" else -1]
-    return _with_helpers(codes, names, place) or None
+    code, visible = _code_in(reply, needed, which), reply.translate(_INVISIBLE)
+    if visible != reply and (code is None or _tree(code) is None):
+        other = _code_in(visible, needed, which)
+        return code if other is None or (code is not None and _tree(other) is None) else other
+    return code
+
+
+def _code_in(text: str, needed: set[str], which: Literal["first", "last"]) -> str | None:
+    """The code by the first reading of a text that gives a needed name, else by the first that gives any."""
+    if _is_code(text) and not _MARK.search(text):
+        return text
+    text = _BEHIND.sub(r"\1\n\2", _MARK.sub("\n" if MARK in text else f"\n{MARK}\n", text))
+    answer = None
+    for blocks in _readings(text):
+        codes = [_repaired(block) for block in blocks]
+        names = [defined_names(code) for code in codes]
+        needing = [place for place, each in enumerate(names) if each & needed]
+        if not codes or (answer is not None and not needing):
+            continue
+        places = needing or range(len(codes))
+        places = [place for place in places if blocks[place].labelled] or places
+        places = [place for place in places if names[place]] or places
+        answer = _with_helpers(codes, names, places[0 if which == "first" else -1])
+        if needing:
+            break
+    return answer
+
+
+def _readings(text: str) -> Iterator[list[Block]]:
+    """The blocks of a text, the surest reading first: by fences, by tags of HTML, and without either."""
+    yield _opened_blocks(text)
+    yield fenced_blocks(text)
+    if (tagged := _TAG.sub(f"\n{MARK}\n", text)) != text and MARK not in text:
+        blocks = _opened_blocks(tagged) or fenced_blocks(tagged)
+        yield [block for block in blocks if _is_code(html.unescape(block.code))]
+    yield [Block(code)] if (code := unfenced_code(text)).strip() else []
+
+
+def _opened_blocks(text: str) -> list[Block]:
+    """The blocks of a text that continues one which the prompt opened; none where it does not begin with code."""
+    fence = next((match["mark"] for match in map(_FENCE.fullmatch, text.split("\n")) if match), None)
+    blocks = fenced_blocks(f"{fence}python\n{text}") if fence else []
+    is_opened = blocks and blocks[0].closed and text.startswith(blocks[0].code.rstrip()) and _is_code(blocks[0].code)
+    return blocks if is_opened else []
 
 
 def fenced_blocks(text: str) -> list[Block]:
-    """The fenced blocks of a text that can be Python, in their order; those with a language of their own are left out.
-
-    Where a list's item ends within its fence, as CommonMark has it and models do not, fences are read without lists.
-    """
-    readings = [
-        [block for block in _blocks(text, rules) if block.code.strip()]
-        for rules in (("fence", "list", "blockquote", "paragraph"), ("fence", "paragraph"))
-    ]
-    return next((blocks for blocks in readings if any(defined_names(block.code) for block in blocks)), readings[0])
-
-
-def _blocks(text: str, rules: tuple[str, ...]) -> Iterator[Block]:
-    lines = text.split("\n")
-    for token in _markdown(rules).parse(text):
-        if token.type != "fence" or token.map is None:
+    """The fenced blocks of a text that can be Python, in their order; those of other languages are left out."""
+    lines, place, patience = text.split("\n"), 0, Patience()
+    blocks: list[Block] = []
+    while place < len(lines):
+        fence, place = _FENCE.fullmatch(lines[place]), place + 1
+        if fence is None:
             continue
-        match = _LANGUAGE.match(token.info)
-        language = match[1].lower() if match else ""
+        language = fence["language"].lower()
+        labelled = _PYTHON.fullmatch(language) is not None
+        can_be = labelled or language in UNLABELLED
+        code, closed, place = _to_its_end(
+            lines, place, fence["lead"], fence["mark"], patience if can_be else Patience(0)
+        )
         if language in MARKDOWN:
-            yield from _blocks(token.content, rules)
-        elif language in PYTHON:
-            last = lines[token.map[1] - 1] if token.map[1] <= len(lines) else ""
-            yield Block(token.content, token.map[1] - token.map[0] > 1 and last.strip(" \t>").startswith(token.markup))
+            blocks += fenced_blocks(code)
+        elif can_be and code.strip():
+            blocks.append(Block(code, closed, labelled))
+    return blocks
 
 
-@cache
-def _markdown(rules: tuple[str, ...]) -> MarkdownIt:
-    """A reader of blocks alone. Without the rule for indented code a fence may be indented as it likes."""
-    from markdown_it import MarkdownIt
+def _to_its_end(lines: Sequence[str], start: int, lead: str, mark: str, patience: Patience) -> tuple[str, bool, int]:
+    """The code of a block, whether it is closed, and the line behind it."""
+    first = None
+    for place in range(start, len(lines)):
+        line = lines[place].strip(" \t>")
+        if not line.startswith(mark) or line.strip(mark[0]):
+            continue
+        code = _without_lead(lines[start:place], lead)
+        first = first or (code, True, place + 1)
+        if _tree(code) is not None or _is_body(code):
+            return code, True, place + 1
+        patience.left -= len(code)
+        if patience.left < 0:
+            break
+    return first or (_without_lead(lines[start:], lead), False, len(lines))
 
-    reader = MarkdownIt("zero")
-    reader.core.ruler.enableOnly(["normalize", "block"])
-    reader.block.ruler.enableOnly(list(rules))
-    return reader
+
+def _without_lead(lines: Sequence[str], lead: str) -> str:
+    """The lines of a block without the quote's marks and the indentation that its fence has."""
+    if depth := lead.count(">"):
+        quote = re.compile(rf"(?:[ \t]*>[ ]?){{0,{min(depth, 9)}}}")
+        lines = [quote.sub("", line, count=1) for line in lines]
+        lead = lead.rpartition(">")[2].removeprefix(" ")
+    width = min([len(lead), *(len(line) - len(line.lstrip(" \t")) for line in lines if line.strip())])
+    return "".join(f"{line[width:]}\n" for line in lines)
+
+
+def _repaired(block: Block) -> str:
+    """The code of a block: without HTML's escapes where it is Python then, and the beginning of one that was cut."""
+    plain = html.unescape(block.code)
+    code = plain if _tree(block.code) is None and _is_code(plain) else block.code
+    return code if block.closed else parsable(code) or code
+
+
+def _prompted(text: str) -> str:
+    """What was typed in a session of Python's; empty where definitions stand beside it, whose docstrings have some."""
+    return "" if _START.search(text) else "\n".join(match[1] or "" for match in _PROMPT.finditer(text))
 
 
 def unfenced_code(text: str) -> str:
@@ -110,11 +186,10 @@ def unfenced_code(text: str) -> str:
 
     What follows `def` and is no Python is given as it is: it is wrong code, not a reply without any.
     """
-    if not text.strip():
-        return ""
-    tree = _tree(text)
-    if tree is not None and not _is_prose(tree):
+    if _is_code(text):
         return text
+    if _is_code(session := _prompted(text)):
+        return session
     pieces, end, patience = [], 0, Patience()
     for match in _START.finditer(text):
         if match.start() >= end and patience.left > 0:
@@ -131,17 +206,27 @@ def unfenced_code(text: str) -> str:
                 return code
     if (definition := _DEF.search(text)) is not None:
         return _dedent(text[definition.start() :])
-    return text if _is_body(text) else ""
+    return ""
 
 
-def _is_prose(tree: ast.Module) -> bool:
-    """Whether a text that parses as Python is more likely words: `Done`, `42`."""
-    return all(isinstance(node, ast.Expr) and isinstance(node.value, (ast.Name, ast.Constant)) for node in tree.body)
+def _is_code(text: str) -> bool:
+    """Whether a text is Python, or the rest of a function, and not words that parse as Python."""
+    tree = None if _TILDES.search(text) else _tree(text)
+    if tree is not None:
+        return not all(map(_is_prose, tree.body))
+    return _is_body(text)
+
+
+def _is_prose(node: ast.stmt) -> bool:
+    """Whether a statement does nothing, as words do that parse as Python: `Done`, `Yes, it is`, `Answer: add`."""
+    is_idle = isinstance(node, ast.Expr) or (isinstance(node, ast.AnnAssign) and node.value is None)
+    return is_idle and not any(isinstance(each, (ast.Call, ast.Await, ast.Yield)) for each in ast.walk(node))
 
 
 def _is_body(text: str) -> bool:
     """Whether a text is the rest of a function, indented."""
-    return text.startswith((" ", "\t", "\n")) and _tree(f"def _():\n{text}") is not None
+    tree = _tree(f"def _():\n{text}") if text.startswith((" ", "\t", "\n")) else None
+    return tree is not None and not all(map(_is_prose, tree.body[0].body))  # type: ignore[attr-defined]
 
 
 def _dedent(text: str) -> str:

@@ -11,6 +11,7 @@ from accgate import metrics
 from accgate.errors import Key
 from accgate.metrics import metric_builders
 from accgate.metrics.kinds import PARTS
+from accgate.metrics.languages import LANGUAGES
 from accgate.metrics.own import entry_point_of, form_fault
 from accgate.tasks.attacks.attack import pattern_fault
 from accgate.tasks.conversation import conversation_faults
@@ -38,11 +39,12 @@ def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[K
     if content.files and content.metric in metric_builders():
         yield ("files",), f"is set together with metric = {content.metric!r}, which reads no files; remove it"
     yield from aggregate_faults(content)
-    yield from _extract_faults(content.extract)
+    yield from _extract_faults(content.extract, content.columns.group)
     yield from _few_shot_faults(content.few_shot, content.dataset, folder)
     if content.choices is not None:
         yield from _choices_faults(content, content.choices)
-    if content.confidence is not None and (fault := _regex_fault(content.confidence.regex)):
+    pattern = None if content.confidence is None else content.confidence.regex
+    if pattern is not None and (fault := _regex_fault(pattern)):
         yield ("confidence", "regex"), fault
     if content.judge is not None:
         yield from _judge_faults(content.judge)
@@ -171,12 +173,19 @@ def aggregate_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
             yield ("aggregate",), f"is {content.aggregate!r}, which needs {fix}"
 
 
-def _extract_faults(extract: Extract) -> Iterator[tuple[Key, str]]:
+def _extract_faults(extract: Extract, group: str | None) -> Iterator[tuple[Key, str]]:
     ways = [key for key in ("form", "regex", "json_path") if getattr(extract, key) is not None]
     if len(ways) > 1:
         yield ("extract", ways[-1]), f"is set together with {ways[0]}; keep one of the two"
     if extract.form == "boxed" and extract.which == "first":
         yield ("extract", "which"), 'is "first", but the answer is always the last \\boxed{}; remove it'
+    if extract.language is not None:
+        if extract.form != "number":
+            yield ("extract", "language"), 'needs form = "number", whose numbers it says how to read'
+        elif extract.language == "group" and group is None:
+            yield ("extract", "language"), 'is "group"; name the column of languages as columns.group'
+        elif extract.language not in ("group", *LANGUAGES):
+            yield ("extract", "language"), f"is {extract.language!r}; {nearest(extract.language, LANGUAGES)}"
     if extract.regex is not None and (fault := _regex_fault(extract.regex)):
         yield ("extract", "regex"), fault
     if extract.json_path is not None and (fault := check_json_path(extract.json_path)):

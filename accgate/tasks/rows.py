@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,9 +20,7 @@ from accgate.tasks.generators import check_options, generate
 from accgate.tasks.library import former_task
 from accgate.tasks.prompts import CannotRender, Scope, names_in, render
 from accgate.tasks.schema import Join
-from accgate.text import nearest, some_of
-
-ExamplesOf = Callable[[Row], Sequence[Row]]
+from accgate.text import nearest
 
 MOST = 2_000_000_000  # bytes of a file with rows, unpacked
 ROWS_AT_ONCE = 100  # of Parquet, where one long text can stand in many rows and once in the file
@@ -75,7 +73,7 @@ class Source:
 
 
 def rows_of(definition: Definition, source: Source) -> tuple[Iterable[Row], Sequence[Row]]:
-    """The dataset's rows, to be gone through once, and the solved examples.
+    """The dataset's rows, to be gone through once, and all rows that may be solved examples.
 
     Of several subsets all rows are there at once: what is asked depends on which they are of. Others are read one by
     one, and what is wrong with one is raised where it is reached.
@@ -91,7 +89,7 @@ def rows_of(definition: Definition, source: Source) -> tuple[Iterable[Row], Sequ
     """
     _check_options(definition, source.options)
     examples = _examples(definition, source)
-    rows = _rows(definition, source, examples)
+    rows = _rows(definition, source, shown_first(definition, examples))
     condition = definition.content.dataset.where
     parameters = {**definition.content.dataset.parameters, **source.options}
     rows = rows if condition is None else _rows_where(definition, rows, condition, parameters)
@@ -148,24 +146,6 @@ def with_subset(definition: Definition, source: Source) -> Definition:
     else:
         chosen = replace(dataset, name=None, subsets=names)
     return replace(definition, content=replace(definition.content, dataset=chosen))
-
-
-def examples_by_subset(definition: Definition, rows: Iterable[Row], examples: Sequence[Row]) -> ExamplesOf:
-    """The solved examples that a row's prompt sees: of several subsets those of its own, where they name theirs.
-
-    Raises
-    ------
-    BadInput
-        When examples name their subset, and some subset of the rows has none.
-    """
-    if not definition.content.dataset.subsets or not any(SUBSET in example for example in examples):
-        return lambda _: examples
-    own: dict[Any, list[Row]] = {}
-    for example in examples:
-        own.setdefault(example.get(SUBSET), []).append(example)
-    if without := sorted({str(row.get(SUBSET)) for row in rows} - set(map(str, own))):
-        raise BadInput(f"{definition.path}: subsets {some_of(without)} have no solved example; give each at least one")
-    return lambda row: own[row.get(SUBSET)]
 
 
 def _check_options(definition: Definition, options: Mapping[str, Any]) -> None:
@@ -256,20 +236,34 @@ def _generate(generator: str, options: Mapping[str, Any], source: Source) -> Ite
 
 
 def _examples(definition: Definition, source: Source) -> Sequence[Row]:
-    count = definition.content.few_shot.count
+    count = definition.content.few_shot.count or 0
     rows = _example_rows(definition, source)
-    if count is None:
+    for each in _by_subset(definition, rows):
+        if len(each) < count:
+            raise examples_fault(definition, source, f"is {count}, but its source has {len(each)} rows")
+    return rows
+
+
+def shown_first(definition: Definition, rows: Sequence[Row]) -> Sequence[Row]:
+    """The solved examples that a row sees which is none of them; all of those that are drawn from."""
+    few_shot = definition.content.few_shot
+    if few_shot.count is None or few_shot.seed is not None:
         return rows
+    return [row for each in _by_subset(definition, rows) for row in each[: few_shot.count]]
+
+
+def _by_subset(definition: Definition, rows: Sequence[Row]) -> list[Sequence[Row]]:
     if not definition.content.dataset.subsets:
-        return _first(definition, rows, count)
+        return [rows]
     subsets = dict.fromkeys(row.get(SUBSET) for row in rows)
-    return [row for name in subsets for row in _first(definition, [r for r in rows if r.get(SUBSET) == name], count)]
+    return [[row for row in rows if row.get(SUBSET) == name] for name in subsets]
 
 
-def _first(definition: Definition, rows: Sequence[Row], count: int) -> Sequence[Row]:
-    if len(rows) < count:
-        raise definition.fault(("few_shot", "count"), f"is {count}, but its source has {len(rows)} rows")
-    return rows if definition.content.few_shot.seed is not None else rows[:count]
+def examples_fault(definition: Definition, source: Source, fault: str) -> KeyFaults | BadInput:
+    """The error of solved examples that are too few, at the key that names them."""
+    if source.few_shot is not None:
+        return KeyFaults((("few_shot_dataset",), f"the task's few_shot.count {fault}"))
+    return definition.fault(("few_shot", "count"), fault)
 
 
 def _example_rows(definition: Definition, source: Source) -> Sequence[Row]:

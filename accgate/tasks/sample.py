@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from accgate.errors import BadInput
@@ -30,6 +29,8 @@ from accgate.tasks.prompts import CannotRender, Rubric, Scope, json_list, render
 from accgate.tasks.rows import SUBSET
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.tools import tools_of
+
+ExamplesOf = Callable[[Row], Sequence[Row]]
 
 MOST_OF_PICTURE = 64_000_000  # bytes
 LONGEST_PATH = 1000  # characters; a longer text is the picture itself
@@ -84,7 +85,7 @@ def samples_of(
     name: str,
     definition: Definition,
     rows: Iterable[Row],
-    examples_of: Callable[[Row], Sequence[Row]],
+    examples_of: ExamplesOf,
     folder: Path | None,
 ) -> Iterator[Sample]:
     """A sample for each row, in their order, with the solved examples for it; images are looked for in `folder`.
@@ -97,19 +98,14 @@ def samples_of(
         With the row's number, for templates that fail on it.
     """
     seen = Occurrences()
-    few_shot, content = definition.content.few_shot, definition.content
+    content = definition.content
     sources = (content.dataset, content.dataset.join)  # what rows of the hub name here, the guard does not see
     closed = definition.trees if any(source is not None and source.hub for source in sources) else ()
-    draws: dict[str | None, Random] = {}  # of each subset, row by row, as lm-evaluation-harness draws
     if content.columns.group == SUBSET and not any(SUBSET in row for row in rows):
         content = replace(content, columns=replace(content.columns, group=None))
     for number, row in enumerate(rows, 1):
-        shots = examples_of(row)
-        if few_shot.seed is not None:
-            draw = draws.setdefault(row.get(SUBSET) if content.dataset.subsets else None, Random(few_shot.seed))
-            shots = draw.sample(shots, few_shot.count or 0)
         try:
-            sample = _sample(name, content, Scope(row, shots), folder, seen, closed)
+            sample = _sample(name, content, Scope(row, examples_of(row)), folder, seen, closed)
         except (CannotRender, UnicodeEncodeError) as error:
             raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
         yield sample
@@ -163,6 +159,18 @@ def _sample(
         id_, prompt, user, system, target, **columns, options=options, images=images, attacked=variants, rubric=rubric,
         program=program, cases=cases, messages=messages, tools=tools,
     )  # fmt: skip
+
+
+def asked_of(content: DefinitionFile, scope: Scope) -> str | None:
+    """What a prompt asks, its pictures included; None for a row without a column that is needed."""
+    try:
+        options = () if content.choices is None else options_of(content.choices, scope)
+        scope = replace(scope, names=_names(content, options))
+        system = render(content.system, scope) if content.system else ""
+        pictures = [_cell(scope.row, column) for column in content.images]
+        return json.dumps([system, _question(content, scope), pictures], default=str)
+    except CannotRender:
+        return None
 
 
 def _question(content: DefinitionFile, scope: Scope) -> str | Messages:

@@ -86,6 +86,9 @@ class Extract:
     regex: Text | None = Field(default=None, description="the answer is group 1, or the whole match without groups")
     which: Literal["first", "last"] = Field(default="last", description="the match, number or block that counts")
     json_path: Text | None = Field(default=None, description="JSONPath (RFC 9535) into the JSON in the reply")
+    language: Text | None = Field(
+        default=None, description='how numbers are written: a code as "de", or "group" where a sample\'s group is one'
+    )
     with_prefix: Flag = Field(default=False, description="look in the assistant's prefix and the reply as one text")
 
 
@@ -123,8 +126,8 @@ class Confidence:
     by: Literal["tokens", "reply"] = Field(
         description="the geometric mean of the reply's token probabilities, or what the reply says"
     )
-    regex: Text = Field(
-        default=r"(?i)confidence\D{0,20}(\d+(?:\.\d+)?\s*%?)", description="group 1 is a share of 1, or a percentage"
+    regex: Text | None = Field(
+        default=None, description="group 1 is a share of 1, or a percentage; unset, what follows the word is read"
     )
 
 

@@ -14,14 +14,19 @@ from accgate import metrics
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
-from accgate.metrics.calls import with_tools
-from accgate.metrics.equality import EQUALITY
+from accgate.metrics.calls import CALLING, with_tools
+from accgate.metrics.equality import BOXES, EQUALITY
+from accgate.metrics.forms import FORMED, FORMS
+from accgate.metrics.letters import LETTERS, by_letter
 from accgate.metrics.numbers import READING
 from accgate.records import Ids
+from accgate.tasks.code import PROGRAMS
+from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
 from accgate.tasks.definition import Definition, read_definition
-from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
+from accgate.tasks.examples import SolvedExamples
+from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
-from accgate.tasks.rows import Source, examples_by_subset, is_parquet, read_rows, rows_of, with_subset
+from accgate.tasks.rows import Source, is_parquet, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
 from accgate.tasks.schema import DefinitionFile, Extract, Mode
@@ -30,7 +35,7 @@ from accgate.text import nearest
 
 UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
-LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
+TIES = "ties of 26 November 2026"  # a change of `likeliest_option`'s rules gets another name here
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
@@ -125,7 +130,9 @@ class Task:
         if extract.with_prefix:
             reply = (sample.prefix if sample else "") + reply
         if extract.form is not None:
-            return by_form(reply, extract.form, extract.which, "" if sample is None else sample.target)
+            program, group = ("", None) if sample is None else (sample.target, sample.group)
+            language = (group if extract.language == "group" else extract.language) or ""
+            return by_form(reply, extract.form, extract.which, program, language)
         if extract.regex is not None:
             return by_regex(reply, extract.regex, extract.which)
         if extract.json_path is not None:
@@ -134,10 +141,13 @@ class Task:
             return by_letter(reply, [(option.label, option.text) for option in (sample.options if sample else ())])
         return reply.strip()
 
+    def targets(self, target: str) -> list[str]:
+        """The reference texts of a sample's target."""
+        return [target] if self.content.targets is None else [str(text) for text in json.loads(target)]
+
     def score(self, answer: str, target: str, tools: Sequence[Mapping[str, Any]] = ()) -> float:
         """The points of an answer, by the metric and against every reference text; calls also by their tools."""
-        several = self.content.targets is not None
-        targets = json.loads(target) if several else [target]
+        several, targets = self.content.targets is not None, self.targets(target)
         if tools and self.metric.name == CALLS:
             targets = [with_tools(each, tools) for each in targets]
         return self.metric.against(answer, targets) if several else self.metric(answer, targets[0])
@@ -172,9 +182,9 @@ def build_task(
     if definition.content.dataset.parts:
         return _joined_task(name, definition, source, mode, loaded=loaded)
     definition = _with_mode(definition, mode)
-    rows, examples = rows_of(definition, source)
+    rows, pool = rows_of(definition, source)
     folder, digest = _picture_folder(definition, source), _Digest()
-    examples_of = examples_by_subset(definition, rows, examples)
+    examples_of = SolvedExamples(definition, source, rows, pool).of
     shown = rows if isinstance(rows, list) else digest.of(rows)
     samples = Samples(samples_of(name, definition, shown, examples_of, folder))
     return Task(
@@ -182,7 +192,9 @@ def build_task(
         samples.in_order(source.seed),
         definition.metric(loaded=loaded),
         definition,
-        _fingerprint(definition, _hash(rows) if isinstance(rows, list) else digest.value, examples),
+        _fingerprint(
+            definition, _hash(rows) if isinstance(rows, list) else digest.value, shown_first(definition, pool)
+        ),
         dataset_ids=None if definition.content.dataset.generator else samples.ids,
     )
 
@@ -354,16 +366,22 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     choices = None if content.choices is None else asdict(content.choices)
     attacks = [asdict(attack) for attack in content.attack]
     confidence = None if content.confidence is None else asdict(content.confidence)
+    if confidence is not None and confidence["regex"] is None:
+        confidence["regex"] = CONFIDENCE if confidence["by"] == "reply" else FIRST_READING
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
     own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
-    reading = EQUALITY if content.metric == "math" else None
+    options = dict(content.metric_options)
+    reading = {"math": EQUALITY, CALLS: CALLING}.get(content.metric)
+    if not options.pop("as_published", False) and content.metric in FORMED:
+        reading = FORMS  # as published, scores are what they were before there was another way
     if content.metric == "numeric_match" and not reads_digits_alone(content.extract):
         reading = READING
-    scored = [content.metric_options, own, content.aggregate, content.aggregate_options, judge]
+    scored = [options, own, content.aggregate, content.aggregate_options, judge]
     target = content.target if content.targets is None else {"targets": content.targets}
     extract, few_shot = content.extract, content.few_shot
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
     letters = _reads_letters(content) and LETTERS
+    ties = content.choices is not None and content.choices.by == "likelihood" and TIES
     conversation = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
         "prompt": [
@@ -382,9 +400,10 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
             extract.json_path,
             *_set(confidence),
             *_form(extract),
-            *_set(letters),
+            *_set(letters or ties),
             *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),
+            *_set_named({"language": extract.language}),
         ],
         "metric": [content.metric, *scored, *_set(reading)] if any((*scored, reading)) else content.metric,
         "reply": [content.stop, content.max_tokens],
@@ -425,7 +444,8 @@ def _json(value: Any) -> str:
 
 
 def _form(extract: Extract) -> list[Any]:
-    return [] if extract.form is None else [extract.form, READING if extract.form == "number" else 1]
+    versions = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
+    return [] if extract.form is None else [extract.form, versions[extract.form]]
 
 
 def _reads_letters(content: DefinitionFile) -> bool:

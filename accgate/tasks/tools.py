@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accgate.metrics.calls import function_name
+from accgate.metrics.calls import arguments_of, function_name
 from accgate.metrics.match import refuse_constant
 from accgate.tasks.prompts import CannotRender
 
@@ -121,7 +121,7 @@ def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
             raise CannotRender(f"{where}: a call has no function with a name")
         if not isinstance(call.get("id"), str):
             raise CannotRender(f"{where}: the call of {function['name']!r} has no id; a tool's message names it")
-        arguments = function.get("arguments", {})
+        arguments = arguments_of(function.get("arguments"))
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         result.append({"id": call["id"], "type": "function", "function": {"name": function["name"], "arguments": text}})
     return result
@@ -148,11 +148,12 @@ def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
 
 
 def _arguments(text: str) -> Any:
-    """The object in a call's arguments; the text itself where it is none."""
-    try:
-        value = json.loads(text, parse_constant=refuse_constant)
-    except (ValueError, RecursionError):
-        return text
+    """The object in a call's arguments, empty for a call without any; the text itself where it is none."""
+    if isinstance(value := arguments_of(text), str):
+        try:
+            value = json.loads(text, parse_constant=refuse_constant)
+        except (ValueError, RecursionError):
+            return text
     return value if isinstance(value, dict) else text
 
 
@@ -164,9 +165,9 @@ def parse_reply(reply: str) -> ToolReply:
     """
     try:
         value = json.loads(reply)
-        calls = tuple((call["name"], call["arguments"]) for call in value["tool_calls"])
+        calls = tuple((call["name"], arguments_of(call.get("arguments"))) for call in value["tool_calls"])
         content = value["content"] or ""
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ToolReply(reply)
     texts = (content, *(name for name, _ in calls))
     is_ours = set(value) == {"content", "tool_calls"} and all(isinstance(text, str) for text in texts)

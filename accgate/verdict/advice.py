@@ -13,6 +13,7 @@ from accgate.verdict.findings import deciding_theta, needed_samples
 from accgate.verdict.sentences import settings_of
 
 NOTHING = "No action needed."
+DOUBTFUL = "See that each id names the same sample on both sides."
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,14 @@ def advice(verdict: Figures, around: Surroundings) -> str:
     if steps := steps_of(verdict, around):
         texts = ("".join(f"`{part.text}`" if part.is_code else part.text for part in step.words) for step in steps)
         return " ".join(with_stop(with_capital(text)) for text in texts)
-    return NOTHING if verdict.verdict == "pass" else "Look at the samples that got worse, and fix the change."
+    return (
+        after_pass(verdict) if verdict.verdict == "pass" else "Look at the samples that got worse, and fix the change."
+    )
+
+
+def after_pass(verdict: Figures) -> str:
+    """What to do after a check that passed, in a sentence."""
+    return DOUBTFUL if any(cause.kind == "unrelated" for cause in verdict.causes) else NOTHING
 
 
 def _next(*words: str | Words) -> Step:

@@ -60,7 +60,7 @@ class ReferenceSummary:
 class CandidateSummary:
     """Mean (points) of the candidate, number of its samples, and how many of them failed.
 
-    `readings` are null where there was nothing to read, as where likelihoods are compared.
+    `readings` are null where there was nothing to read, as where a text is scored.
     """
 
     mean: float | None

@@ -11,9 +11,9 @@ from accgate.text import count_of, drop_word, figure_at_least, p_relation
 Kind = Literal[
     # of a test, and what it could show
     "test", "undefined", "too-few-evaluated", "no-outcome", "no-outcome-overall", "no-room", "unseen", "too-coarse",
-    "rules-out", "certified", "not-certified", "few-clusters", "no-looks",
+    "rules-out", "certified", "not-certified", "few-clusters", "no-looks", "unrelated",
     # of samples that failed, and of replies
-    "failed-unbounded", "failed-alike", "failed-apart", "failed-overall", "unread", "unread-reference",
+    "failed-unbounded", "failed-alike", "failed-apart", "failed-overall", "unread", "unread-reference", "same-answers",
     # of overall checks and costs
     "pooled", "turned", "left-out", "undecided-checks", "not-binary", "cost",
     # of the plan and its reference
@@ -136,6 +136,8 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "not-certified": f"not certified: {_PROOF}",
     "few-clusters": "no early stop: there are fewer than {fewest} clusters",
     "no-looks": "no early stop: the exact looks at an allowed drop are for single samples scored 0 or 100",
+    "unrelated": "the scores of the two sides agree no better than chance (correlation {correlation:.2f} on {n:,} "
+    "samples), and only their ids or places say that they are of the same samples",
     "failed-unbounded": f"{_FAILED}, and the range of their scores is unknown",
     "failed-alike": f"{_FAILED}; {_MEANS}: the verdict is the same",
     "failed-apart": f"{_FAILED}; {_MEANS}: {{at_worst}} at worst, {{at_best}} at best. Evaluate them again with "

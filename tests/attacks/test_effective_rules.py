@@ -161,8 +161,9 @@ def test_a_check_that_no_listed_change_concerns_keeps_the_bases_verdict(tmp_path
 
 def overconfident(project: Project, confidence: float) -> None:
     """Three of four answers are right, and the model says how sure it is."""
-    rows = zip(project.ids(), right_but(15, 60), strict=True)
-    write_lines(project.scores, [{"id": id_, "score": score, "confidence": confidence} for id_, score in rows])
+    rows = enumerate(zip(project.ids(), right_but(15, 60), strict=True))
+    lines = [{"id": id_, "score": score, "confidence": confidence - at % 2 / 100} for at, (id_, score) in rows]
+    write_lines(project.scores, lines)
 
 
 @pytest.mark.parametrize("score", ["0", "100"])

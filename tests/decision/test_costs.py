@@ -214,6 +214,7 @@ def half_of_none(at: int) -> dict[str, Any]:
         (tokens(), lambda _: {}, "have no counted tokens in the run"),
         (tokens(), half, "60 of 120 samples have no counted tokens in the run"),
         (tokens(), lambda _: {"completion_tokens": 0, "reply": "a text"}, "120 of 120 samples have no counted tokens"),
+        (tokens(), half_of_none, "120 of 120 samples have no counted tokens in the run"),
         (half_of_none, tokens(), "120 of 120 samples have no counted tokens in the reference"),
     ],
 )

@@ -209,7 +209,7 @@ def test_clusters_by_id_are_taken_in_the_fixed_order_of_their_names() -> None:
 @pytest.mark.parametrize("lower", [False, True])
 def test_of_equal_scores_the_mean_is_never_past_gamma_by_the_last_bit(lower: bool) -> None:
     """Clusters put the candidate in another order than the reference, so that equal means differ in their last bit."""
-    for seed in range(40):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         scores = rng.uniform(0.0, 100.0, 90)
         found = compare(

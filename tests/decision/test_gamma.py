@@ -65,7 +65,7 @@ def worst_fails(before: np.ndarray, verdict: Verdict, **rules: Any) -> bool:
 @each("rules", [*FIXED, *EARLY, *LOOKS, {"clusters": 3}, {"clusters": 3, **EARLY[0]}])
 def test_the_mean_is_past_gamma_exactly_where_a_check_fails(rules: dict[str, Any]) -> None:
     seen = {"pass": 0, "regression": 0, "inconclusive": 0}
-    for seed, (name, n) in enumerate((name, n) for name in SHAPES for n in (2, 6, 40, 200)):
+    for seed, (name, n) in enumerate((name, n) for name in SHAPES for n in (6, 120)):
         higher = seed % 3 > 0
         before, now = shape_of(name, n, np.random.default_rng(seed))
         own = dict(rules)
@@ -167,7 +167,7 @@ GRADED = ["same", "few", "jitter", "worse", "all worse", "all better", "skewed",
 def test_other_scores_have_one_too(rules: dict[str, Any], higher: bool) -> None:
     failed = 0
     for seed, name in enumerate(GRADED):
-        for n in (3, 9, 130):
+        for n in (9, 130):
             rng = np.random.default_rng(seed)
             before, spread = rng.uniform(20.0, 90.0, n).round(1), rng.normal(0.0, 1.0, n)
             change = {

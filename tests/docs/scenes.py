@@ -58,7 +58,7 @@ def _replies(project: Project, name: str, *, wrong: int) -> None:
     """Answers to the task's sums, of which some are wrong."""
     (task,) = project.tasks
     samples = load_task(task, file=project.folder / f"{task}.toml", seed=0).samples
-    replies = ["I do not know" if place < wrong else str(sample.target) for place, sample in enumerate(samples)]
+    replies = ["-1" if place < wrong else str(sample.target) for place, sample in enumerate(samples)]
     write_lines(project.folder / name, [{"id": s.id, "reply": r} for s, r in zip(samples, replies, strict=True)])
 
 

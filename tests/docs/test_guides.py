@@ -37,8 +37,8 @@ def test_a_config_of_a_guide_makes_a_plan(
     found: dict[str, Any] = tomllib.loads(block.text)
     write_lines(tmp_path / "gsm8k.jsonl", SUMS)
     write_lines(tmp_path / "mmlu.jsonl", LETTERS[: found["tasks"].get("mmlu", {}).get("num_samples", len(SUMS))])
-    write_lines(tmp_path / "solved-gsm8k.jsonl", SUMS[:5])
-    write_lines(tmp_path / "solved-mmlu.jsonl", LETTERS[:5])
+    write_lines(tmp_path / "solved-gsm8k.jsonl", SUMS[:6])  # five for each of these
+    write_lines(tmp_path / "solved-mmlu.jsonl", LETTERS[:6])
     for name, task in found["tasks"].items():
         if task.pop("lm_eval", None) is not None:  # its own dataset is on the hub; the library's stands in for it
             TypeAdapter(LmEvalOptions).validate_python(task.pop("options"))

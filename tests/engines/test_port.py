@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from accgate.engines.port import Blocks, Body, Cut, Port, WasCut
+from accgate.engines.wire import tell_second_beginning
 
 
 @pytest.fixture
@@ -94,3 +95,24 @@ def test_after_a_cut_the_next_request_waits_for_the_slot_and_those_that_were_cut
     for thread in threads:
         thread.join(60)
     assert port.asked == ["long", "slot 0 is free", "next"]
+
+
+class Tokenizer(Slots):
+    """A port whose tokenizer puts 1 before every text, and knows <s> as that token."""
+
+    def post(self, path: str, body: Body, cut: Cut, _timeout: float | None = None) -> Any:  # noqa: ARG002
+        if path == "/apply-template":
+            return {"prompt": "<s>" + body["messages"]}
+        return {"tokens": [1, *([1] * body["content"].startswith("<s>")), 7, 8]} if path == "/tokenize" else {}
+
+
+def test_a_raw_prompt_that_begins_twice_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    tell_second_beginning.cache_clear()
+    blocks = Blocks(Tokenizer(), 64, 2)  # type: ignore[arg-type]
+    for body in ({"prompt": "Paris is"}, {"messages": "Hi"}):
+        blocks.answer("/v1/completions", body, Cut())
+    assert caplog.messages == []
+    for question in ("<s>Paris is", "<s>Rome is"):
+        blocks.answer("/v1/completions", {"prompt": question}, Cut())
+    (message,) = caplog.messages
+    assert "the prompt writes the token that begins a text, and the tokenizer adds it (1) too" in message

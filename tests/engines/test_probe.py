@@ -10,7 +10,8 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines.openai import probe
 from accgate.engines.openai.probe import ask_server
-from tests.gates import said, toml
+from tests.cases import each
+from tests.gates import said, toml, write_task
 from tests.servers import Fault, Server
 
 
@@ -89,3 +90,37 @@ def test_a_refused_key_is_said_and_the_key_is_not(monkeypatch: pytest.MonkeyPatc
     told = said(capsys)
     assert "HTTP 401: the key is refused; check the variable that options.api_key_env names" in told
     assert "sesame" not in told
+
+
+TWICE = "m / sums: the prompt writes the token that begins a text, and the tokenizer adds it (1) too: take it out of"
+UNKNOWN = "m / sums: the prompt begins with a special token, and the server does not tell whether it adds another"
+
+
+@each(
+    ("prompt", "keys", "tokens", "told"),
+    [
+        ("<s>{{ q }}", {}, [1, 1, 7], TWICE),
+        ("\n<|begin_of_text|>{{ q }}", {}, [1, 1, 7], TWICE),
+        ("[BOS] {{ q }}", {"system": "<s>Be brief."}, [1, 1, 7], TWICE),
+        ("<s>{{ q }}", {}, [1, 7, 7], None),  # the tokenizer adds none
+        ("<s>{{ q }}", {}, None, UNKNOWN),
+        ("11{{ q }}", {}, [1, 1, 7], None),  # digits that are tokens
+        ("<s>{{ q }}", {"mode": "chat"}, [1, 1, 7], None),  # the server's template begins it
+    ],
+)
+@pytest.mark.parametrize("place", ["/tokenize", "beside a completion"])
+def test_a_raw_prompt_that_begins_twice_is_told(
+    tmp_path: Path, capsys, place: str, prompt: str, keys: dict[str, str], tokens: list[int] | None, told: str | None
+) -> None:
+    write_task(tmp_path, **{"prompt": prompt, "mode": "completion", **keys})
+    with Server() as server:
+        if place == "/tokenize" and tokens is not None:
+            server.tokens_of = lambda _: tokens
+        elif tokens is not None:
+            server.choice_of = lambda _: {"text": "x", "prompt_token_ids": tokens}
+        model = f'[models.m]\nengine = "openai"\nmodel = "toy"\noptions = {{ base_url = "{server.url}" }}\n'
+        (tmp_path / "accuracy.toml").write_text(f'{model}[tasks.sums]\nfile = "sums.toml"\n')
+        assert main(["validate", "--probe", str(tmp_path / "accuracy.toml")]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("m / sums: the prompt")]
+    assert len(lines) == (told is not None)
+    assert told is None or lines[0].startswith(told)

@@ -54,6 +54,8 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
         ({"choices": [{"message": {"content": None, "reasoning_content": "so"}}]}, Reply("", reasoning="so")),
         ({"choices": [{"message": {"content": "4", "reasoning": "so"}}]}, Reply("4", reasoning="so")),
         ({"choices": [{"message": {"content": "4", "reasoning": " "}}]}, Reply("4")),
+        ({"choices": [{"message": {"content": "\n\n    4", "reasoning_content": ""}}]}, Reply("    4")),
+        ({"choices": [{"message": {"content": "\n\n4", "reasoning_content": None}}]}, Reply("\n\n4")),
         (
             {"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}}]},
             Reply("", tool_calls=(("f", "{}"),)),

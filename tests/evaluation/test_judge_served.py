@@ -32,7 +32,7 @@ def model() -> Iterator[Server]:
 
 @pytest.fixture
 def judge(tmp_path: Path, model: Server) -> Iterator[Server]:
-    with Server(answer=lambda _: "5") as made:
+    with Server(answer=lambda prompt: "1" if prompt.endswith(" 2") else "5") as made:
         serve(made, FIRST, "org/first-70b")
         rubric = {"rubric": "1 + 4 {{ reply }}"}
         rows = [{"q": f"What is {i} + 1?", "a": "x"} for i in range(N)]

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
+from accgate.engines import Reply
 from accgate.engines.vllm.engine import thought_tokens
+from accgate.evaluation.reading import Thoughts, read
 from accgate.records import Record, paths_of, read_records
 from tests.gates import questions, write_task
 from tests.loading import load_task
@@ -304,6 +306,24 @@ def test_a_run_does_not_end_early_on_a_beginning_that_holds_too_few_answers(gate
     check = gate.check
     assert (check["verdict"], check["lost_unread"]) == ("regression", check["lost"])
     assert check["candidate"]["readings"]["replies"] >= 5 * unread
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "whole", "answer"),
+    [
+        ("\n\nB", "so B", "B", "B"),
+        (" \n\n  B", "so B", "  B", None),
+        ("\n\nB", None, "\n\nB", None),
+        ("<think>so</think>\n\nB", None, "B", "B"),
+    ],
+)
+def test_blank_lines_behind_a_thought_are_no_part_of_the_answer(
+    text: str, reasoning: str | None, whole: str, answer: str | None, tmp_path: Path
+) -> None:
+    write_task(tmp_path, rows=questions(1, 100), extract__regex=r"\A([A-D])")
+    task = load_task("sums", file=tmp_path / "sums.toml")
+    reading = read(task, Reply(text, reasoning=reasoning), Thoughts(), task.samples[0])
+    assert (reading.text, reading.answer) == (whole, answer)
 
 
 def test_in_process_tokens_of_the_reasoning_are_counted_apart() -> None:

@@ -23,7 +23,10 @@ from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
 from accgate.records.file import Record
 from accgate.result import EngineInfo
+from accgate.tasks.choices import chosen_label
+from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
 from accgate.tasks.task import Task
+from tests.cases import each
 from tests.loading import load_task
 
 QUIZ = {
@@ -39,7 +42,7 @@ ROWS = [{"question": "2 + 2", "choices": ["three", "four", "twenty-two or so"], 
 
 @dataclass
 class Oracle:
-    """Answers by prompt, and log-probabilities by continuation: one a token, tokens by white space."""
+    """Answers by prompt, and log-probabilities by continuation: tokens by white space, ever less likely."""
 
     replies: Mapping[str, str | Reply] = field(default_factory=dict)
     likely: Mapping[str, float] = field(default_factory=dict)
@@ -58,8 +61,9 @@ class Oracle:
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         self.asked.append(request)
-        tokens = tuple(continuation.split())
-        return LogProbs(tokens, (self.likely[continuation] / len(tokens),) * len(tokens))
+        tokens, total = tuple(continuation.split()), self.likely[continuation]
+        shares = [2.0 * place / len(tokens) / (len(tokens) + 1) for place in range(1, len(tokens) + 1)]
+        return LogProbs(tokens, tuple(total * share for share in shares))
 
     def describe(self) -> EngineInfo:
         return EngineInfo("oracle", "1", "none")
@@ -109,6 +113,92 @@ def test_the_likeliest_option_is_the_answer_and_its_share_the_confidence(
     assert all(request.prompt == "2 + 2\n" for request in engine.asked)
 
 
+@dataclass
+class Tokens(Oracle):
+    """Gives each continuation the log-probabilities of its tokens."""
+
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    async def score(self, request: Request, continuation: str) -> LogProbs:  # noqa: ARG002
+        values = self.values[continuation]
+        return LogProbs(("x",) * len(values), values)
+
+
+@each(
+    ("values", "normalise", "reply"),
+    [
+        (((0.0,), (0.0, 0.0), (0.0,)), "none", "equally likely options: A, B, C"),
+        (((-1.0,), (-1.0, -1.0), (-1.0, -1.0, -1.0)), "none", "equally likely options: A, B, C"),  # not the shortest
+        (((-9999.0,), (-9999.0, -9999.0), (-9999.0,)), "tokens", "equally likely options: A, B, C"),
+        (((-1.5,), (-1.0, -0.5), (-3.0,)), "none", "equally likely options: A, B"),
+        (((-0.1,), (-0.1, -0.1), (-3.0,)), "tokens", "equally likely options: A, B"),
+        (((-0.3,), (-0.4, -0.2), (-0.1, -0.3, -0.5)), "tokens", "equally likely options: A, B, C"),  # 0.9 / 3
+        (((-2.0,), (-1.0, -0.5), (-2.0,)), "none", "B: four"),  # others tie, the best does not
+        (((-1.0,), (0.0, 0.0), (-3.0,)), "none", "B: four"),
+    ],
+)
+def test_options_that_tie_are_no_answer(
+    tmp_path: Path, values: tuple[tuple[float, ...], ...], normalise: str, reply: str
+) -> None:
+    quiz = {**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood", "normalise": normalise}}  # type: ignore[dict-item]
+    engine = Tokens(values=dict(zip((" three", " four", " twenty-two or so"), values, strict=True)))
+    task = task_of(tmp_path, **quiz)
+    record = asked(task, engine)
+    ties = reply.startswith("equally")
+    assert (record.reply, record.reading, record.answer) == (reply, *(("unread", None) if ties else ("read", "B")))
+    assert record.score == (0.0 if ties else 100.0)
+    assert chosen_label(reply) == record.answer
+    assert rescore(task, task.samples[0], record) == record
+
+
+@each(
+    ("values", "error"),
+    [
+        ((0.0,), "every token has the log-probability 0: nothing was measured"),
+        ((0.0, 0.0, -0.0), "every token has the log-probability 0: nothing was measured"),
+        ((-1.5, -1.5), "every token has the log-probability -1.5: nothing was measured"),
+        ((-9999.0, -9999.0), "every token has the log-probability -9999: nothing was measured"),
+        ((), "the text has no token"),
+        ((-1.0, math.nan), "the engine gave nan as the log-probability of a token"),
+        ((-1.0, 0.7), "the engine gave 0.7 as the log-probability of a token"),
+        ((-math.inf, -1.0), "the engine gave -inf as the log-probability of a token"),
+        ((-1.5,), None),
+        ((0.0, -0.5), None),
+    ],
+)
+def test_a_text_whose_tokens_are_equally_likely_was_not_measured(
+    tmp_path: Path, values: tuple[float, ...], error: str | None
+) -> None:
+    settings = {"prompt": "", "target": "{{ text }}", "metric": "perplexity", "mode": "completion"}
+    record = asked(task_of(tmp_path, [{"text": "one"}], **settings), Tokens(values={"one": values}))
+    assert (record.error, record.score is None) == (error, error is not None)
+
+
+@each(
+    ("kind", "values", "measured"),
+    [
+        ("score", [(-1.0,), (-1.0,)], True),  # a tie of single tokens, which lm-eval scores
+        ("score", [(-1.0,), (-1.0, -1.0)], False),
+        ("score", [(0.0,), (0.0,)], False),
+        ("score", [(0.0, -0.5)], True),
+        ("score", [(0.0,)], False),
+        ("rolling", [(-2.0, -2.0)], False),
+        ("rolling", [(-2.0, -2.5)], True),
+    ],
+)
+def test_texts_of_lm_eval_that_were_not_measured_fail_their_sample(
+    kind: Any, values: list[tuple[float, ...]], measured: bool
+) -> None:
+    requests = [LmEvalRequest("", 0, "Q", kind=kind, continuation=str(place)) for place in range(len(values))]
+    engine = Tokens(values={str(place): own for place, own in enumerate(values)})
+    if measured:
+        responses, replies = asyncio.run(responses_of(engine, requests, "id"))
+        assert (len(responses), replies) == (len(values), ())
+        return
+    with pytest.raises(RequestFailed, match="nothing was measured"):
+        asyncio.run(responses_of(engine, requests, "id"))
+
+
 def test_labels_can_follow_the_prompt_in_place_of_texts(tmp_path: Path) -> None:
     quiz = {**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood", "continuation": "label", "delimiter": ""}}  # type: ignore[dict-item]
     record = asked(task_of(tmp_path, **quiz), Oracle(likely={"A": -3.0, "B": -1.0, "C": -2.0}))
@@ -130,6 +220,47 @@ def test_reference_texts_are_several_where_the_definition_has_targets(tmp_path: 
     task = task_of(tmp_path, [{"q": "Capital?", "a": ["Paris", "City of Paris"]}], **settings)
     assert asked(task, Oracle({"Capital?": "the city of paris"})).score == 100.0
     assert asked(task, Oracle({"Capital?": "Lyon"})).score == 0.0
+
+
+CLASSES = json.dumps({"label": "animal", "classes": ["animal", "food"]})
+FOLLOWED = json.dumps({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]})
+PUBLISHED = {"as_published": True}
+READINGS: list[tuple[str, dict[str, Any], str, dict[str, str]]] = [
+    ("numeric_match", {}, "18", {"18": "read", "17": "read", "eighteen apples": "unread", "no idea": "unread"}),
+    ("number_share", {}, "3", {"3": "read", "paragraph 12": "read", "no idea": "unread"}),
+    ("exponential_similarity", {}, "70%", {"60": "read", "most": "unread"}),
+    ("concordance_index", {}, "1, 2", {"2, 1": "read", "none of them": "unread"}),
+    ("class_named", {}, CLASSES, {"Type: food": "read", "animal": "read", "no idea": "unread"}),
+    ("code_line_similarity", {}, "x = 1", {"y = 2": "read", "# x = 1": "unread"}),
+    ("json_match", {}, "[1]", {"[2]": "read", "null": "read", "no idea": "unread"}),
+    ("json_fields", {}, '{"a": 1}', {"{}": "read", "[1]": "unread", "no idea": "unread"}),
+    ("json_valid", {}, "", {"no idea": "read"}),  # that it is no JSON is the answer
+    ("normalized_match", {}, "A", {"a.": "read", "B": "read", "the": "unread", ".": "unread"}),
+    ("normalized_match", {}, "", {"": "read", "no": "read", "the": "unread"}),
+    ("token_f1", {"tokenizer": "words"}, "cat", {"dog": "read", "!": "unread"}),
+    ("rouge_l", {}, "cat", {"dog": "read", "\u732b": "unread"}),
+    ("squad_v2", {}, "", {"unanswerable": "read", "": "read", "Paris": "read", "the": "unread"}),
+    ("squad_v2", PUBLISHED, "A", {"": "empty", "the": "unread", "A": "read", "B": "read"}),
+    ("triviaqa", PUBLISHED, "A", {"": "empty", "the": "unread", "A.": "read", "B": "read"}),
+    ("drop", {}, '[["The"], ["A"]]', {"a.": "read", "an": "unread"}),
+    ("drop", PUBLISHED, '[["The"], ["A"]]', {"": "empty", ".": "unread", "8": "read"}),
+    ("classification", {}, "C#", {"C": "read", "no idea": "read", "": "empty"}),
+    ("contains", {}, "71432", {"no idea": "read", "": "empty"}),
+    ("exact_match", {}, "", {"": "read", "no": "read"}),
+    ("instruction_following", {}, FOLLOWED, {"Well, no": "read", "Yes": "read", "": "empty"}),
+]  # fmt: skip
+
+
+@each(("metric", "options", "target", "replies"), READINGS)
+def test_a_metric_that_looks_for_an_answer_says_where_there_is_none(
+    tmp_path: Path, metric: str, options: dict[str, Any], target: str, replies: dict[str, str]
+) -> None:
+    named = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": metric, "metric_options": options}
+    task = task_of(tmp_path, [{"q": "What?", "a": target}], **named)
+    records = {reply: asked(task, Oracle({"What?": reply})) for reply in replies}
+    assert {reply: record.reading for reply, record in records.items()} == replies
+    for record in records.values():
+        assert rescore(task, task.samples[0], record) == record
 
 
 ATTACKED = {

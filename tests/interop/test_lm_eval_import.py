@@ -52,8 +52,10 @@ def test_identical_documents_are_different_samples(tmp_path: Path) -> None:
 
 
 def test_of_scored_options_the_likeliest_is_the_answer_and_all_tell_the_prompt(tmp_path: Path) -> None:
-    found = imported(write_log(tmp_path, [scored(0, {"acc": 0.0}, (-3.0, -2.5, -9.0)), scored(1, {"acc": 1.0})]))
+    likelihoods = {0: (-3.0, -2.5, -9.0), 1: (-2.5, -2.5, -9.0), 2: (0.0, 0.0, 0.0)}
+    found = imported(write_log(tmp_path, [scored(doc, {"acc": 1.0}, each) for doc, each in likelihoods.items()]))
     assert (found.records[0].answer, found.records[0].reply) == ("option 1", None)
+    assert [(each.answer, each.reading) for each in found.records[1:]] == [(None, "unread")] * 2
     assert found.prompts[found.records[0].id] == "Q0\n option 0\n option 1\n option 2"
 
 
@@ -255,3 +257,67 @@ def test_rows_of_an_older_version_name_no_filter_and_no_metrics(tmp_path: Path) 
     path = write_log(tmp_path, MATCHES)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     assert imported(path).mean == 75.0
+
+
+def unnamed(rows: list[Row]) -> list[Row]:
+    """Rows as lm-eval 0.4.0 to 0.4.5 wrote them, with those of one filter behind those of another."""
+    return [{key: value for key, value in row.items() if key not in ("filter", "metrics")} for row in rows]
+
+
+FILTERS = [
+    generated(doc, {"exact_match": value}, chosen)
+    for chosen, values in (("strict-match", [1.0, 0.0, 0.0]), ("flexible-extract", [1.0, 1.0, 0.0]))
+    for doc, value in enumerate(values)
+]
+
+
+@pytest.mark.parametrize(("chosen", "mean"), [("strict-match", 100 / 3), ("flexible-extract", 200 / 3)])
+@pytest.mark.parametrize("as_list", [False, True], ids=["lines", "list"])
+def test_filters_that_rows_do_not_name_are_those_of_the_results(
+    chosen: str, mean: float, as_list: bool, tmp_path: Path
+) -> None:
+    path, rows = write_log(tmp_path / "m", FILTERS), unnamed(FILTERS)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    if as_list:  # until 0.4.2
+        content = json.loads((path.parent / f"results_{DATE}.json").read_text())
+        for name in ("n-samples", "task_hashes", "higher_is_better", "model_name", "lm_eval_version"):
+            del content[name]
+        (tmp_path / "old").mkdir()
+        (tmp_path / "old" / "results.json").write_text(json.dumps(content), encoding="utf-8")
+        path = tmp_path / "old" / "pretrained__org__model_adding.jsonl"
+        path.write_text(json.dumps(rows, indent=2), encoding="utf-8")
+    (file,) = lm_eval_files([path.parent])
+    log = imported(file, filter=chosen)
+    assert (log.task, log.metric, log.mean, log.reported) == (
+        "adding",
+        f"exact_match,{chosen}",
+        *[pytest.approx(mean)] * 2,
+    )
+    with pytest.raises(BadInput, match=r"choose one: --metric exact_match --filter strict-match, .* flexible-extract"):
+        imported(file)
+
+
+def test_filters_without_names_are_numbered_where_no_results_say_them(tmp_path: Path) -> None:
+    path = write_log(tmp_path, unnamed(FILTERS), results=False)
+    assert imported(path, filter="2").mean == pytest.approx(200 / 3)
+    with pytest.raises(BadInput, match=r"choose one: --metric exact_match --filter 1, --metric exact_match --filter 2"):
+        imported(path)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [FILTERS[:3] * 2, FILTERS[:5], [*FILTERS[:3], *({**row, "resps": [["other"]]} for row in FILTERS[3:])]],
+    ids=["appended", "one is missing", "other replies"],
+)
+def test_samples_that_come_twice_are_no_filters(rows: list[Row], tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"doc_id 0 is already on line 1"):
+        imported(write_log(tmp_path, unnamed(rows), results=False))
+
+
+def test_results_with_other_filters_are_of_another_run(tmp_path: Path) -> None:
+    path = write_log(tmp_path, FILTERS)
+    path.write_text("".join(json.dumps(row) + "\n" for row in unnamed(FILTERS[:3])), encoding="utf-8")
+    with pytest.raises(
+        BadInput, match=r"for each sample, 1 in all, but results_.* has 2 \(strict-match, flexible-extract\)"
+    ):
+        imported(path)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from accgate.engines import LogProbs
 from accgate.tasks.choices import continuation, likeliest_option
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
@@ -61,7 +62,7 @@ def arc(numbered: bool) -> Rows:
 
 
 SUMS: Rows = [{"question": f"{i} and {i}?", "answer": f"It is <<{i}+{i}>>.\n#### {2 * i}"} for i in range(6)]
-SOLVED: Rows = [{"question": f"{i} and 1?", "answer": f"It is {i + 1}.\n#### {i + 1}"} for i in range(9)]
+SOLVED: Rows = [{"question": f"{i} and 9?", "answer": f"It is {i + 9}.\n#### {i + 9}"} for i in range(9)]
 NUMBERS = [" It is 4.\n#### 4", " The answer is 6.", " 2 and 2 is 5", " none", " 8\n"]
 QUIZ: Rows = [MMLU | {"question": f" What is {i}? ", "answer": i % 4, "subject": "abstract_algebra"} for i in range(3)]
 DEV: Rows = [MMLU | {"question": f"Dev {i}?", "answer": i % 4, "subject": "abstract_algebra"} for i in range(5)]
@@ -203,9 +204,11 @@ def _likeliest(ours: Task, sample: Sample, their: Any, theirs: Any, draw: random
     assert ours.content.choices is not None
     texts = {continuation(ours.content.choices, option): draw.uniform(-9.0, -1.0) for option in sample.options}
     assert set(texts) == {request.continuation for request in their.requests}
-    likeliest = likeliest_option(ours.content.choices, sample.options, list(texts.values()), [1] * len(texts))
+    scores = [LogProbs((text,), (value,)) for text, value in texts.items()]
+    label = likeliest_option(ours.content.choices, sample.options, scores).label
+    assert label is not None
     responses = tuple((texts[request.continuation], False) for request in their.requests)
-    return ours.score(likeliest.label, sample.target) == theirs.points(their, responses)
+    return ours.score(label, sample.target) == theirs.points(their, responses)
 
 
 def test_every_task_says_what_it_is_the_same_as_and_every_such_word_about_lm_eval_is_checked() -> None:

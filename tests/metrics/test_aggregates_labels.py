@@ -111,9 +111,17 @@ def test_answers_that_are_missing_on_a_whole_side_are_refused_and_not_counted_as
         metrics.aggregate("classification_f1")(records)
 
 
-def test_white_space_around_a_label_does_not_count_but_case_does() -> None:
-    records = columns(answer=[" a", "B"], target=["a ", "b"])
-    assert metrics.aggregate("classification_accuracy")(records) == 50.0
+def test_an_answer_is_compared_with_its_label_as_the_metric_compares_them() -> None:
+    answers = [" a", "B.", "**c#**", "C", "C#", "-1", "1", "none"]
+    targets = ["a ", "b", "C#", "C#", "c", "1", "1", "None"]
+    records = columns(answer=answers, target=targets)
+    points = [metrics.get("classification")(*pair) for pair in zip(answers, targets, strict=True)]
+    assert points == [100, 100, 100, 0, 0, 0, 100, 100]
+    outcome = metrics.aggregate("classification_accuracy").outcome(records)
+    assert outcome.value == pytest.approx(sum(points) / len(points))
+    assert [each["label"] for each in outcome.details["labels"]] == ["1", "C#", "None", "a", "b", "c"]
+    binary = columns(answer=["yes.", "No", "maybe"], target=["Yes", "no", "Yes"])
+    assert metrics.aggregate("classification_recall", average="binary", positive="YES")(binary) == 50.0
 
 
 def test_a_label_that_a_resample_has_no_target_of_is_left_out_of_the_average() -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from accgate.engines.wire import reply_of
 from accgate.metrics import BadOption, get
 from accgate.metrics.calls import calls_fault, with_tools
+from accgate.tasks.tools import calls_answer, parse_reply, reply_json
 
 PARAMETERS = {
     "type": "object", "required": ["city"],
@@ -142,3 +144,15 @@ def test_a_target_without_expected_calls_is_an_error() -> None:
         assert calls_fault(target), target
         with pytest.raises(ValueError, match=r"is|gives"):
             get("tool_calls")("[]", target)
+
+
+@pytest.mark.parametrize("arguments", ["{}", "", " ", "null", None, ...], ids=repr)
+def test_a_call_without_arguments_is_one_whatever_the_server_writes(arguments: Any) -> None:
+    call = {"name": "now"} | ({} if arguments is ... else {"arguments": arguments})
+    reply = reply_of({"choices": [{"message": {"content": None, "tool_calls": [{"function": call}]}}]})
+    answer = calls_answer(parse_reply(reply_json(reply.text, reply.tool_calls)))
+    assert answer == '[{"name": "now", "arguments": {}}]'
+    for target in ([{"now": {}}], [{"name": "now", "arguments": {}}], [call] if arguments != "{}" else [{"now": {}}]):
+        for each in (answer, json.dumps([{"name": "now"} | ({} if arguments in (..., "{}") else call)])):
+            assert get("tool_calls")(each, json.dumps(target)) == 100.0, (each, target)
+    assert get("tool_calls")(answer, '[{"now": {"zone": ["UTC"]}}]') == 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import importlib
-import importlib.util
 import json
 import random
 import string
@@ -20,6 +19,7 @@ from accgate.metrics.ifbench.form import FORM
 from accgate.metrics.ifbench.text import missing_data
 from accgate.metrics.ifbench.wording import WORDING
 from accgate.metrics.instructions import instruction_following
+from tests.real.environments import IFBENCH, NLTK_DATA, wheels_unpacked
 
 nltk = pytest.importorskip("nltk")
 CHECKS = {**WORDING, **FORM}
@@ -110,7 +110,12 @@ def target_of(name: str, options: dict[str, Any]) -> str:
 
 @pytest.fixture(autouse=True)
 def language_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What nltk's data lacks here in smaller parts: Punkt without its training, a tagger by endings, a few words."""
+    """What nltk's data lacks here in smaller parts."""
+    stand_in(monkeypatch)
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take Punkt without its training, a tagger by endings and a few words for what nltk's data lacks."""
     missing = missing_data()
     if "punkt_tab" in missing:
         punkt = importlib.import_module("nltk.tokenize.punkt").PunktSentenceTokenizer()
@@ -176,17 +181,13 @@ def test_what_the_metric_lacks_is_said_before_anything_is_asked(monkeypatch: pyt
         metrics.get("ifbench")
 
 
-def authors_registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def authors_registry(monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[str, Any]:
     """The authors' checks as the package evalscope carries them; of the package nothing else is loaded."""
-    spec = importlib.util.find_spec("evalscope")
-    for package in ("emoji", "syllapy"):
-        pytest.importorskip(package)
-    if spec is None or spec.origin is None:
-        pytest.skip("needs evalscope")
+    monkeypatch.syspath_prepend(folder)
     resources = ModuleType("evalscope.utils.resource_utils")
     resources.check_nltk_data = lambda *names: None  # type: ignore[attr-defined]  # noqa: ARG005
     parent = ModuleType("evalscope.benchmarks.ifbench")
-    parent.__path__ = [str(Path(spec.origin).parent / "benchmarks" / "ifbench")]
+    parent.__path__ = [str(folder / "evalscope" / "benchmarks" / "ifbench")]
     for name in ("evalscope", "evalscope.utils", "evalscope.benchmarks"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setitem(sys.modules, resources.__name__, resources)
@@ -205,7 +206,12 @@ EARLIER = ("count:pronouns", "format:title_case", "sentence:keyword", "words:key
 @pytest.mark.interop
 @pytest.mark.filterwarnings("ignore")
 def test_every_check_agrees_with_the_authors_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    registry = authors_registry(monkeypatch)
+    folder = wheels_unpacked(*IFBENCH)
+    monkeypatch.undo()  # trained data in the place of stand-ins
+    monkeypatch.setattr(nltk.data, "path", [str(folder / NLTK_DATA), *nltk.data.path])
+    assert {"punkt_tab", "stopwords"}.isdisjoint(missing_data())
+    stand_in(monkeypatch)
+    registry = authors_registry(monkeypatch, folder)
     assert set(registry) == set(CHECKS)
     rng, disagreed, compared = random.Random(2), [], 0
     pieces = [text for *_, followed, broken in FOLLOWED for text in (followed, broken)]

@@ -49,7 +49,14 @@ DEEP = "[" * 900 + "]" * 900
         (normalized_match, "theatre", "atre", 0),
         (normalized_match, "U.S.A.", "usa", 100),
         (normalized_match, "a b", "ab", 0),
-        (normalized_match, "the", "", 100),
+        (normalized_match, "the", "", 0),  # it is no empty answer
+        (normalized_match, "", "", 100),
+        (normalized_match, "", "A", 0),
+        (normalized_match, "the", "A", 0),
+        (normalized_match, ".", "The", 0),
+        (normalized_match, "A.", "A", 100),
+        (normalized_match, "the", "The", 100),
+        (normalized_match, "$", "%", 0),
         (contains, "The pass key is 71432.", "71432", 100),
         (contains, "It is Paris", "paris", 0),
         (contains, "It is Paris", " Paris ", 100),
@@ -258,6 +265,30 @@ def test_labels_may_be_numbers_and_letters_of_any_script(answer: str, target: st
     assert multiple_choice(answer, target) == 100
 
 
+@each(
+    ("answer", "target", "points"),
+    [
+        ("-1", "1", 0),
+        ("1", "-1", 0),
+        ("\u22121.", "-1", 100),
+        ("(-1)", "-1", 100),
+        ("+1", "1", 100),
+        (">5", "5", 0),
+        ("1%", "1", 0),
+        ("1/2", "1", 0),
+        ("1.0", "1", 0),
+        ("A+", "A", 0),
+        ("A-", "A", 0),
+        ("C#", "C", 0),
+        ("C++", "C++", 100),
+        ("- B", "B", 100),
+        ("<B>", "B", 100),
+    ],
+)
+def test_signs_tell_labels_apart(answer: str, target: str, points: float) -> None:
+    assert multiple_choice(answer, target) == points
+
+
 @given(
     st.sampled_from(string.ascii_uppercase), st.sampled_from(string.ascii_uppercase), st.sampled_from(["{}", "({})"])
 )
@@ -290,7 +321,7 @@ def test_a_very_long_answer_is_read_in_one_pass() -> None:
         ("", "", 100),
         ("?", "!", 0),
         ("?", "?", 100),
-        ("-1", "1", 100),  # signs go with the punctuation: numbers are numeric_match's
+        ("the", "A", 0),
     ],
 )
 def test_a_class_by_its_name(answer: str, target: str, points: float) -> None:

@@ -13,6 +13,7 @@ import pytest
 from accgate.metrics import get
 from accgate.metrics.equality import box_content
 from accgate.metrics.mathematics import Comparer, NoDecision
+from tests.cases import each
 from tests.metrics.readings import LENIENT, MATHEMATICS, WORD_PROBLEMS
 
 
@@ -56,6 +57,41 @@ def test_numbers_with_a_space_between_them_are_not_one_and_a_factorial_is_not_it
         assert (answer, metric(rf"\boxed{{{answer}}}", target)) == (answer, 0)
     for answer, target in (("1 1/2", r"\frac32"), ("3/2", "1 1/2"), ("1 234", "1234"), ("1234", "1 234"), ("3 !", "6")):
         assert (answer, metric(rf"\boxed{{{answer}}}", target)) == (answer, 100)
+
+
+SAME = [  # as other people write it
+    (r"0.\overline{3}", r"\frac13"), (r"0.1\bar6", r"\frac16"), (r"0.\dot{1}4285\dot7", r"\frac17"),
+    ("0.333...", r"\frac13"),
+    (r"2.(45)", r"\frac{27}{11}"), (r"-0.1666\ldots", r"-\frac16"), (r"(0.\overline{3}, 1)", r"(\frac13, 1)"),
+    (r"\frac13", r"0.\dot3"), ("0{,}5", r"\frac12"), ("0{,}125", r"\frac18"), ("12{,}5", "12.5"),
+    ("1{,}234{,}567", "1234567"),
+    (r"\varnothing", r"\emptyset"), (r"\{\}", r"\varnothing"), ("∅", r"\{ \}"), (r"x\in\varnothing", r"\emptyset"),
+    (r"\text{the empty set}", r"\emptyset"), (r"90\degree", r"90^\circ"), ("90°", r"90^{\circ}"), ("90^{o}", "90"),
+    (r"90\text{ degrees}", r"90^\circ"), (r"\sin 30^\circ", r"\frac12"), (r"\cos(36°)", r"\frac{1+\sqrt5}{4}"),
+    (r"1.6\times10^{-19}", r"16\times10^{-20}"), (r"6.63\cdot10^{-34}", r"6.63\times10^{-34}"), ("2^{1000}", "4^{500}"),
+    (r"\frac{1}{1024}", "2^{-10}"), ("e^{-100}", r"\frac{1}{e^{100}}"), ("0.083333", r"\frac{1}{12}"),
+    ("3.141593", r"\pi"),
+    (r"\pm\sqrt2", r"-\sqrt2, \sqrt2"), ("100!", r"100\cdot99!"),
+    (r"\sqrt{2}\cdot10^{-20}", r"\frac{2}{\sqrt2}\cdot10^{-20}"),
+]  # fmt: skip
+OTHER = [  # which math-verify alone takes for equal where both are small, or close
+    (r"\frac{1}{2^{71}}", r"\frac{1}{2^{73}}"), (r"\frac{2}{20!}", r"\frac{1}{20!}"), (r"1-2^{-81}", "1-2^{-80}"),
+    ("e^{-100}", "e^{-200}"), (r"1.6\times10^{-19}", r"9.1\times10^{-31}"),
+    (r"9.11\times10^{-31}", r"9.1\times10^{-31}"),
+    ("0.00000012", "0.00000045"), ("10^{-400}", "10^{-401}"), (r"\frac{\pi}{10^{30}}", r"\frac{\pi}{10^{31}}"),
+    (r"2^{-71}+\sqrt2", r"2^{-73}+\sqrt2"), (r"\{2^{-71}, 1\}", r"\{2^{-73}, 1\}"), ("[0, 2^{-71}]", "[0, 2^{-73}]"),
+    ("x = 2^{-71}", "x = 2^{-73}"), ("2^{-71}x", "2^{-73}x"), ("100!+1", "100!"), ("2^{1000}", "2^{1000}+1"),
+    (r"\begin{pmatrix}2^{-71}&0\end{pmatrix}", r"\begin{pmatrix}2^{-73}&0\end{pmatrix}"), ("10^{-20}", "0"),
+    ("0.3333", r"\frac13"), (r"0.\overline{3}", "0.3"), (r"\{\varnothing\}", r"\varnothing"), (r"\varnothing", "0"),
+]  # fmt: skip
+
+
+def test_small_numbers_differ_and_notations_of_one_number_do_not() -> None:
+    pytest.importorskip("math_verify")
+    metric = get("math")
+    assert [pair for pair in SAME if metric(rf"\boxed{{{pair[0]}}}", pair[1]) != 100] == []
+    assert [pair for pair in OTHER if metric(rf"\boxed{{{pair[0]}}}", pair[1]) != 0] == []
+    assert metric(r"Either \boxed{1} or \boxed{2}.", "2,1") == 100
 
 
 HOSTILE = [r"\boxed{10^{10^{10}}}", r"\boxed{99999999!}"]
@@ -129,11 +165,29 @@ def test_without_the_package_the_message_has_the_command(monkeypatch: pytest.Mon
 
 
 def test_the_last_box_counts_with_its_braces() -> None:
-    assert box_content(r"\boxed{1} and \boxed{\frac{1}{\sqrt{2}}}") == r"\frac{1}{\sqrt{2}}"
+    assert box_content(r"\boxed{1}, no: \boxed{\frac{1}{\sqrt{2}}}") == r"\frac{1}{\sqrt{2}}"
+    assert box_content(r"\boxed{1} = \boxed{2}") == "2"
     assert box_content(r"\boxed{\{1, 2\}}") == r"\{1, 2\}"
     assert box_content(r"\fbox{3}") == box_content(r"\boxed {3}") == "3"
     assert box_content("so <|begin_of_box|>3<|end_of_box|>") == "3"
     assert [box_content(text) for text in ("", "5", r"\boxed{5", r"\boxed 5", r"\boxed{")] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        r"\boxed{1} and \boxed{2}.", r"$\boxed{1}$, $\boxed{2}$", r"$x=\boxed{1}$ or $x = \boxed{2}$",
+        "- $\\boxed{1}$\n- $\\boxed{2}$", r"\[\boxed{1}\] und \[\boxed{2}\]", r"\boxed{1}\text{ and }\boxed{2}",
+        r"\boxed{5}. No: \boxed{1}, \boxed{2}, \boxed{2}",
+    ],
+)  # fmt: skip
+def test_boxes_beside_each_other_are_one_answer(reply: str) -> None:
+    assert box_content(reply) == "1, 2"
+
+
+def test_boxes_are_found_in_one_pass() -> None:
+    for piece in ("\n", " ", "\n -", " and ", "a ", "x_", r"\,", r"\boxed{", r"\boxed{1}"):
+        box_content(rf"\boxed{{1}}{piece * 1_000}\boxed{{2}}")
 
 
 def test_no_process_is_left() -> None:
@@ -145,3 +199,21 @@ def test_no_process_is_left() -> None:
     comparer.stop()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@each(
+    ("answer", "target", "is_found"),
+    [
+        (r"\frac{1}{3}", "1/2", True),
+        ("x + y", "1/2", True),
+        ("so it is 3", "1/2", True),
+        ("the answer is y", "x", True),
+        ("parabola", "line", True),
+        ("Even number.", "even number", True),
+        (r"\boxed{}", "1/2", False),
+        ("no idea", "1/2", False),
+        ("", "1/2", False),
+    ],
+)
+def test_words_without_mathematics_are_no_answer(answer: str, target: str, is_found: bool) -> None:
+    assert get("math").found(answer, [target], 0.0) == is_found

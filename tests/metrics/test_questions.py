@@ -49,7 +49,7 @@ def squad(answer: str, targets: list[str]) -> tuple[float, float]:
 
 
 def test_squad_v2_is_its_scripts_score_where_the_word_is_the_empty_answer() -> None:
-    exact, share = get("squad_v2", measure="exact"), get("squad_v2")
+    exact, share = get("squad_v2", measure="exact", as_published=True), get("squad_v2", as_published=True)
     answers, golds = texts(1), texts(2)
     for i, answer in enumerate(answers):
         targets = golds[i : i + i % 4]
@@ -68,7 +68,11 @@ def test_squad_v2_is_its_scripts_score_where_the_word_is_the_empty_answer() -> N
         ("Paris", [""], 0.0),
         ("unanswerable", ["Paris"], 0.0),
         ("", ["Paris", ""], 0.0),
-        ("the", ["", "an"], 100.0),
+        ("the", [""], 0.0),  # nothing is left of it, but it does not say that there is no answer
+        ("", ["an"], 0.0),
+        ("an", ["an"], 100.0),
+        (".", ["A"], 0.0),
+        ("A.", ["The", "A"], 100.0),
     ],
 )
 def test_a_question_without_an_answer_takes_no_answer_alone(answer: str, targets: list[str], points: float) -> None:
@@ -82,12 +86,21 @@ def test_the_word_for_no_answer_can_be_another() -> None:
 
 
 def test_triviaqa_is_its_scripts_score() -> None:
-    exact, share = get("triviaqa"), get("triviaqa", measure="f1")
+    exact, share = get("triviaqa", as_published=True), get("triviaqa", measure="f1", as_published=True)
     for answer, target in zip(texts(3), texts(4), strict=True):
         ours, theirs = (normalized(text, spaced="‘’´`_") for text in (answer, target))
         assert exact(answer, target) == 100.0 * (ours == theirs), (answer, target)
         assert share(answer, target) == pytest.approx(f1(ours.split(), theirs.split())), (answer, target)
     assert exact.against("the_Beatles", ["Wings", "beatles"]) == 100.0
+
+
+def test_what_the_scripts_leave_nothing_of_is_an_answer_only_to_them() -> None:
+    for name in ("triviaqa", "squad_v2", "drop"):
+        as_published = get(name, as_published=True)
+        for answer, points in (("", 0), ("the", 0), (".", 0), ("A", 100), ("a.", 100), ("B", 0)):
+            assert (name, answer, get(name)(answer, "A")) == (name, answer, points)
+            assert as_published(answer, "A") == (100 if answer != "B" else 0)
+            assert not as_published.found(answer, ["A"], 100.0) or answer in ("A", "a.", "B")
 
 
 # By hand from drop_eval.py: (answer, right answers, F1, exact).
@@ -106,7 +119,11 @@ DROP = [
     ("Rome; Paris; Bonn", [["Paris", "Rome"]], 67, 0),
     ("Rome; Rome", [["Rome"]], 50, 0),
     ("Rome", [["Bonn"], ["Rome"]], 100, 100),
-    ("the", [["a"]], 100, 100),  # nothing is left of both
+    ("the", [["A"]], 0, 0),  # nothing is left of both
+    ("", [["A"]], 0, 0),
+    (".", [["A"]], 0, 0),
+    ("a.", [["A"]], 100, 100),
+    ("The", [["a"], ["the"]], 100, 100),
     ("", [[""], ["x"]], 0, 0),  # an empty right answer does not count
     ("x", [], 0, 0),
     ("red cat; blue dog", [["blue cat", "red cat"]], 75, 0),  # the best pairs, not the first
@@ -143,7 +160,7 @@ def theirs() -> ModuleType:
 
 
 def test_drop_is_the_score_of_the_authors_script(theirs: ModuleType) -> None:
-    share, exact = get("drop", separator="|"), get("drop", separator="|", measure="exact")
+    share, exact = (get("drop", separator="|", measure=each, as_published=True) for each in ("f1", "exact"))
     answers, spans = texts(5), texts(6)
     for i in range(len(answers) - 3):
         ours = [span for span in answers[i : i + 1 + i % 3] if span.strip()] or [""]

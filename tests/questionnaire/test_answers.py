@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accgate.records.replacement import write_gzip_lines
-from tests.gates import Project, write_lines
+from tests.gates import Project, questions, write_lines, write_task
 from tests.questionnaire.made import Made, always, answers
 
 N = 30
@@ -31,6 +31,7 @@ def reply(project: Project, word: str, **other: Any) -> None:
 def project(tmp_path: Path) -> Project:
     """A reference recorded with its replies, and the folder of a run with others."""
     project = Project(tmp_path, n=N)
+    write_task(tmp_path, rows=questions(N), extract__form="number")
     reply(project, "before")
     assert project.record() == 0
     reply(project, "now")

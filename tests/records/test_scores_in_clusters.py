@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput
 from accgate.records.membership import clusters_of
-from accgate.records.scores import Scores, collect, from_python, pair_scores, read_scores
+from accgate.records.pairing import pair_scores
+from accgate.records.scores import Scores, collect, from_python, read_scores
 from tests.cases import each
 from tests.records.score_files import LINE, one_each, refusal, written
 

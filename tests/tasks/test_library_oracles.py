@@ -138,7 +138,7 @@ def test_mmmu_scores_as_its_own_code() -> None:
         asked = {**MMMU_ROW, "options": repr(options), "answer": rng.choice("ABCD")}
         target = {key: asked[key] for key in ("question_type", "options", "answer")}
         wanted = theirs.process_results(asked, [reply])["acc"]
-        assert mmmu.mmmu(reply, json.dumps(target)) == 100 * wanted, (reply, asked["answer"])
+        assert mmmu.mmmu(reply, json.dumps(target), as_published=True) == 100 * wanted, (reply, asked["answer"])
         open_ = {"question_type": "open", "options": "[]", "answer": rng.choice(["12", "cat", "x", "1200", "-4.56"])}
         assert mmmu.mmmu(reply, json.dumps(open_)) == 100 * theirs.process_results(open_, [reply])["acc"], reply
 

@@ -189,6 +189,22 @@ def test_mgsm_asks_in_each_language_and_scores_as_simple_evals(tmp_path: Path) -
         task_of("mgsm", tmp_path, MGSM | {"subset": "xx"})
 
 
+def test_mgsm_reads_numbers_as_the_language_of_the_question_does(tmp_path: Path) -> None:
+    said = {
+        "de": "1.200 Euro",
+        "es": "1 200",
+        "fr": "1\u202f200,00",
+        "ru": "1200,0",
+        "en": "1,200",
+        "ja": "千二百",
+        "zh": "1.2千",
+    }
+    for language, reply in said.items():
+        task = task_of("mgsm", tmp_path, MGSM | {"subset": language, "answer_number": 1200})
+        assert (language, points(task, f"2: {reply}")) == (language, 100.0)
+    assert points(task_of("mgsm", tmp_path, MGSM | {"subset": "en", "answer_number": 1200}), "1.200") == 0.0
+
+
 def test_a_single_language_of_mgsm_is_asked_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {key: value for key, value in MGSM.items() if key != "subset"}
     monkeypatch.setattr("accgate.tasks.rows.hub_rows", lambda _hub, name, *_: [row | {"question": name}])

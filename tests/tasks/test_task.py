@@ -132,6 +132,7 @@ BASE = {
         ({"extract.which": "first"}, {"extract"}),
         ({"extract.regex": None, "extract.json_path": "$"}, {"extract", "metric"}),  # not digits alone any more
         ({"extract.regex": None, "extract.form": "number"}, {"extract"}),
+        ({"extract.regex": None, "extract.form": "number", "extract.language": "de"}, {"extract"}),
         ({"extract.regex": None, "extract.form": "python"}, {"extract", "metric"}),
         ({"metric": "exact_match"}, {"metric"}),
         ({"stop": []}, {"reply"}),
@@ -149,7 +150,9 @@ def test_the_part_of_the_fingerprint_changes_that_was_changed(
     assert all(re.fullmatch("[0-9a-f]{16}", digest) for digest in before.values())
 
 
-@pytest.mark.parametrize(("metric", "name"), [("math", "EQUALITY"), ("numeric_match", "READING")])
+@pytest.mark.parametrize(
+    ("metric", "name"), [("math", "EQUALITY"), ("numeric_match", "READING"), ("classification", "FORMS")]
+)
 def test_another_way_of_comparing_answers_changes_the_fingerprint(
     metric: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,11 +163,29 @@ def test_another_way_of_comparing_answers_changes_the_fingerprint(
     assert {key for key in before if before[key] != after[key]} == {"metric"}
 
 
+def test_another_way_of_reading_programs_changes_the_fingerprint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = {**PLAIN, "metric": "exact_match", "extract.form": "python"}
+    before = load_task("own", file=own(tmp_path, **keys)).fingerprint
+    monkeypatch.setattr("accgate.tasks.task.PROGRAMS", 99)
+    after = load_task("own", file=own(tmp_path, **keys)).fingerprint
+    assert {key for key in before if before[key] != after[key]} == {"extract"}
+
+
+def test_as_published_is_how_answers_were_compared_before_there_was_the_option(tmp_path: Path) -> None:
+    before = "f4de46934a9c860c"  # of TriviaQA in accgate 0.1.0
+    for options, is_same in (({"as_published": True}, True), ({}, False), ({"as_published": False}, False)):
+        content = {**PLAIN, "metric": "triviaqa", "metric_options": {"measure": "exact", **options}}
+        assert (load_task("own", file=own(tmp_path, **content)).fingerprint["metric"] == before) == is_same
+
+
 def test_changed_rows_and_changed_files_of_examples_change_the_fingerprint_and_the_ids(tmp_path: Path) -> None:
     filed = {**BASE, "few_shot.examples": None, "few_shot.file": "shots.jsonl"}
-    (tmp_path / "shots.jsonl").write_text(lines(ROWS[:2]))
+    shots = [{"q": f"{number} + {number} =", "a": 2 * number} for number in (7, 8, 9)]  # a row's own is left out
+    (tmp_path / "shots.jsonl").write_text(lines(shots[:2]))
     task = load_task("own", file=own(tmp_path, **filed))
-    (tmp_path / "shots.jsonl").write_text(lines(ROWS[1:3]))
+    (tmp_path / "shots.jsonl").write_text(lines(shots[1:]))
     other_shots = load_task("own", file=own(tmp_path, **filed))
     other_rows = load_task("own", file=own(tmp_path, [*ROWS[:3], {**ROWS[3], "page": "z"}], **filed))
     assert {k for k, v in task.fingerprint.items() if v != other_shots.fingerprint[k]} == {"prompt"}
@@ -206,7 +227,7 @@ def test_jsonl_csv_and_parquet_of_the_same_rows_are_the_same_samples(tmp_path: P
         ({"extract.form": "number"}, "1 + 1 is 2, as wanted.", "2", 100.0),
         ({"extract.form": "number", "extract.which": "first"}, "1 + 1 is 2", "1", 0.0),
         ({"extract.form": "number"}, "no idea", None, 0.0),
-        ({"extract.form": "boxed"}, r"so \boxed{1}, or \boxed{2}", "2", 100.0),
+        ({"extract.form": "boxed"}, r"so \boxed{1}, no: \boxed{2}", "2", 100.0),
         ({"extract.form": "boxed"}, "2", None, 0.0),
         ({"extract.form": "python"}, "```py\n2\n```", "2\n", 100.0),
         ({"extract.form": "python"}, "I cannot.", None, 0.0),

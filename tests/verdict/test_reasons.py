@@ -65,6 +65,11 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
     "no-looks": (
         {}, "no early stop: the exact looks at an allowed drop are for single samples scored 0 or 100"
     ),
+    "unrelated": (
+        {"correlation": 0.034, "n": 1200},
+        "the scores of the two sides agree no better than chance (correlation 0.03 on 1,200 samples), and only their "
+        "ids or places say that they are of the same samples",
+    ),
     "failed-unbounded": (
         {"failed": 3, "used": 60}, "3 of 60 samples failed, and the range of their scores is unknown"
     ),

@@ -20,7 +20,7 @@ from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints, Rescue
 from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
 from accgate.engines.openai.pace import doubled
-from accgate.engines.openai.probe import answer_of, ask_server
+from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
@@ -99,6 +99,13 @@ class OpenAIEngine:
         faults.extend(identity.faults_of(self._model, {answer.url: answer.listing for answer in answers}))
         refuse_faults(faults)
         return tuple(answer.about(self._model) for answer in answers)
+
+    def beginning(self, request: Request) -> str | None:
+        """What is wrong with how a raw prompt begins, from the tokens that the first server makes of it."""
+        if self._options.serve:
+            return None
+        prompt = str(body_of(request, self._model)["prompt"])
+        return beginning_fault(self._urls[0], self._model, prompt, self._options.api_key_env)
 
     @property
     def starts_server(self) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing
-from accgate.engines.openai.client import Client, Fault, key_of
+from accgate.engines.openai.client import Client, Fault, key_of, root_of
 from accgate.engines.silence import timeout
+from accgate.engines.wire import SPECIAL, second_beginning
+from accgate.errors import CannotEvaluate
 from accgate.text import nearest
 
 SECONDS = 5.0  # that a server may take for its list of models
@@ -84,6 +88,37 @@ async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -
         return Answer(url, other.listing, answer.fault or "it lists no models", other.url)
     finally:
         await client.close()
+
+
+def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None = None) -> str | None:
+    """Ask a server for the tokens of a raw prompt, and return what is wrong with how they begin, if anything.
+
+    First as vLLM, SGLang and llama.cpp tell them, then beside a completion, as vLLM does behind a gateway. Of a prompt
+    that begins with no special token nothing is asked.
+    """
+    if SPECIAL.match(prompt) is None:
+        return None
+    tokens = asyncio.run(_tokens(url, model, prompt, "" if api_key_env is None else key_of(api_key_env)))
+    unknown = "the prompt begins with a special token, and the server does not tell whether it adds another"
+    return unknown if tokens is None else second_beginning(prompt, tokens)
+
+
+async def _tokens(url: str, model: str, prompt: str, key: str) -> list[int] | None:
+    common, client = {"model": model, "prompt": prompt}, Client(connections=1, timeout=SECONDS, key=key)
+    words = {**common, "content": prompt, "add_special": True, "parse_special": True}
+    completion = {**common, "max_tokens": 1, "return_token_ids": True}
+    asked = (
+        (root_of(url), "/tokenize", words, lambda body: body["tokens"]),
+        (url, "/completions", completion, lambda body: body["choices"][0]["prompt_token_ids"]),
+    )
+    try:
+        for question in asked:
+            with suppress(RequestFailed, CannotEvaluate, LookupError, TypeError):
+                if isinstance(answer := await client.post(*question), list):
+                    return answer
+    finally:
+        await client.close()
+    return None
 
 
 async def _listing(client: Client, url: str, *, strict: bool) -> Answer:

@@ -17,7 +17,7 @@ from accgate.engines.reasoning import opened_by, split_reasoning
 from accgate.engines.silence import Silence, Stalled, within
 from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
-from accgate.engines.wire import body_of
+from accgate.engines.wire import body_of, second_beginning, tell_second_beginning
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.result import EngineInfo
 from accgate.text import value_text
@@ -317,6 +317,8 @@ class VllmEngine:
             if request.mode == "completion":
                 parsed = parse_model_prompt(self._engine.model_config, body["prompt"])
                 (rendered,) = await renderer.render_cmpl_async([parsed])
+                if (fault := second_beginning(body["prompt"], rendered.get("prompt_token_ids", ()))) is not None:
+                    tell_second_beginning(fault)
                 return rendered
             continues = bool(request.prefix)
             chosen = {"add_generation_prompt": not continues, "continue_final_message": continues}

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar, cast
 
-from accgate.engines import Engine, LogProbs, Reply, Request, Scorer, useful_in_flight
+from accgate.engines import Engine, LogProbs, Reply, Request, useful_in_flight
+from accgate.engines.base import Scorer
 from accgate.evaluation.cache.identity import KeyIncomplete, identity_of, request_key
 from accgate.evaluation.cache.store import FILES, Say, Shelf
 from accgate.evaluation.files import FileDigests

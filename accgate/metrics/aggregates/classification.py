@@ -11,6 +11,7 @@ import numpy as np
 from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
 from accgate.metrics.aggregates.labels import positive_label, true_labels
+from accgate.metrics.forms import one_spelling
 
 Average = Literal["macro", "micro", "weighted", "binary"]
 NEEDS = ("answer", "target")
@@ -32,9 +33,11 @@ def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> Table:
 
 
 def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]) -> tuple[Floats, ...]:
+    spelled = one_spelling(code)
     columns = [
         np.array(
-            [(code.get(a, 0.0), code[t]) for a, t in zip(side.texts("answer"), targets, strict=True)], dtype=np.float64
+            [(code.get(spelled(a), 0.0), code[t]) for a, t in zip(side.texts("answer"), targets, strict=True)],
+            dtype=np.float64,
         )
         for side, targets in zip(sides, truth, strict=True)
     ]

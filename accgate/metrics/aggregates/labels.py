@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords
+from accgate.metrics.forms import one_spelling
 from accgate.text import closest
 
 Labels = Literal["answer", "score"]
@@ -21,8 +22,10 @@ def label_keys(labels: Labels) -> tuple[str, ...]:
 
 
 def true_labels(sides: Sequence[Side], labels: Labels) -> tuple[list[list[str]], tuple[str, ...]]:
-    """Each side's true labels, and all of them sorted."""
-    truth = [side.texts("target" if labels == "answer" else "label") for side in sides]
+    """Each side's true labels, and all of them sorted; those that are one label are spelled as the first."""
+    texts = [side.texts("target" if labels == "answer" else "label") for side in sides]
+    spelled = one_spelling(sorted(set().union(*texts)))
+    truth = [[*map(spelled, each)] for each in texts]
     return truth, tuple(sorted(set().union(*truth)))
 
 
@@ -35,9 +38,9 @@ def positive_label(name: str, names: Sequence[str], positive: str) -> str:
         Where it is empty and the true labels are not two, and where it is none of them.
     """
     if positive:
-        if positive.strip() not in names:
+        if (spelled := one_spelling(names)(positive.strip())) not in names:
             raise UnusableRecords(f"{name}: positive is {positive!r}, not a true label; {_near(positive, names)}")
-        return positive.strip()
+        return spelled
     if len(names) != 2:
         raise UnusableRecords(
             f"{name}: there are {len(names)} true labels ({_names_text(names)}); say which one is `positive`"
@@ -60,12 +63,12 @@ def predicted_and_true(name: str, sides: Sequence[Side], labels: Labels, positiv
         raise UnusableRecords(
             f'{name}: there are {len(names)} labels ({_names_text(names)}); with labels = "score" there are two at most'
         )
-    positive = positive_label(name, names, positive)
+    positive, spelled = positive_label(name, names, positive), one_spelling(names)
     outcomes = []
     for side, targets in zip(sides, truth, strict=True):
         true = np.array([target == positive for target in targets], dtype=np.float64)
         if labels == "answer":
-            predicted = np.array([answer == positive for answer in side.texts("answer")], dtype=np.float64)
+            predicted = np.array([spelled(answer) == positive for answer in side.texts("answer")], dtype=np.float64)
         else:
             right = side.numbers("score", 0.0, RIGHT) >= RIGHT
             predicted = np.where(right, true, 1.0 - true)

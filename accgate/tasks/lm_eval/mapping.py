@@ -74,13 +74,15 @@ def _text(part: Any) -> str | None:
 
 
 def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float]) -> str | None:
-    """The likeliest of scored options, each a context and its continuation; None where there is no choice.
+    """The likeliest of scored options, each a context and its continuation; None without a choice, "" of a tie.
 
     Options that lm-eval scores besides without a context, for mutual information, do not count. Where options differ in
     the context alone, their number from 0 stands for them.
 
     >>> likeliest([("Q", " yes"), ("Q", " no"), ("", " yes")], [-2.0, -1.0, -0.5])
     'no'
+    >>> likeliest([("Q", " yes"), ("Q", " no")], [0.0, 0.0])
+    ''
     >>> likeliest([("Ann", " left"), ("Bob", " left")], [-2.0, -1.0])
     '1'
     """
@@ -89,6 +91,8 @@ def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float])
     if count < 2:
         return None
     best = max(range(count), key=likelihoods.__getitem__)
+    if likelihoods[:count].count(likelihoods[best]) > 1:
+        return ""
     texts = [continuation.strip() for _, continuation in requests[:count]]
     return texts[best] if len(set(texts)) > 1 else str(best)
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from accgate.engines import Engine, Reply, Request, RequestFailed, Scorer, all_or_first_error
+from accgate.engines import Engine, LogProbs, Reply, Request, RequestFailed, all_or_first_error
+from accgate.engines.base import likelihoods, measurement_fault
 from accgate.errors import BadInput, CannotEvaluate
 
 Kind = Literal["generate", "score", "rolling"]
@@ -83,7 +84,7 @@ async def responses_of(
     Raises
     ------
     RequestFailed
-        When one gets no answer: the sample has failed.
+        When one gets no answer, or every token the same log-probability: the sample has failed.
     CannotEvaluate
         When no further request can succeed, or the engine cannot score.
     """
@@ -93,16 +94,18 @@ async def responses_of(
             "vllm, or a task that generates text"
         )
     pairs = await all_or_first_error(_response(engine, request, id_, repeat) for request in requests)
-    return tuple(response for response, _ in pairs), tuple(reply for _, reply in pairs if reply is not None)
+    scores = [each for _, each in pairs if isinstance(each, LogProbs)]
+    if scores and (fault := measurement_fault(scores)) is not None:
+        raise RequestFailed(fault)
+    return tuple(response for response, _ in pairs), tuple(each for _, each in pairs if isinstance(each, Reply))
 
 
-async def _response(engine: Any, request: LmEvalRequest, id_: str, repeat: int) -> tuple[Response, Reply | None]:
+async def _response(engine: Engine, request: LmEvalRequest, id_: str, repeat: int) -> tuple[Response, Reply | LogProbs]:
     request = replace(request, id=id_, repeat=repeat)
     if request.kind == "generate":
         reply = await engine.complete(request)
         if reply.text is None:
             raise RequestFailed("the reply holds no text")
         return reply.text, reply
-    scorer: Scorer = engine
-    likelihood = await scorer.score(request, request.continuation)
-    return (likelihood.total if request.kind == "rolling" else (likelihood.total, likelihood.greedy)), None
+    (score,) = await likelihoods(engine, [(request, request.continuation)])
+    return (score.total if request.kind == "rolling" else (score.total, score.greedy)), score

@@ -1,0 +1,167 @@
+"""Kept replies, read and scored anew without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from accgate.engines import Reply
+from accgate.errors import AccgateError, BadInput, writing
+from accgate.evaluation.reading import kind_of
+from accgate.evaluation.rescoring import read_again
+from accgate.evaluation.sample import confidence_of
+from accgate.evaluation.scoring import ByFunction, NotScored, Scorers, Scoring
+from accgate.planning.checks import Check
+from accgate.records import (
+    Figures,
+    Record,
+    paths_of,
+    read_log,
+    settings_of_run,
+    write_atomically,
+    write_settings,
+)
+from accgate.records.log import lines_of
+from accgate.records.pairing import changed_parts, is_asked_alike, is_rescored
+from accgate.tasks import Sample, Task
+
+AT_ONCE = 1_000  # records that are scored at the same time
+
+
+@dataclass(frozen=True)
+class Rereading:
+    """What reading a check's kept replies anew changed, or why it could not be done.
+
+    With a `problem` they stay as they are, or are `left_out` where their task scores otherwise now.
+    `changed` has each record that changed as it was and as it is; `means` are those of all scores then and now, points.
+    """
+
+    model: str
+    task: str
+    replies: int = 0
+    changed: tuple[tuple[Record, Record], ...] = ()
+    means: tuple[float | None, float | None] = (None, None)
+    problem: str | None = None
+    left_out: bool = False
+
+
+def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]:
+    """Write a run's records into another folder, their replies read anew.
+
+    The run stays as it is. A check that cannot be read anew gets no records there, so that a resumed run asks it again.
+
+    Raises
+    ------
+    BadInput
+        When records or settings are damaged.
+    CannotEvaluate
+        When the new records cannot be written.
+    """
+    done = []
+    for check in checks:
+        old, new = paths_of(run, *check.key), paths_of(out, *check.key)
+        if not old.records.exists():
+            done.append(Rereading(*check.key, problem="the run's folder has no records of it", left_out=True))
+            continue
+        settings, records = settings_of_run(old), read_log(old.records)
+        recorded = {part: str(settings.get(f"task {part}")) for part in check.task.fingerprint}
+        again, about = reread_records(check, records, recorded)
+        done.append(about)
+        if about.left_out:
+            continue
+        with writing(new.records.parent):
+            new.records.parent.mkdir(parents=True, exist_ok=True)
+            if old.prompts.exists():
+                shutil.copyfile(old.prompts, new.prompts)
+            write_settings(new, settings | {f"task {part}": digest for part, digest in check.task.fingerprint.items()})
+            write_atomically(new.records, lines_of(again))
+    return done
+
+
+def reread_records(
+    check: Check, records: Sequence[Record], recorded: Mapping[str, str]
+) -> tuple[Sequence[Record], Rereading]:
+    """Read records anew, and tell what changed.
+
+    They were made with a task of the `recorded` fingerprint.
+    """
+    fault = _fault(check, recorded)
+    try:
+        again = records if fault is not None else asyncio.run(_read_all(check, records))
+    except AccgateError as error:
+        fault = str(error)
+    if fault is not None:
+        left_out = is_rescored(recorded, check.task.fingerprint)
+        return records, Rereading(*check.key, len(records), problem=fault, left_out=left_out)
+    changed = tuple(pair for pair in zip(records, again, strict=True) if _differs(*pair))
+    return again, Rereading(*check.key, len(records), changed, (_mean(records), _mean(again)))
+
+
+def _fault(check: Check, recorded: Mapping[str, str]) -> str | None:
+    """Say why the replies of a check cannot be read anew, if they cannot."""
+    task = check.task
+    if not is_asked_alike(recorded, task.fingerprint):
+        return f"{' and '.join(changed_parts(recorded, task.fingerprint))} changed"
+    if check.planned_model.settings.engine == "recorded":
+        return "its answers come from a recording, which can be run again without a model"
+    if task.by_likelihood or task.metric.kind in ("likelihood", "harness") or task.content.attack:
+        return "its scores need more than one reply to each sample, which is all that is kept"
+    return None
+
+
+async def _read_all(check: Check, records: Sequence[Record]) -> list[Record]:
+    samples = {sample.id: sample for sample in check.task.samples}
+    async with Scorers() as scorers:
+        scoring = await scorers.of(check) if check.task.metric.kind == "code" else ByFunction()
+        again: list[Record] = []
+        for start in range(0, len(records), AT_ONCE):
+            part = records[start : start + AT_ONCE]
+            tasks = (_read(check.task, samples.get(record.id), record, scoring) for record in part)
+            again += await asyncio.gather(*tasks)
+        return again
+
+
+async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scoring) -> Record:
+    """Read and score a record's reply anew. One that failed stays as it is."""
+    if record.reply is None and record.score is None:
+        return record
+    if sample is None or record.reply is None:
+        fault = "is none of those asked now" if sample is None else "has no kept reply"
+        raise BadInput(f"sample {record.id} {fault}")
+    task = task.part_of(sample)
+    if record.reading is None and not record.reply.strip():  # a reference does not say where its thought ended
+        return replace(record, reading=kind_of("empty", task, sample, "", record.score))
+    answer, kind = read_again(task, sample, record)
+    if task.metric.kind == "judge":
+        if answer != record.answer:
+            raise BadInput(f"sample {record.id} is read with another answer, which the judge has not marked")
+        return record
+    confidence, error, score = record.confidence, None, task.metric.worst
+    try:
+        if answer is not None:
+            score = await scoring.points(task, sample, answer, repeat=record.repeat)
+        if task.content.confidence is not None and task.content.confidence.by == "reply":
+            confidence = confidence_of(task, Reply(record.reply), record.reply, unread=answer is None)
+    except NotScored as failure:
+        score, error = None, str(failure)
+    reading = kind_of(kind, task, sample, answer, score)
+    record = replace(record, target=sample.target, confidence=confidence)
+    return replace(record, answer=answer, score=score, error=error, reading=reading)
+
+
+def _differs(before: Record, after: Record) -> bool:
+    """Whether a reading changed. Records of a reference have their scores alone."""
+    if before.score != after.score or before.confidence != after.confidence:
+        return True
+    return before.reading is not None and (before.reading, before.answer) != (after.reading, after.answer)
+
+
+def _mean(records: Sequence[Record]) -> float | None:
+    scores = Figures.of(records).columns["score"]
+    scores = scores[~np.isnan(scores)]
+    return float(scores.mean()) if len(scores) else None

@@ -1,0 +1,68 @@
+"""Evidence that is the same for every sample, which shows nothing of a model, however good its value is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from accgate.records import Record
+from accgate.tasks import Task
+from accgate.text import clip
+
+FEWEST = 20  # samples from which on chance hardly makes evidence alike
+WIDTH = 60  # characters of an answer in a message
+
+
+def sameness_fault(task: Task, records: Sequence[Record]) -> str | None:
+    """Why a check's evidence can show nothing, with the fix; None where it can.
+
+    So it is where a judge marks all answers alike, where all are empty and right, where every confidence is the same,
+    where a difference between groups is of one answer to everything, and where an attack changes no prompt.
+    """
+    if len(records) < FEWEST:
+        return None
+    best, kind = task.metric.best, task.metric.kind
+    judged = [record for record in records if (record.answer or "").strip()] if kind == "judge" else []
+    if len(judged) >= FEWEST and _are_alike(each.score for each in judged) and not _are_alike_answers(judged):
+        return f"the judge gave all {len(judged):,} answers {judged[0].score:g} points: correct the rubric"
+    if kind == "text" and all(each.answer == "" and each.score == best for each in records):
+        return f"all {len(records):,} answers are empty, and have the best score: correct the task's targets"
+    for place, attack in enumerate(task.content.attack):
+        if all(each.attacked and each.attacked[place] == (each.messages or each.user) for each in task.samples):
+            return f"the attack {place + 1} ({attack.kind}) changes no prompt: correct its field or column"
+    return _statistic_fault(task, records)
+
+
+def _statistic_fault(task: Task, records: Sequence[Record]) -> str | None:
+    needs = () if task.definition.statistic is None else task.definition.statistic.needs
+    if "confidence" in needs and _are_alike(record.confidence for record in records):
+        what = (
+            f"all {len(records):,} confidences are {records[0].confidence:g}, which tells no sure answer from an unsure"
+        )
+        return f"{what} one; correct [confidence], or the engine's log-probabilities"
+    if {"group", "answer"} <= {*needs} and _are_alike_answers(records):
+        return f"all {len(records):,} answers are {_quoted(records[0])}, in every group alike: correct the task"
+    if {"group", "label"} <= {*needs} and all(record.score == task.metric.worst for record in records):
+        return f"none of {len(records):,} answers is right, in every group alike: correct the task"
+    return None
+
+
+def sameness_note(records: Sequence[Record]) -> str | None:
+    """That all answers are one and the same although targets differ, in words; None where they are not."""
+    if len(records) < FEWEST or not _are_alike_answers(records) or _are_alike(each.target for each in records):
+        return None
+    return f"all {len(records):,} answers are the same: {_quoted(records[0])}"
+
+
+def _are_alike(values: Iterable[object]) -> bool:
+    """Whether all values are the first; one that is None is unknown."""
+    rest = iter(values)
+    first = next(rest, None)
+    return first is not None and all(value == first for value in rest)
+
+
+def _are_alike_answers(records: Iterable[Record]) -> bool:
+    return _are_alike(record.answer for record in records)
+
+
+def _quoted(record: Record) -> str:
+    return repr(clip(record.answer or "", WIDTH))

@@ -1,0 +1,193 @@
+"""Whether two sides hold the same samples: by their ids, by what else their files say, and by how scores agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from os.path import commonprefix
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accgate.errors import BadInput
+from accgate.inputs.rows import TOLD, id_of, plain_of, read_table
+from accgate.inputs.toml import read_toml
+from accgate.records.file import ENDINGS, RecordPaths, settings_of_run
+from accgate.records.scores import Scores
+from accgate.text import clip, some_of
+
+SCORES = ".scores.csv"  # beside the file of a reference
+PARTS = {
+    "dataset": "the dataset",
+    "prompt": "the prompt",
+    "extract": "target or extraction",
+    "metric": "the metric",
+    "reply": "stop strings or max_tokens",
+    "files": "the files beside the metric's code",
+}
+ROWS, TEXT, BEFORE = 3, 40, 8  # samples that a message shows, characters of each text, and of those before a difference
+TEMPLATE = re.compile(r"<[|\uff5c]|\[INST\]|<start_of_turn>|<s>")  # marks of models' chat templates
+# Orders that have nothing to do with each other agree by more in one of fifty. Where fewer samples than LEAST differ
+# from the most frequent score of a side, even good pairs often agree by less: 78 pairs of public models over GSM8K,
+# MMLU-Pro and BIG-Bench Hard.
+CHANCE, LEAST = 2.054, 20
+
+
+def refuse_other_samples(
+    paths: tuple[Path, Path], reference: Scores, candidate: Scores, *, may_differ: Collection[str] = ()
+) -> bool:
+    """Refuse files whose ids name other samples on each side, as far as both say what a sample is.
+
+    Columns of the rows say it (`accgate.inputs.rows.IDENTITY`), and the digests of the task beside records and
+    references, but for those in `may_differ`. Returns whether more than ids shows that the samples are the same.
+
+    Raises
+    ------
+    BadInput
+        What differs, on how many samples, and the first of them.
+    """
+    before, after = (fingerprint_in(about_beside(path)) for path in paths)
+    parts = before.keys() & after.keys() & TOLD - {*may_differ}
+    if changed := [part for part in PARTS if part in parts and before[part] != after[part]]:
+        what = " and in ".join(PARTS[part] for part in changed)
+        raise _difference(paths, changed[0], f"the sides differ in {what}, as the files beside them say")
+    places, is_shown = reference.ids.places(candidate.ids), bool(parts)
+    for column in sorted(reference.shown.keys() & candidate.shown.keys()):
+        left, right, name = reference.shown[column][places], candidate.shown[column], column.partition("_")[0]
+        told = (places >= 0) & (left != 0) & (right != 0)
+        if name in may_differ:
+            continue
+        if (left[told] != right[told]).any():
+            old, new = ({id_of(row, path, line): row.get(column) for line, row in read_table(path)} for path in paths)
+            if other := other_texts(old, new):
+                first = "; ".join(f"{id_} has {one} and {two}" for id_, one, two in other[:ROWS])
+                fault = f"the {column} of {len(other)} of {candidate.n} samples differs: {first}"
+                raise _difference(paths, name, f"{fault}; give a sample the same id on both sides")
+        is_shown |= bool(told.all()) and len(np.unique(right)) > 1
+    return is_shown
+
+
+def _difference(paths: tuple[Path, Path], name: str, fault: str) -> BadInput:
+    fix = f"where that is meant, `accgate compare` takes --may-differ {name}"
+    return BadInput(f"{paths[0]} and {paths[1]}: {fault}; {fix}")
+
+
+def other_texts(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Each id whose texts differ, with the part of both that does; where a side has none nothing differs.
+
+    Spaces do not count, nor does what surrounds all texts of a side where that is a chat template.
+
+    >>> other_texts({"a": "1 + 2", "b": "3 + 4"}, {"a": "<s>[INST] 1 + 2 [/INST]", "b": "<s>[INST] 3 + 5 [/INST]"})
+    [('b', "'3 + 4'", "'3 + 5'")]
+    """
+    shared = [id_ for id_ in after if plain_of(after[id_]) and plain_of(before.get(id_))]
+    old, new = ([plain_of(side[id_]) for id_ in shared] for side in (before, after))
+    if len(shared) > 1 and TEMPLATE.search(old[0] + new[0]):
+        old, new = _without_frame(old), _without_frame(new)
+    return [(id_, *_apart(one, two)) for id_, one, two in zip(shared, old, new, strict=True) if one != two]
+
+
+def _without_frame(texts: list[str]) -> list[str]:
+    """The texts without what all begin and end with."""
+    for _ in range(2):
+        head = len(commonprefix(texts))  # noqa: RUF071 (texts, not paths)
+        texts = [text[head:].strip()[::-1] for text in texts]
+    return texts
+
+
+def _apart(one: str, two: str) -> tuple[str, str]:
+    """Two texts for a message, from shortly before where they part."""
+    start = max(0, len(commonprefix([one, two])) - BEFORE)  # noqa: RUF071 (texts, not paths)
+    return repr(clip(one[start:], TEXT)), repr(clip(two[start:], TEXT))
+
+
+def about_beside(path: Path) -> Mapping[str, Any]:
+    """What is said of a reference's CSV, or of a run's records, in the file beside it; empty for other files."""
+    try:
+        if path.name.endswith(SCORES):
+            return read_toml(path.with_name(f"{path.name.removesuffix(SCORES)}.toml"), fix="record it again").data
+        base = path.name.removesuffix(".jsonl")
+        return settings_of_run(RecordPaths(*(path.with_name(base + end) for end in ENDINGS)))
+    except (BadInput, OSError):  # another file happens to have such a name, or one that leaves no room for more
+        return {}
+
+
+def fingerprint_in(about: Mapping[str, Any]) -> dict[str, str]:
+    """The digest of each part of a task, as the settings of records or the file of a reference have it."""
+    of_run = {part: str(about[f"task {part}"]) for part in PARTS if f"task {part}" in about}
+    return of_run or (dict(table) if isinstance(table := about.get("fingerprint"), dict) else {})
+
+
+def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The parts in which two fingerprints of a task differ, in words."""
+    return [text for part, text in PARTS.items() if _differs(part, recorded, now)]
+
+
+def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether the same prompts would be scored in another way, or asked in another mode."""
+    return any(_differs(part, recorded, now) for part in ("prompt", "extract", "metric", "reply", "files"))
+
+
+def is_asked_alike(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether prompts and replies are the same, however they are scored. The rows are told apart by their ids."""
+    return not any(_differs(part, recorded, now) for part in ("prompt", "reply"))
+
+
+def _differs(part: str, recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether a part differs; references of earlier versions have no `files`, and stay usable."""
+    return recorded.get(part) != now.get(part) and not (part == "files" and part not in recorded)
+
+
+def pair_scores(reference: Scores, candidate: Scores) -> Scores:
+    """The reference's rows in the candidate's order.
+
+    Raises
+    ------
+    BadInput
+        Unless both hold the same ids; says how many are missing and how many are extra. Where both have clusters,
+        unless these are the same.
+    """
+    rows = reference.ids.places(candidate.ids)
+    if (rows < 0).any() or len(np.unique(rows)) < reference.n:
+        raise _other_samples(reference, candidate)
+    taken = reference.take(candidate.ids)
+    if taken.clusters is None or candidate.clusters is None or taken.clusters == candidate.clusters:
+        return taken
+    both = zip(candidate.ids, taken.clusters, candidate.clusters, strict=True)
+    moved = [id_ for id_, left, right in both if left != right]
+    raise moved_fault("cluster", moved, candidate.n)
+
+
+def moved_fault(kind: str, moved: Sequence[str], n: int) -> BadInput:
+    """Samples of n that are in another cluster, or group, on each side."""
+    return BadInput(
+        f"{len(moved)} of {n} samples are in one {kind} in the reference and in another in the candidate: "
+        f"{some_of(moved)}; give both sides the same {kind}s, or {kind}s to one side only"
+    )
+
+
+def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
+    missing, extra = reference.ids.without(candidate.ids), candidate.ids.without(reference.ids)
+    faults = [f"{reference.n - len(missing)} of the reference's {reference.n} samples are in the candidate"]
+    if missing:
+        faults.append(f"{len(missing)} missing from the candidate: {some_of(missing)}")
+    if extra:
+        faults.append(f"{len(extra)} not in the reference: {some_of(extra)}")
+    return BadInput(
+        "reference and candidate hold different samples: " + "; ".join(faults) + ". Evaluate the same samples, "
+        "record the reference again, or use the unpaired test (two-sample)"
+    )
+
+
+def chance_correlation(reference: Scores, candidate: Scores) -> float | None:
+    """The correlation of paired scores that agree no better than chance would make them; None of all others.
+
+    The means over repeats are compared with what random orders give. Scores of which too many are alike say nothing.
+    """
+    before, after = pair_scores(reference, candidate).means(), candidate.means()
+    n = len(after)
+    if min(n - int(np.unique(side, return_counts=True)[1].max()) for side in (before, after)) < LEAST:
+        return None
+    correlation = float(np.corrcoef(before, after)[0, 1])
+    return correlation if correlation * (n - 1) ** 0.5 < CHANCE else None

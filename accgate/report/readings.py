@@ -1,0 +1,76 @@
+"""What is read from example replies, and from replies that are read anew, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from accgate.evaluation.examples import Example
+from accgate.evaluation.rereading import Rereading
+from accgate.records import Record
+from accgate.report.terminal import print_paragraph, print_table
+from accgate.text import number, visible
+
+WIDE = 36  # characters of a reply in a table
+MOST_READINGS = 10  # changed readings of a check that are printed
+
+
+def print_readings(console: Console, tasks: Mapping[str, tuple[str, Sequence[Example]]]) -> None:
+    """Print how each task reads replies, and what it reads from its examples."""
+    for name, (reading, examples) in tasks.items():
+        print_paragraph(console, Text(visible(f"{name}: {reading}")))
+        rows = [
+            (_shortened(each.reply) + " (cut off)" * each.is_cut, _answer_text(each.answer), number(each.points))
+            for each in examples
+        ]
+        if rows:
+            print_table(console, ("Reply", "What is read", "Points"), rows, left=(0, 1))
+
+
+def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
+    """Print how many readings of each check changed, and the first of them."""
+    for each in done:
+        print_paragraph(console, Text(visible(_rereading_text(each)), style="bold"))
+        rows = [
+            (
+                now.id,
+                _shortened(now.reply or ""),
+                _read(then),
+                _read(now),
+                f"{number(then.score)} → {number(now.score)}",
+            )
+            for then, now in each.changed[:MOST_READINGS]
+        ]
+        if rows:
+            print_table(console, ("Sample", "Reply", "Was read", "Is read", "Points"), rows, left=(0, 1, 2, 3))
+
+
+def _rereading_text(each: Rereading) -> str:
+    check = f"{each.model} / {each.task}"
+    if each.problem is not None:
+        return f"{check}: not read anew: {each.problem}" + "; the model has to be asked again" * each.left_out
+    text = f"{check}: {len(each.changed):,} of {each.replies:,} readings changed"
+    found = sum(then.is_unread and not now.is_unread for then, now in each.changed)
+    lost = sum(then.reading == "read" and now.is_unread for then, now in each.changed)
+    kinds = {"without an answer before are read": found, "hold no answer now": lost}
+    kinds["are read or scored otherwise"] = len(each.changed) - found - lost
+    counts = ", ".join(f"{count:,} {words}" for words, count in kinds.items() if count)
+    return f"{text}: {counts}; mean {' to '.join(map(number, each.means))}." if counts else f"{text}."
+
+
+def _read(record: Record) -> str:
+    """What was read; a reference keeps no answers."""
+    return "-" if record.answer is None and record.reading is None else _answer_text(record.answer)
+
+
+def _answer_text(answer: str | None) -> str:
+    """An answer as a table shows it."""
+    return "no answer" if answer is None or not answer.strip() else _shortened(answer)
+
+
+def _shortened(text: str) -> str:
+    """The beginning and the end of a text in one line, as a narrow table shows it."""
+    line = " ".join(visible(text).split()) or "(empty)"
+    return line if len(line) <= WIDE else f"{line[: WIDE // 2 - 2]} … {line[1 - WIDE // 2 :]}"
