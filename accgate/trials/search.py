@@ -10,19 +10,8 @@ from pathlib import Path
 
 from accgate.config.config import Config
 from accgate.config.tables import Model
-from accgate.decision.cause import (
-    ENOUGH,
-    MOST_PAIRS,
-    Blame,
-    Finding,
-    Kind,
-    Trial,
-    causes_of,
-    is_finished,
-    levels_of,
-    selection_of,
-    trial_of,
-)
+from accgate.decision import cause
+from accgate.decision.cause import Blame, Finding, Kind, Trial
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.options import RunOptions
 from accgate.guard.base import RuleSets
@@ -218,7 +207,7 @@ class _Search:
             gained=len(self.changed.gained),
             p_value=self.loss.verdict.p_value,
             run_alpha=self.loss.verdict.level,
-            causes=causes_of(trials, len(self.loss.ids), self.alpha),
+            causes=cause.causes_of(trials, len(self.loss.ids), self.alpha),
         )
 
     def _parts(self) -> Iterator[tuple[Path, list[str]]]:
@@ -230,7 +219,7 @@ class _Search:
         ids, those = self.loss.check.task.samples.ids, {*self.changed.lost, *self.changed.gained}
         folders = (self.options.out / str(part) for part in itertools.count())
         changed = [id_ for id_ in ids if id_ in those]
-        end = changed.index(self.loss.ids[:ENOUGH][-1]) + 1
+        end = changed.index(self.loss.ids[: cause.ENOUGH][-1]) + 1
         for part in (changed[:end], changed[end:]):
             if part:
                 yield next(folders), part
@@ -288,13 +277,14 @@ class _Search:
             for (kind, (name, *_)), arm in self.arms.items()
             if kind == "put back"
         }
-        return sorted(itertools.combinations(names, 2), key=lambda both: -sum(map(back.__getitem__, both)))[:MOST_PAIRS]
+        pairs = itertools.combinations(names, 2)
+        return sorted(pairs, key=lambda both: -sum(map(back.__getitem__, both)))[: cause.MOST_PAIRS]
 
     def _is_settled(self) -> bool:
         """Whether the causes named explain most of the net loss, or the settings together little."""
         trials = [self._trial_of(arm, arm.scores) for arm in self.arms.values()]
         lost, gained = len(self.loss.ids), len(self.changed.gained)
-        explained = sum(cause.count - cause.gained for cause in causes_of(trials, lost, self.alpha))
+        explained = sum(each.count - each.gained for each in cause.causes_of(trials, lost, self.alpha))
         is_explained = explained > 0 and explained >= MOST * (lost - gained)
         return is_explained or (bool(trials) and trials[0].finding in ("no cause", "either way"))
 
@@ -302,9 +292,9 @@ class _Search:
     def levels(self) -> dict[Kind, float]:
         """The share of alpha of each kind of trial."""
         whole = self.arms.get(("all back", tuple(self.settings.values)))
-        selection = selection_of(self.loss.verdict.p_value, self.loss.verdict.level, self.alpha)
+        selection = cause.selection_of(self.loss.verdict.p_value, self.loss.verdict.level, self.alpha)
         is_gated = whole is None or not whole.problem
-        return levels_of(self.alpha, len(self.settings.values), selection, is_gated=is_gated)
+        return cause.levels_of(self.alpha, len(self.settings.values), selection, is_gated=is_gated)
 
     def _is_found(self, names: tuple[str, ...]) -> bool:
         """Whether a setting that was put back and set alone is named: further samples could only hide that again."""
@@ -323,7 +313,7 @@ class _Search:
             return
 
         def ends(scores: Scored) -> bool:
-            return is_finished(self._trial_of(arm, {**arm.scores, **scores}), len(self.loss.ids))
+            return cause.is_finished(self._trial_of(arm, {**arm.scores, **scores}), len(self.loss.ids))
 
         name = "all put back" if len(arm.names) == len(self.settings.values) else _name(arm)
         try:
@@ -344,7 +334,7 @@ class _Search:
         earlier = None if other is None else self._trial_of(other, other.scores).evidence
         lost, gained = frozenset(self.loss.ids), frozenset(self.changed.gained)
         level = self.levels[arm.kind]
-        trial = trial_of(arm.kind, arm.names, level, without, restored, lost, gained, earlier=earlier)
+        trial = cause.trial_of(arm.kind, arm.names, level, without, restored, lost, gained, earlier=earlier)
         return replace(trial, problem=arm.problem) if arm.problem else trial
 
     def _ask(
