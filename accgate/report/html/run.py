@@ -119,8 +119,7 @@ def _means(ids: Ids, written: Ids, scores: Floats) -> Floats:
     """The mean of each id's scores, those of others left out; NaN where one of them is none."""
     places = ids.places(written)
     own = places >= 0
-    means: Floats = np.bincount(places[own], scores[own], len(ids)) / np.bincount(places[own], minlength=len(ids))
-    return means
+    return np.bincount(places[own], scores[own], len(ids)) / np.bincount(places[own], minlength=len(ids))
 
 
 def _same(verdict: Verdict, candidate: Floats) -> bool:
