@@ -162,7 +162,7 @@ def _start(arguments: argparse.Namespace) -> int:
 
 def _repeat(arguments: argparse.Namespace) -> int:
     """End as the check run that stands on the commit did."""
-    from accgate.github.standing import repeat
+    from accgate.github.admission import repeat
 
     return repeat(
         job_here(),

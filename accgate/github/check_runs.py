@@ -246,14 +246,10 @@ def allowed_conclusion(
     """
     if ended not in _PASSING:
         return ended
-    own, worst = event_origin(event, part), ended
-    others = _others(client, event, name, check_run_id)
-    for row in _of_this_run(others, own):
-        worst = _worse(worst, row.conclusion)
-    for row, origin in others:
-        if (origin.run, origin.attempt) > (own.run, own.attempt):
-            worst = _worse(worst, row.conclusion or "cancelled")
-    return worst
+    own, others = event_origin(event, part), _others(client, event, name, check_run_id)
+    later = [row for row, origin in others if (origin.run, origin.attempt) > (own.run, own.attempt)]
+    rivals: list[Conclusion] = [row.conclusion or "cancelled" for row in (*_of_this_run(others, own), *later)]
+    return _worst(ended, *rivals)
 
 
 def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
@@ -275,10 +271,7 @@ def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
     now = [(row, origin) for row, origin in ours if (origin.run, origin.attempt) == (newest.run, newest.attempt)]
     if any(row.conclusion is None for row, _ in now):
         return UNFINISHED
-    worst: Conclusion = "success"
-    for row in _of_this_run(ours, newest):
-        worst = _worse(worst, row.conclusion)
-    return worst
+    return _worst("success", *(row.conclusion for row in _of_this_run(ours, newest)))
 
 
 def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_run_id: int, ended: Conclusion) -> bool:
@@ -303,9 +296,7 @@ def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_r
         if ended in _PASSING:
             end(check_run_id, "failure", UNLISTED, f"{UNLISTED}: {error}. Start the job again.")
         raise
-    worst = ended
-    for row in rows:
-        worst = _worse(worst, row.conclusion)
+    worst = _worst(ended, *(row.conclusion for row in rows))
     rivals = {check_run_id: ended} | {row.id: row.conclusion for row in rows}
     for number, conclusion in rivals.items():
         if conclusion != worst and conclusion in _PASSING:
@@ -327,5 +318,5 @@ def _of_this_run(others: list[tuple[CheckRun, Origin]], own: Origin) -> list[Che
     return [row for row, origin in rows if origin.attempt == last[origin.part]]
 
 
-def _worse(left: Conclusion, right: Conclusion) -> Conclusion:
-    return max(left, right, key=lambda one: _ORDER.index(one) if one in _ORDER else len(_ORDER))
+def _worst(*conclusions: Conclusion) -> Conclusion:
+    return max(conclusions, key=lambda one: _ORDER.index(one) if one in _ORDER else len(_ORDER))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts.axes import axis_of, figures_below
+from accgate.report.charts.axes import Axis, axis_of, figures_below
 from accgate.report.charts.svg import (
     ACROSS,
     HEIGHT,
@@ -23,13 +22,10 @@ from accgate.report.charts.svg import (
     stretch,
 )
 from accgate.stats import quantile, quantile_sum
+from accgate.stats.power import normal_cdf
 from accgate.text import drop_word
-from accgate.verdict import asked_text, points_text, theta_text
+from accgate.verdict import Verdict, asked_text, points_text, theta_text
 from accgate.verdict.figures import ROUNDING
-
-if TYPE_CHECKING:
-    from accgate.report.charts.axes import Axis
-    from accgate.verdict import Verdict
 
 NORMAL = ("two-sample", "target")  # tests whose statistic is normal, or t with so many samples that it looks so
 STEPS = 40  # of a curve
@@ -76,8 +72,10 @@ class _Figures:
         if self.limit is None or self.verdict.is_early:
             return None, None
         higher = self.verdict.higher_is_better
-        alpha = _cdf(oriented(self.limit - self.reference, higher) / self.error)
-        return alpha, None if self.dropped is None else _cdf(oriented(self.dropped - self.limit, higher) / self.error)
+        alpha = normal_cdf(oriented(self.limit - self.reference, higher) / self.error)
+        return alpha, None if self.dropped is None else normal_cdf(
+            oriented(self.dropped - self.limit, higher) / self.error
+        )
 
 
 def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
@@ -177,10 +175,6 @@ def _labels(x: Axis, figures: _Figures) -> list[str]:
     return parts
 
 
-def _cdf(z: float) -> float:
-    return 0.5 * math.erfc(-z / math.sqrt(2.0))
-
-
 def _curve(
     x: Axis, center: float, error: float, low: float = -math.inf, high: float = math.inf
 ) -> list[tuple[float, float]]:
@@ -255,4 +249,4 @@ def power_at(verdict: Verdict, effect: float) -> float:
         power = unconditional_power if verdict.test == "unconditional" else mcnemar_power
         return power(verdict.n, min(effect, 100.0), discordance=verdict.discordance, alpha=alpha)
     z = quantile(alpha) + effect / verdict.theta * quantile_sum(alpha, verdict.beta)
-    return _cdf(z)
+    return normal_cdf(z)

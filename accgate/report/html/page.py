@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.report.charts.svg import percent
-from accgate.report.flips import flips_of
+from accgate.report.flips import Flip, flips_of
 from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
@@ -20,6 +20,7 @@ from accgate.report.views import COST_HEADINGS, FlipsByCheck, cost_note, cost_ro
 from accgate.report.words import explanation_of, has_evidence
 from accgate.text import clip, p_text, visible, with_capital
 from accgate.verdict import (
+    Verdict,
     drift_sentence,
     mean_change,
     other_rules,
@@ -31,9 +32,7 @@ from accgate.verdict import (
 from accgate.verdict.advice import Words
 
 if TYPE_CHECKING:
-    from accgate.report.flips import Flip
     from accgate.result import Result
-    from accgate.verdict import Verdict
 
 DRAWN = 40  # checks that did not pass and have charts
 RULES = {
