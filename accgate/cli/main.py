@@ -26,8 +26,6 @@ from accgate.cli import (
     run,
     start,
     trials,
-    verify,
-    view,
 )
 from accgate.cli.parser import Command, Parser, add_commands, debug_option
 from accgate.cli.streams import DISK_FULL, discard, messages_may_be_lost, require_output, writing_output
@@ -149,8 +147,8 @@ COMMANDS = (  # in the order of `accgate --help`
     Command(
         "verify",
         "decide a finished run again from its records; refuse a result that does not follow from them",
-        verify.verify_options,
-        verify.verify,
+        report.verify_options,
+        report.verify,
     ),
     Command("record", "evaluate and write references", run.record_options, run.record, True),
     Command(
@@ -168,7 +166,7 @@ COMMANDS = (  # in the order of `accgate --help`
     Command(
         "report", "print a result, or write it as Markdown, HTML or JUnit XML", report.report_options, report.report
     ),
-    Command("view", "open a run in a browser, and follow one that goes on", view.view_options, view.view),
+    Command("view", "open a run in a browser, and follow one that goes on", report.view_options, report.view),
     Command("explain", "explain in words how a check got its verdict", report.explain_options, report.explain),
     Command(
         "publish",
