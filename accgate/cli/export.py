@@ -176,10 +176,7 @@ def _pairs(texts: Sequence[str], form: str) -> Mapping[str, str]:
 TARGETS = (
     Command("lm-eval", "write run records as lm-evaluation-harness does", _lm_eval_options, _export_lm_eval),
     Command(
-        "every-eval-ever",
-        "write a run in Every Eval Ever's schema",
-        _every_eval_ever_options,
-        _export_every_eval_ever,
+        "every-eval-ever", "write a run in Every Eval Ever's schema", _every_eval_ever_options, _export_every_eval_ever
     ),
     Command("hf", "write a run's scores for a model's page on the Hugging Face Hub", _hub_options, _export_hub),
     Command("mlflow", "log a run in MLflow", _mlflow_options, _export_mlflow),

@@ -98,10 +98,7 @@ def _import_nemo(arguments: argparse.Namespace) -> int:
 
 
 def _import_logs(
-    arguments: argparse.Namespace,
-    files: Sequence[Path],
-    read: Callable[[Path, Choice], TaskLog],
-    **own: str | None,
+    arguments: argparse.Namespace, files: Sequence[Path], read: Callable[[Path, Choice], TaskLog], **own: str | None
 ) -> int:
     """Write logs as run records and references, and print what became of each.
 

@@ -106,10 +106,7 @@ def _print_checks(
     from accgate.report.plans import gate_sentence, print_costs, print_overall, print_plan
 
     print_plan(
-        console(),
-        checks,
-        title=gate_sentence(Path(as_typed(config.source.path)), config.gate, checks),
-        table=table,
+        console(), checks, title=gate_sentence(Path(as_typed(config.source.path)), config.gate, checks), table=table
     )
     print_overall(console(), config.gate, checks)
     print_costs(console(), costs)

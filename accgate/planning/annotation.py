@@ -84,12 +84,7 @@ class AnnotationPlan:
 
 
 def annotation_plan(
-    margin: float,
-    *,
-    confidence: float = 0.95,
-    low: float = 0.0,
-    high: float = 1.0,
-    population: int | None = None,
+    margin: float, *, confidence: float = 0.95, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> AnnotationPlan:
     """The test cases to annotate so that the mean score is less than `margin` from the truth.
 

@@ -170,11 +170,7 @@ def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
     return Account(
         gate.correction,
         tuple(
-            Claim(
-                check.design.alpha,
-                check.model if gate.overall and check.not_pooled is None else None,
-                check.limits,
-            )
+            Claim(check.design.alpha, check.model if gate.overall and check.not_pooled is None else None, check.limits)
             for check in checks
         ),
     )
@@ -324,10 +320,7 @@ def _plan_check(
     choice = draft.choice(len(task.samples), _clusters_in(task, reference), alpha=alpha)
     notes = (*unread, *notes_on_samples(task, sizing))
     if not recording and reference is None:
-        notes = (
-            *unread,
-            missing_note(config, model, draft.baseline, source.name),
-        )
+        notes = (*unread, missing_note(config, model, draft.baseline, source.name))
     longest = model.settings.sampling.max_tokens or task.content.max_tokens
     check = Check(
         model=model.name,

@@ -162,12 +162,7 @@ def _largest(text: Callable[[Room], str | None], rooms: Sequence[Room]) -> str |
 
 
 def _values(
-    result: Result | None,
-    about: About,
-    guard: Guard | None,
-    flips: FlipsByCheck,
-    failure: Failure | None,
-    room: Room,
+    result: Result | None, about: About, guard: Guard | None, flips: FlipsByCheck, failure: Failure | None, room: Room
 ) -> dict[str, Any]:
     """The variables of the comment's template."""
     values = values_of(result, flips, room, answers_commands=about.commands)

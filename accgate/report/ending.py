@@ -58,10 +58,7 @@ class Places:
 
 
 def print_result(
-    console: Console,
-    result: Result,
-    flips: Mapping[Any, Sequence[Flip]] | None = None,
-    places: Places | None = None,
+    console: Console, result: Result, flips: Mapping[Any, Sequence[Flip]] | None = None, places: Places | None = None
 ) -> None:
     """Print the end of a run; `places` are None where it left no folder."""
     story = story_of(result, flips)

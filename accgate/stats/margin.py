@@ -138,14 +138,7 @@ class _MarginTest:
 
 
 def margin_looks(
-    units: Units,
-    *,
-    margin: float,
-    theta: float,
-    alpha: float,
-    beta: float,
-    certify: bool = False,
-    figures: bool = True,
+    units: Units, *, margin: float, theta: float, alpha: float, beta: float, certify: bool = False, figures: bool = True
 ) -> SequentialResult:
     """The exact test of `margin_test` at a few looks, whose levels sum to alpha: type I error at most alpha.
 

@@ -186,13 +186,7 @@ def no_variance(difference: float) -> TestResult:
 
 
 def t_result(
-    difference: float,
-    error: float,
-    df: float,
-    sigma: float,
-    alpha: float,
-    beta: float,
-    reasons: tuple[str, ...] = (),
+    difference: float, error: float, df: float, sigma: float, alpha: float, beta: float, reasons: tuple[str, ...] = ()
 ) -> TestResult:
     """The result of a one-sided t test from a standard error and its degrees of freedom."""
     margin = float(special.stdtrit(df, 1.0 - alpha)) * error

@@ -63,13 +63,7 @@ class Outcome:
 
 
 def fair_walk(
-    steps: Ints | Sequence[Floats],
-    lost: Ints,
-    allowed: Floats,
-    cuts: Ints,
-    *,
-    alpha: float,
-    binding: bool = True,
+    steps: Ints | Sequence[Floats], lost: Ints, allowed: Floats, cuts: Ints, *, alpha: float, binding: bool = True
 ) -> Outcome:
     """Follow the sum lost through its boundaries, and its null distribution along with it.
 

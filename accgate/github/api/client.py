@@ -63,11 +63,7 @@ class Client:
         self._left = waiting
         self._session = Session()
         self._session.headers.update(
-            {
-                "Accept": "application/vnd.github+json",
-                "X-GitHub-Api-Version": API_VERSION,
-                "User-Agent": "accgate",
-            }
+            {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION, "User-Agent": "accgate"}
         )
 
     def __repr__(self) -> str:
@@ -142,14 +138,7 @@ class Client:
         self._wait(pause(failed, {}, self._luck()), f"{self.api_url} keeps failing")
 
     def _request(
-        self,
-        method: str,
-        path: str,
-        *,
-        needs: str,
-        params: Params | None = None,
-        body: Any = None,
-        again: bool = True,
+        self, method: str, path: str, *, needs: str, params: Params | None = None, body: Any = None, again: bool = True
     ) -> Answer:
         """One request with all its attempts; `again` allows another one after a failure that may have performed it."""
         url = self.api_url + path if path.startswith("/") else path
