@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from accgate.interop.task_log import Choice, TaskLog
 
 OUT = Path("accgate-import")
+OF_LOG = ("model", "task", "metric", "samples", "mean", "reported", "higher_is_better")  # what is printed of one
 
 
 def import_options(command: argparse.ArgumentParser) -> None:
@@ -145,15 +146,7 @@ def _keep_log(arguments: argparse.Namespace, log: TaskLog, variant: Mapping[str,
     from accgate.interop.task_log import keep_records, missing_scores, write_run
 
     out = arguments.out or (OUT if arguments.references is None else None)
-    row: dict[str, Any] = {
-        "model": log.model,
-        "task": log.task,
-        "metric": log.metric,
-        "samples": log.samples,
-        "mean": log.mean,
-        "reported": log.reported,
-        "higher_is_better": log.higher_is_better,
-    }
+    row: dict[str, Any] = {name: getattr(log, name) for name in OF_LOG}
     if out is not None:
         row["records"] = str(write_run(out, log).records)
     if arguments.references is not None:

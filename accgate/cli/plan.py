@@ -77,7 +77,9 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
         arguments.margin, confidence=arguments.confidence, low=low, high=high, population=arguments.population
     )
     if arguments.json:
-        print_json(json.dumps(annotation.as_dict(), indent=2))
+        from dataclasses import asdict
+
+        print_json(json.dumps(asdict(annotation), indent=2))
     else:
         from accgate.report.plans import print_annotation
 

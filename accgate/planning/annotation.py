@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from accgate.errors import BadInput
 from accgate.stats import quantile
@@ -77,10 +76,6 @@ class AnnotationPlan:
     def rows(self) -> tuple[tuple[str, str, str], ...]:
         """The curve as text: margins rounded up and confidences down, since both are guarantees."""
         return tuple((f"{row.n:,}", _up(row.margin), _percent(row.confidence)) for row in self.curve)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Every figure, for JSON."""
-        return asdict(self)
 
 
 def annotation_plan(

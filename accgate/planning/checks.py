@@ -331,7 +331,7 @@ def _plan_check(
         repeats=settings.repeats,
         design=replace(design, discordance=sizing.stated_discordance),
         choice=choice,
-        reference=_first_scores(reference, task),
+        reference=reference.take(task.samples.ids) if isinstance(reference, Scores) else reference,
         alpha_planned=alpha,
         recorded=recorded,
         max_tokens=len(task.samples) * settings.repeats * longest,
@@ -408,11 +408,6 @@ def _refuse_out_of_range(
                 f"{recorded.path}: the mean {fault}; restore the file from git, or record the reference again"
             )
         raise KeyFaults((("reference" if settings.target is None else "target",), f"{fault}; give points"))
-
-
-def _first_scores(reference: Scores | Mean | Target | None, task: Task) -> Scores | Mean | Target | None:
-    """The reference, of which recorded scores are those of the task's samples."""
-    return reference.take(task.samples.ids) if isinstance(reference, Scores) else reference
 
 
 def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | None:

@@ -146,12 +146,8 @@ def _of_reference(check: Check) -> Measured | None:
 
 
 def _fits(measured: str, here: str | None) -> bool:
-    return here is not None and here in (measured, _device(measured))
-
-
-def _device(hardware: str) -> str:
-    several = SEVERAL.fullmatch(hardware)
-    return several[2] if several else hardware
+    several = SEVERAL.fullmatch(measured)
+    return here is not None and here in (measured, several and several[2])
 
 
 def _gpus(hardware: str) -> int:

@@ -98,7 +98,20 @@ def plan(
     >>> p.n, round(p.expected_n_healthy), round(p.expected_n_dropped)
     (1198, 384, 506)
     """
-    _check_arguments(theta, sigma, discordance, alpha, beta, test, n_max, checks)
+    rules = [
+        ("theta", theta, math.isfinite(theta) and theta > 0, "above 0"),
+        ("sigma", sigma, sigma is None or 0 <= sigma < math.inf, "0 or more"),
+        ("discordance", discordance, discordance is None or 0 <= discordance <= 1, "from 0 to 1"),
+        ("alpha", alpha, 0 < alpha < 0.5, "above 0 and below 0.5"),
+        ("beta", beta, 0 < beta <= 0.5, "above 0 and up to 0.5"),
+        ("n_max", n_max, n_max is None or n_max >= 1, "1 or more"),
+        ("checks", checks, checks >= 1, "1 or more"),
+    ]
+    faults = [f"{name} is {value}; give a number {rule}" for name, value, ok, rule in rules if not ok]
+    if test not in TESTS:
+        faults.append(f"test is {test!r}; use one of {', '.join(TESTS)}")
+    if faults:
+        raise BadInput(*faults)
     level = share_of_alpha(alpha, "bonferroni", checks)
     if test == "auto":
         test = "two-sample" if sigma is not None and discordance is None else "unconditional"
@@ -117,32 +130,6 @@ def plan(
     healthy, dropped = assumed.expected_n(n, theta)
     reached = assumed.theta(n, theta)
     return Plan(assumed.test, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
-
-
-def _check_arguments(
-    theta: float,
-    sigma: float | None,
-    discordance: float | None,
-    alpha: float,
-    beta: float,
-    test: str,
-    n_max: int | None,
-    checks: int,
-) -> None:
-    rules = [
-        ("theta", theta, math.isfinite(theta) and theta > 0, "above 0"),
-        ("sigma", sigma, sigma is None or 0 <= sigma < math.inf, "0 or more"),
-        ("discordance", discordance, discordance is None or 0 <= discordance <= 1, "from 0 to 1"),
-        ("alpha", alpha, 0 < alpha < 0.5, "above 0 and below 0.5"),
-        ("beta", beta, 0 < beta <= 0.5, "above 0 and up to 0.5"),
-        ("n_max", n_max, n_max is None or n_max >= 1, "1 or more"),
-        ("checks", checks, checks >= 1, "1 or more"),
-    ]
-    faults = [f"{name} is {value}; give a number {rule}" for name, value, ok, rule in rules if not ok]
-    if test not in TESTS:
-        faults.append(f"test is {test!r}; use one of {', '.join(TESTS)}")
-    if faults:
-        raise BadInput(*faults)
 
 
 def n_without_early_stopping(verdict: Figures) -> int:
