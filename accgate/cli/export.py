@@ -32,11 +32,12 @@ def _lm_eval_options(command: argparse.ArgumentParser) -> None:
 def _every_eval_ever_options(command: argparse.ArgumentParser) -> None:
     _run_options(command)
     command.add_argument("--organisation", required=True, metavar="NAME", help="who evaluated")
+    what = "what they are to the model's developer (third_party)"
     command.add_argument(
         "--relationship",
         default="third_party",
         choices=["first_party", "third_party", "collaborative", "other"],
-        help="what they are to the model's developer (third_party)",
+        help=what,
     )
     command.add_argument("--metric", default="accuracy", metavar="NAME", help="what to call the score (accuracy)")
     command.add_argument(
@@ -49,13 +50,8 @@ def _every_eval_ever_options(command: argparse.ArgumentParser) -> None:
 
 def _hub_options(command: argparse.ArgumentParser) -> None:
     _run_options(command)
-    command.add_argument(
-        "--dataset",
-        action="append",
-        default=[],
-        metavar="TASK=ORG/NAME:TASK_ID",
-        help="the task's benchmark on the Hub and its id in eval.yaml there; @COMMIT may follow",
-    )
+    what = "the task's benchmark on the Hub and its id in eval.yaml there; @COMMIT may follow"
+    command.add_argument("--dataset", action="append", default=[], metavar="TASK=ORG/NAME:TASK_ID", help=what)
     command.add_argument("--fractions", action="store_true", help="write points / 100, where its leaderboard does")
     command.add_argument("--source", metavar="URL", help="a link to the run")
 

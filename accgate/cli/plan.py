@@ -49,7 +49,7 @@ def validate(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     checks = validate(config)
     answers = probe(config) if arguments.probe else ()
-    code = _print_checks(arguments, config, checks, table=False)
+    code = _print_checks(arguments, config, checks)
     if not arguments.json:
         for answer in answers or ["no model has a server to ask"] * arguments.probe:
             print(with_stop(message_line(answer)))
@@ -66,7 +66,7 @@ def plan(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     checks = plan_checks(config, known_sizes=True)
     runs = arguments.runs or [path for path in (from_start(OUT),) if path.is_dir()]
-    return _print_checks(arguments, config, checks, table=True, costs=estimates(checks, runs, hardware_here))
+    return _print_checks(arguments, config, checks, estimates(checks, runs, hardware_here))
 
 
 def _plan_annotation(arguments: argparse.Namespace) -> int:
@@ -88,28 +88,27 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
 
 
 def _print_checks(
-    arguments: argparse.Namespace,
-    config: Config,
-    checks: Sequence[Check],
-    *,
-    table: bool,
-    costs: Sequence[Estimate] = (),
+    arguments: argparse.Namespace, config: Config, checks: Sequence[Check], costs: Sequence[Estimate] | None = None
 ) -> int:
+    """Print the checks in words, and with `costs` their figures as a table and these."""
     if arguments.json:
         from dataclasses import asdict
 
         from accgate.report.plans import plan_rows
 
         rows = plan_rows(checks)
-        for row, cost in zip(rows, costs, strict=False):
+        for row, cost in zip(rows, costs or (), strict=False):
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
         print_json(json.dumps(rows, indent=2))
         return PASSED
     from accgate.report.plans import gate_sentence, print_costs, print_overall, print_plan
 
     print_plan(
-        console(), checks, title=gate_sentence(Path(as_typed(config.source.path)), config.gate, checks), table=table
+        console(),
+        checks,
+        title=gate_sentence(Path(as_typed(config.source.path)), config.gate, checks),
+        table=costs is not None,
     )
     print_overall(console(), config.gate, checks)
-    print_costs(console(), costs)
+    print_costs(console(), costs or ())
     return PASSED

@@ -13,14 +13,8 @@ from accgate.errors import PASSED, BadInput
 
 def report_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `report`."""
-    command.add_argument(
-        "result",
-        nargs="?",
-        type=Path,
-        default=RESULT,
-        metavar="accgate.json",
-        help=f"a result, or a verdict of compare --json ({RESULT})",
-    )
+    what = f"a result, or a verdict of compare --json ({RESULT})"
+    command.add_argument("result", nargs="?", type=Path, default=RESULT, metavar="accgate.json", help=what)
     command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output")
     command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
     command.add_argument("--ctrf", metavar="FILE", help="write a CTRF report (JSON); - is standard output")

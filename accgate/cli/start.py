@@ -48,12 +48,8 @@ def init_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--theta", type=float, metavar="POINTS", help="drop that must be detected (the task's own, or 4)"
     )
-    command.add_argument(
-        "--reasoning",
-        action="store_true",
-        default=None,
-        help="for a model that thinks before it answers: temperature 0.6, 32k tokens, repeats, and tasks for it",
-    )
+    what = "for a model that thinks before it answers: temperature 0.6, 32k tokens, repeats, and tasks for it"
+    command.add_argument("--reasoning", action="store_true", default=None, help=what)
     command.add_argument("--name", help="the model's name in the config (model)")
     command.add_argument(
         "--workflow", action=argparse.BooleanOptionalAction, default=None, help="write the GitHub workflow too (yes)"

@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import AwareDatetime
+from pydantic import AliasPath, AwareDatetime, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.github.api.answers import CannotPublish, CannotReach, NotFound, Uncertain, Unreadable
@@ -79,13 +79,6 @@ _ORIGIN = re.compile(r"(\d{1,18})\.(\d{1,9})\.(\d{1,9})(?:\.([0-9a-f]{8}))?(\.lo
 
 
 @checked_dataclass(frozen=True)
-class Output:
-    """What a check run shows."""
-
-    annotations_count: Whole = 0
-
-
-@checked_dataclass(frozen=True)
 class CheckRun:
     """A check run of the API."""
 
@@ -94,7 +87,7 @@ class CheckRun:
     conclusion: Any = None  # a Conclusion, or one that only GitHub gives
     external_id: Text | None = None
     started_at: AwareDatetime | None = None
-    output: Output = field(default_factory=Output)
+    annotations: Whole = Field(default=0, validation_alias=AliasPath("output", "annotations_count"))
 
     @property
     def origin(self) -> Origin | None:
@@ -219,7 +212,7 @@ def change_check_run(client: Client, event: Event, check_run_id: int, body: dict
                 raise Unreadable(f"PATCH {path}: the answer is another check run")
             return
         present = object_of(CheckRun, client.get(path, needs=NEEDS), path)
-        if present.output.annotations_count > sent:
+        if present.annotations > sent:
             return
     raise CannotReach(f"the check run {check_run_id} could not be updated in {_ATTEMPTS} attempts")
 

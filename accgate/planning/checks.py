@@ -167,13 +167,11 @@ def plan_checks(
 
 def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
     """The account of alpha of these checks, which are all that share it."""
-    return Account(
-        gate.correction,
-        tuple(
-            Claim(check.design.alpha, check.model if gate.overall and check.not_pooled is None else None, check.limits)
-            for check in checks
-        ),
+    claims = (
+        Claim(check.design.alpha, check.model if gate.overall and check.not_pooled is None else None, check.limits)
+        for check in checks
     )
+    return Account(gate.correction, tuple(claims))
 
 
 def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> Account:

@@ -79,17 +79,8 @@ def noise_of(
     elif first.values.shape[1] > 1:
         discordance = discordance_of_repeats(first.values)
         differences = estimate_sigma(first.values[:, 1] - first.values[:, 0])
-    noise = Noise(
-        n=first.n,
-        mean=float(np.mean(first.means())),
-        theta=theta,
-        alpha=alpha,
-        beta=beta,
-        sigma=sigma,
-        discordance=discordance,
-        differences_sigma=differences,
-        parts=variance_parts(first.values) if first.values.shape[1] > 1 else None,
-    )
+    mean, parts = float(np.mean(first.means())), variance_parts(first.values) if first.values.shape[1] > 1 else None
+    noise = Noise(first.n, mean, theta, alpha, beta, sigma, discordance, differences, parts)
     return replace(noise, designs=_designs(first, noise))
 
 

@@ -23,7 +23,11 @@ from accgate.stats import (
     share_of_alpha,
     unseen_n,
 )
+from accgate.stats.gsprt import expected_samples
+from accgate.stats.losses import flip_margins, normal_spread, t_margins, visible_drop, weighted_margins
+from accgate.stats.mcnemar import mcnemar_n, mcnemar_theta
 from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MAXIMUM, GSPRT_MORE, two_sample_n
+from accgate.stats.sequential import TYPICAL
 from accgate.verdict.figures import Figures
 
 COUNTED = 5_000  # pairs of other scores than 0/100 past which the normal approximation is close
@@ -203,7 +207,6 @@ class Assumptions:
             return two_sample_n(theta, sigma=self.sigma, alpha=self.alpha, beta=self.beta, reference_n=self.reference_n)
         if theta > 100.0:
             raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
-        from accgate.stats.mcnemar import mcnemar_n
         from accgate.stats.unconditional import unconditional_n
 
         n = mcnemar_n(theta, discordance=self.discordance, alpha=self.alpha, beta=self.beta)
@@ -265,7 +268,6 @@ class Assumptions:
             return self._of_whole_losses(n, least) if self.test in PAIRED_TESTS and math.isfinite(self.loss) else least
         if self.margin is not None:
             return paired_binary_effect(self.discordance, n, margin=self.margin, **rates)
-        from accgate.stats.mcnemar import mcnemar_theta
         from accgate.stats.unconditional import unconditional_theta
 
         theta_of = unconditional_theta if self.test == "unconditional" else mcnemar_theta
@@ -273,8 +275,6 @@ class Assumptions:
 
     def _of_whole_losses(self, n: float, least: float) -> float | None:
         """The drop that a test by the spread of the differences detects if it is made of whole losses; or `least`."""
-        from accgate.stats.losses import flip_margins, normal_spread, t_margins, visible_drop, weighted_margins
-
         assert self.sigma is not None
         if n > COUNTED:  # theta^2 = k^2 (sigma^2 + loss (margin + theta)) / n, as `_graded_n` has it
             share = quantile_sum(self.alpha, self.beta) ** 2 / n
@@ -324,8 +324,6 @@ class Assumptions:
             return healthy * n, dropped * n
         rates = {"alpha": self.alpha, "beta": self.beta}
         if self.test == "gsprt" and self.discordance is not None:
-            from accgate.stats.gsprt import expected_samples
-
             return expected_samples(n, theta, discordance=self.discordance, **rates)
         extra_pass, extra_fail = self._beyond
         passes, fails = extra_pass - math.log(self.beta), extra_fail + math.log((1.0 - self.beta) / self.alpha)
@@ -369,8 +367,5 @@ def _graded_n(assumed: Assumptions, theta: float) -> int:
 
 def visible_theta(n: int, discordance: float | None, alpha: float, beta: float) -> float | None:
     """Return the drop that a sequential test of 0/100 scores without a target looks for, if n samples show one."""
-    from accgate.stats.mcnemar import mcnemar_theta
-    from accgate.stats.sequential import TYPICAL
-
     q = TYPICAL if discordance is None else discordance
     return mcnemar_theta(int(n / GSPRT_MAXIMUM), discordance=q, alpha=alpha, beta=beta)

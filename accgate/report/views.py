@@ -162,16 +162,7 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         drifted=opening(drift_sentence(verdict), room.reasons) or None,
         readings=readings_sentence(verdict),
         reasons=verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
-        flips=tuple(
-            Flip(
-                opening(flip.id, room.names),
-                excerpt(flip.prompt),
-                opening(flip.expected),
-                opening(flip.before),
-                opening(flip.got),
-            )
-            for flip in first
-        ),
+        flips=tuple(_short_flip(flip, room) for flip in first),
         more_flips=len(verdict.flips) - len(first) if verdict.verdict != "pass" else 0,
         figures=(*figures_of(verdict), *cost_figures(verdict)),
         figure_row=figure_row(verdict),
@@ -180,6 +171,11 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         group_rows=group_rows(verdict)[: room.groups],
         to_do=_to_do(verdict, room) if verdict.verdict == "inconclusive" else None,
     )
+
+
+def _short_flip(flip: Flip, room: Room) -> Flip:
+    expected, before, got = map(opening, (flip.expected, flip.before, flip.got))
+    return Flip(opening(flip.id, room.names), excerpt(flip.prompt), expected, before, got)
 
 
 def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:

@@ -57,15 +57,8 @@ def mcnemar_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) 
     (0.001592, -1.213)
     """
     m = lost + gained
-    return exact_result(
-        lost,
-        gained,
-        n,
-        alpha=alpha,
-        p_value=mcnemar_p(lost, m),
-        critical=int(mcnemar_critical(m, alpha)),
-        theta=mcnemar_theta(n, discordance=m / n, alpha=alpha, beta=beta),
-    )
+    critical, theta = int(mcnemar_critical(m, alpha)), mcnemar_theta(n, discordance=m / n, alpha=alpha, beta=beta)
+    return exact_result(lost, gained, n, alpha=alpha, p_value=mcnemar_p(lost, m), critical=critical, theta=theta)
 
 
 def mcnemar_p(lost: int, discordant: int) -> float:

@@ -103,16 +103,10 @@ def send(
     clock: Callable[[], float],
 ) -> Answer | Trouble:
     """Sends one request and reads the whole answer; redirects are not followed."""
+    timeout = CONNECT_SECONDS, READ_SECONDS
     try:
         with session.request(
-            method,
-            url,
-            params=params,
-            json=body,
-            auth=auth,
-            timeout=(CONNECT_SECONDS, READ_SECONDS),
-            allow_redirects=False,
-            stream=True,
+            method, url, params=params, json=body, auth=auth, timeout=timeout, allow_redirects=False, stream=True
         ) as response:
             content = _content(response, clock)
             headers = {name.lower(): value for name, value in response.headers.items()}

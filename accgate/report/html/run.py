@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
@@ -26,10 +26,8 @@ from accgate.records import (
     read_gzip_lines,
     read_log,
 )
-
-if TYPE_CHECKING:
-    from accgate.stats import TestName
-    from accgate.verdict import Verdict
+from accgate.stats import TestName
+from accgate.verdict import Verdict
 
 
 @dataclass(frozen=True)
