@@ -89,13 +89,8 @@ def _export_lm_eval(arguments: argparse.Namespace) -> int:
 
     refuse_unwritable(arguments.out)
     for records in arguments.records:
-        files = export_lm_eval(
-            records,
-            arguments.out,
-            metric=arguments.metric,
-            now=datetime.now(),  # noqa: DTZ005 lm-eval's names have none
-            higher_is_better=not arguments.lower_is_better,
-        )
+        now, higher = datetime.now(), not arguments.lower_is_better  # noqa: DTZ005 lm-eval's names have none
+        files = export_lm_eval(records, arguments.out, metric=arguments.metric, now=now, higher_is_better=higher)
         _print_written(files)
     return PASSED
 

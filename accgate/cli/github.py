@@ -120,13 +120,9 @@ def _start(arguments: argparse.Namespace) -> int:
     """Refuse an event that must not be evaluated, and open the check run."""
     from accgate.github.admission import start
 
-    start(
-        job_here(),
-        arguments.state,
-        check_name=_check_name(arguments.check_name),
-        branches=names_of(arguments.required_branches),
-        fork_environment=arguments.fork_environment.strip(),
-    )
+    name, branches = _check_name(arguments.check_name), names_of(arguments.required_branches)
+    environment = arguments.fork_environment.strip()
+    start(job_here(), arguments.state, check_name=name, branches=branches, fork_environment=environment)
     return PASSED
 
 
@@ -134,12 +130,8 @@ def _repeat(arguments: argparse.Namespace) -> int:
     """End as the check run that stands on the commit did."""
     from accgate.github.admission import repeat
 
-    return repeat(
-        job_here(),
-        check_name=_check_name(arguments.check_name),
-        branches=names_of(arguments.required_branches),
-        fail_on=fail_on(arguments.fail_on),
-    )
+    name, branches = _check_name(arguments.check_name), names_of(arguments.required_branches)
+    return repeat(job_here(), check_name=name, branches=branches, fail_on=fail_on(arguments.fail_on))
 
 
 def respond(arguments: argparse.Namespace) -> int:

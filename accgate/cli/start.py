@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,8 +117,16 @@ def init(arguments: argparse.Namespace) -> int:
 
 def _typed_answers(*, probe: bool) -> Answers | None:
     """The answers of somebody at the terminal; None where Ctrl-C came."""
+    import shutil
+
+    from accgate.cli.starter.questions import ask_answers
+    from accgate.tasks import library_names
+
+    width, serves = shutil.get_terminal_size().columns, partial(_server, key=None, probe=probe)
     try:
-        return _ask(probe=probe)
+        return ask_answers(
+            input, print, library_names(), missing=_fault_of_file, reads=_fault_of_rows, serves=serves, width=width
+        )
     except EOFError:
         print()  # the cursor stands behind the question
         raise BadInput(f"the questions were not answered; {NOTHING}") from None
@@ -143,13 +152,9 @@ def _own_task(answers: Answers, repository: Path) -> OwnTask:
         raise BadInput(f"--data {data}: there is no such file in {here}; {NOTHING}")
     if not data.resolve().is_relative_to(repository.resolve()):
         raise BadInput(f"--data {data} lies outside {repository}; copy it here first: cp {data} .")
+    prompt, answer = answers.prompt_field, answers.answer_field
     return own_task(
-        data.resolve(),
-        here.resolve(),
-        shown=str(data),
-        prompt=answers.prompt_field,
-        answer=answers.answer_field,
-        metric=answers.metric,
+        data.resolve(), here.resolve(), shown=str(data), prompt=prompt, answer=answer, metric=answers.metric
     )
 
 
@@ -166,24 +171,6 @@ def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[st
     if answer.better is not None:
         return answer.better, answer.models, f"{url} does not answer, so {answer.better} is taken, which does"
     return url, answer.models, answer.text()
-
-
-def _ask(*, probe: bool) -> Answers:
-    import shutil
-
-    from accgate.cli.starter.questions import ask_answers
-    from accgate.tasks import library_names
-
-    width = shutil.get_terminal_size().columns
-    return ask_answers(
-        input,
-        print,
-        library_names(),
-        missing=_fault_of_file,
-        reads=_fault_of_rows,
-        serves=lambda url: _server(url, None, probe=probe),
-        width=width,
-    )
 
 
 def _fault_of_rows(name: str) -> str | None:

@@ -127,7 +127,7 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
 
 def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView:
     """One check, with as many of its flips as there is room for."""
-    first = flips[: room.flips]
+    first, before, now = flips[: room.flips], verdict.reference.mean, verdict.candidate.mean
     task = subject_of(verdict)
     word = f"{WORDS.get(verdict.verdict, verdict.verdict)}{', new' if verdict.is_new else ''}"
     model = (verdict.model or "") if verdict.task else ""
@@ -144,18 +144,12 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         row=(
             f"{SIGNS[verdict.verdict]} {task} {word}{f', {model}' if model else ''}",
             f"{change} ({interval})" if interval else change,
-            points_text(verdict, verdict.reference.mean),
-            points_text(verdict, verdict.candidate.mean),
+            points_text(verdict, before),
+            points_text(verdict, now),
             gamma_of(verdict),
             theta_of(verdict),
         ),
-        gauge=gauge(
-            verdict.reference.mean,
-            verdict.gamma,
-            verdict.candidate.mean,
-            higher_is_better=verdict.higher_is_better,
-            theta=verdict.theta,
-        ),
+        gauge=gauge(before, verdict.gamma, now, higher_is_better=verdict.higher_is_better, theta=verdict.theta),
         sentence=opening(sentence(verdict), 4 * room.reasons),
         changed=flip_counts(verdict),
         set_differently=opening(settings_sentence(verdict), room.reasons) or None,

@@ -143,12 +143,5 @@ def _constant(value: float, n: int, alpha: float, beta: float) -> TestResult:
     """The answer where every sample changed by the same: the sign test's p, and theta as without any flip."""
     p_value = 0.5**n if value < 0.0 else 1.0
     reason = f"every sample changed by exactly {value:g} points" if value else "no sample changed its score"
-    return TestResult(
-        difference=value,
-        p_value=p_value,
-        threshold=0.0 if 0.5**n <= alpha else None,
-        theta=paired_binary_effect(0.0, n, alpha=alpha, beta=beta),
-        sigma=0.0,
-        interval=None,
-        reasons=(reason,),
-    )
+    threshold, theta = 0.0 if 0.5**n <= alpha else None, paired_binary_effect(0.0, n, alpha=alpha, beta=beta)
+    return TestResult(value, p_value, threshold, theta, sigma=0.0, interval=None, reasons=(reason,))
