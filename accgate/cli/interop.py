@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,8 +160,6 @@ def _keep_log(arguments: argparse.Namespace, log: TaskLog, variant: Mapping[str,
 
 
 def _rename(logs: Sequence[TaskLog], total: int, task: str) -> TaskLog:
-    from dataclasses import replace
-
     if total > 1:
         raise BadInput(f"--task {task}: names one log, but {total} were found; import them one by one")
     return replace(logs[0], task=task)
@@ -185,7 +184,6 @@ def _print_logs(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _import_trtllm(arguments: argparse.Namespace) -> int:
-    from dataclasses import asdict
     from datetime import datetime, timezone
 
     from accgate.interop.trtllm import NoAccuracies, keep_means, read_suite, suite_files, task_tables

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,8 +78,6 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
         arguments.margin, confidence=arguments.confidence, low=low, high=high, population=arguments.population
     )
     if arguments.json:
-        from dataclasses import asdict
-
         print_json(json.dumps(asdict(annotation), indent=2))
     else:
         from accgate.report.plans import print_annotation
@@ -92,8 +91,6 @@ def _print_checks(
 ) -> int:
     """Print the checks in words, and with `costs` their figures as a table and these."""
     if arguments.json:
-        from dataclasses import asdict
-
         from accgate.report.plans import plan_rows
 
         rows = plan_rows(checks)

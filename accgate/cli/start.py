@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.cli.common import names_of, print_json, print_note
-from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, reading, writing
+from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, KeyFaults, reading, writing
 
 if TYPE_CHECKING:
     from accgate.cli.starter.files import Answers
@@ -187,7 +187,6 @@ def _fault_of_rows(name: str) -> str | None:
 def _fault_of_file(engine: str, model: str) -> str | None:
     """What is wrong with the file that an engine is to read; None if it is there, or the engine reads no file."""
     from accgate.engines import model_file
-    from accgate.errors import KeyFaults
 
     try:
         model_file(engine, model, Path())
