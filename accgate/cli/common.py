@@ -57,13 +57,8 @@ def scale_option(command: argparse.ArgumentParser) -> None:
 
 def bounds_option(command: argparse.ArgumentParser) -> None:
     """Add --bounds."""
-    command.add_argument(
-        "--bounds",
-        type=float,
-        nargs=2,
-        metavar=("LOW", "HIGH"),
-        help="lowest and highest score in points (0 100); inf where there is none",
-    )
+    what = "lowest and highest score in points (0 100); inf where there is none"
+    command.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help=what)
 
 
 def config_of(arguments: argparse.Namespace) -> Config:
@@ -85,12 +80,8 @@ def whole_config(arguments: argparse.Namespace) -> Config:
 
 def workspace_option(command: argparse.ArgumentParser) -> None:
     """Add --workspace."""
-    command.add_argument(
-        "--workspace",
-        type=Path,
-        metavar="DIR",
-        help="where paths of [models] start, such as what a job built (the config's folder); no rule is read there",
-    )
+    what = "where paths of [models] start, such as what a job built (the config's folder); no rule is read there"
+    command.add_argument("--workspace", type=Path, metavar="DIR", help=what)
 
 
 def names_of(*texts: str) -> tuple[str, ...]:

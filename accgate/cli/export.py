@@ -32,11 +32,12 @@ def _lm_eval_options(command: argparse.ArgumentParser) -> None:
 def _every_eval_ever_options(command: argparse.ArgumentParser) -> None:
     _run_options(command)
     command.add_argument("--organisation", required=True, metavar="NAME", help="who evaluated")
+    what = "what they are to the model's developer (third_party)"
     command.add_argument(
         "--relationship",
         default="third_party",
         choices=["first_party", "third_party", "collaborative", "other"],
-        help="what they are to the model's developer (third_party)",
+        help=what,
     )
     command.add_argument("--metric", default="accuracy", metavar="NAME", help="what to call the score (accuracy)")
     command.add_argument(
@@ -49,13 +50,8 @@ def _every_eval_ever_options(command: argparse.ArgumentParser) -> None:
 
 def _hub_options(command: argparse.ArgumentParser) -> None:
     _run_options(command)
-    command.add_argument(
-        "--dataset",
-        action="append",
-        default=[],
-        metavar="TASK=ORG/NAME:TASK_ID",
-        help="the task's benchmark on the Hub and its id in eval.yaml there; @COMMIT may follow",
-    )
+    what = "the task's benchmark on the Hub and its id in eval.yaml there; @COMMIT may follow"
+    command.add_argument("--dataset", action="append", default=[], metavar="TASK=ORG/NAME:TASK_ID", help=what)
     command.add_argument("--fractions", action="store_true", help="write points / 100, where its leaderboard does")
     command.add_argument("--source", metavar="URL", help="a link to the run")
 
@@ -93,13 +89,8 @@ def _export_lm_eval(arguments: argparse.Namespace) -> int:
 
     refuse_unwritable(arguments.out)
     for records in arguments.records:
-        files = export_lm_eval(
-            records,
-            arguments.out,
-            metric=arguments.metric,
-            now=datetime.now(),  # noqa: DTZ005 lm-eval's names have none
-            higher_is_better=not arguments.lower_is_better,
-        )
+        now, higher = datetime.now(), not arguments.lower_is_better  # noqa: DTZ005 lm-eval's names have none
+        files = export_lm_eval(records, arguments.out, metric=arguments.metric, now=now, higher_is_better=higher)
         _print_written(files)
     return PASSED
 
@@ -176,10 +167,7 @@ def _pairs(texts: Sequence[str], form: str) -> Mapping[str, str]:
 TARGETS = (
     Command("lm-eval", "write run records as lm-evaluation-harness does", _lm_eval_options, _export_lm_eval),
     Command(
-        "every-eval-ever",
-        "write a run in Every Eval Ever's schema",
-        _every_eval_ever_options,
-        _export_every_eval_ever,
+        "every-eval-ever", "write a run in Every Eval Ever's schema", _every_eval_ever_options, _export_every_eval_ever
     ),
     Command("hf", "write a run's scores for a model's page on the Hugging Face Hub", _hub_options, _export_hub),
     Command("mlflow", "log a run in MLflow", _mlflow_options, _export_mlflow),

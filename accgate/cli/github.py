@@ -27,31 +27,16 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--start", action="store_true", help="before the run: refuse unsafe events; --state opens the check"
     )
-    command.add_argument(
-        "--standing",
-        action="store_true",
-        help="for an event that changes neither commit nor base: end as the check of the commit did",
-    )
+    what = "for an event that changes neither commit nor base: end as the check of the commit did"
+    command.add_argument("--standing", action="store_true", help=what)
     command.add_argument("--state", type=Path, metavar="FILE", help="file that passes the check run on from --start")
     _check_name_option(command)
-    command.add_argument(
-        "--required-branches",
-        default="",
-        metavar="NAMES",
-        help="only pull requests to these branches set the check with exactly this name (the default branch)",
-    )
-    command.add_argument(
-        "--picture-branch",
-        default="",
-        metavar="NAME",
-        help="branch for the picture of all checks that a comment shows, in a public repository (none: as text)",
-    )
-    command.add_argument(
-        "--fork-environment",
-        default="",
-        metavar="NAME",
-        help="with --start: whose approved runs of forks may go on (none)",
-    )
+    what = "only pull requests to these branches set the check with exactly this name (the default branch)"
+    command.add_argument("--required-branches", default="", metavar="NAMES", help=what)
+    what = "branch for the picture of all checks that a comment shows, in a public repository (none: as text)"
+    command.add_argument("--picture-branch", default="", metavar="NAME", help=what)
+    what = "with --start: whose approved runs of forks may go on (none)"
+    command.add_argument("--fork-environment", default="", metavar="NAME", help=what)
     command.add_argument(
         "--config", default="accuracy.toml", metavar="PATH", help="the config in the repository (accuracy.toml)"
     )
@@ -61,18 +46,12 @@ def publish_options(command: argparse.ArgumentParser) -> None:
         command.add_argument(option, default="", metavar="NAMES", help=f"the run was for these {what} alone (all)")
     command.add_argument("--exit-code", type=int, metavar="N", help="exit code of the run; the result must agree")
     command.add_argument("--log", type=Path, metavar="FILE", help="output of the run, shown if there is no result")
+    what = "when to write the comment (always)"
     command.add_argument(
-        "--comment",
-        default="always",
-        choices=["always", "on-change", "on-failure", "never"],
-        help="when to write the comment (always)",
+        "--comment", default="always", choices=["always", "on-change", "on-failure", "never"], help=what
     )
-    command.add_argument(
-        "--fail-on",
-        default="regression,inconclusive,no-reference,guard",
-        metavar="LIST",
-        help="what fails the job, or never (%(default)s)",
-    )
+    what = "what fails the job, or never (%(default)s)"
+    command.add_argument("--fail-on", default="regression,inconclusive,no-reference,guard", metavar="LIST", help=what)
     command.add_argument("--cancelled", action="store_true", help="the job was cancelled: close its check run")
     command.add_argument("--untrusted", action="store_true", help="anybody may have written the result: advisory only")
     command.add_argument(
@@ -92,19 +71,10 @@ def propose_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--references", default="references", metavar="PATH", help="their folder in the repository (references)"
     )
-    command.add_argument(
-        "--as",
-        dest="how",
-        default="pull-request",
-        choices=["pull-request", "commit"],
-        help="how to propose them (pull-request)",
-    )
-    command.add_argument(
-        "--recorded",
-        default="success",
-        metavar="RESULT",
-        help="how the recording job ended; the comment gets an answer where it did not succeed (success)",
-    )
+    what = "how to propose them (pull-request)"
+    command.add_argument("--as", dest="how", default="pull-request", choices=["pull-request", "commit"], help=what)
+    what = "how the recording job ended; the comment gets an answer where it did not succeed (success)"
+    command.add_argument("--recorded", default="success", metavar="RESULT", help=what)
 
 
 def _check_name_option(command: argparse.ArgumentParser) -> None:
@@ -150,26 +120,18 @@ def _start(arguments: argparse.Namespace) -> int:
     """Refuse an event that must not be evaluated, and open the check run."""
     from accgate.github.admission import start
 
-    start(
-        job_here(),
-        arguments.state,
-        check_name=_check_name(arguments.check_name),
-        branches=names_of(arguments.required_branches),
-        fork_environment=arguments.fork_environment.strip(),
-    )
+    name, branches = _check_name(arguments.check_name), names_of(arguments.required_branches)
+    environment = arguments.fork_environment.strip()
+    start(job_here(), arguments.state, check_name=name, branches=branches, fork_environment=environment)
     return PASSED
 
 
 def _repeat(arguments: argparse.Namespace) -> int:
     """End as the check run that stands on the commit did."""
-    from accgate.github.standing import repeat
+    from accgate.github.admission import repeat
 
-    return repeat(
-        job_here(),
-        check_name=_check_name(arguments.check_name),
-        branches=names_of(arguments.required_branches),
-        fail_on=fail_on(arguments.fail_on),
-    )
+    name, branches = _check_name(arguments.check_name), names_of(arguments.required_branches)
+    return repeat(job_here(), check_name=name, branches=branches, fail_on=fail_on(arguments.fail_on))
 
 
 def respond(arguments: argparse.Namespace) -> int:
@@ -190,13 +152,8 @@ def propose(arguments: argparse.Namespace) -> int:
 
     job = job_here()
     try:
-        options = proposal.Options(
-            arguments.folder,
-            _sha(arguments.head_sha),
-            _folder_in_repository(arguments.references),
-            arguments.how,
-            arguments.recorded,
-        )
+        sha, references = _sha(arguments.head_sha), _folder_in_repository(arguments.references)
+        options = proposal.Options(arguments.folder, sha, references, arguments.how, arguments.recorded)
         return proposal.propose(options, job)
     except CannotPublish as error:
         return fail_job("propose", error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from accgate.interop.task_log import Choice, TaskLog
 
 OUT = Path("accgate-import")
+OF_LOG = ("model", "task", "metric", "samples", "mean", "reported", "higher_is_better")  # what is printed of one
 
 
 def import_options(command: argparse.ArgumentParser) -> None:
@@ -98,10 +100,7 @@ def _import_nemo(arguments: argparse.Namespace) -> int:
 
 
 def _import_logs(
-    arguments: argparse.Namespace,
-    files: Sequence[Path],
-    read: Callable[[Path, Choice], TaskLog],
-    **own: str | None,
+    arguments: argparse.Namespace, files: Sequence[Path], read: Callable[[Path, Choice], TaskLog], **own: str | None
 ) -> int:
     """Write logs as run records and references, and print what became of each.
 
@@ -148,15 +147,7 @@ def _keep_log(arguments: argparse.Namespace, log: TaskLog, variant: Mapping[str,
     from accgate.interop.task_log import keep_records, missing_scores, write_run
 
     out = arguments.out or (OUT if arguments.references is None else None)
-    row: dict[str, Any] = {
-        "model": log.model,
-        "task": log.task,
-        "metric": log.metric,
-        "samples": log.samples,
-        "mean": log.mean,
-        "reported": log.reported,
-        "higher_is_better": log.higher_is_better,
-    }
+    row: dict[str, Any] = {name: getattr(log, name) for name in OF_LOG}
     if out is not None:
         row["records"] = str(write_run(out, log).records)
     if arguments.references is not None:
@@ -169,8 +160,6 @@ def _keep_log(arguments: argparse.Namespace, log: TaskLog, variant: Mapping[str,
 
 
 def _rename(logs: Sequence[TaskLog], total: int, task: str) -> TaskLog:
-    from dataclasses import replace
-
     if total > 1:
         raise BadInput(f"--task {task}: names one log, but {total} were found; import them one by one")
     return replace(logs[0], task=task)
@@ -195,7 +184,6 @@ def _print_logs(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _import_trtllm(arguments: argparse.Namespace) -> int:
-    from dataclasses import asdict
     from datetime import datetime, timezone
 
     from accgate.interop.trtllm import NoAccuracies, keep_means, read_suite, suite_files, task_tables

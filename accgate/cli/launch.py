@@ -23,10 +23,7 @@ ONLY = {  # options that only some clusters have
     "shards": ("slurm", "k8s"),
     "nodes": ("ray_job",),
     "partition": ("slurm",),
-    "queue": ("ray_job", "k8s"),
-    "image": ("ray_job", "k8s"),
-    "claim": ("ray_job", "k8s"),
-    "folder": ("ray_job", "k8s"),
+    **dict.fromkeys(("queue", "image", "claim", "folder"), ("ray_job", "k8s")),
 }
 
 

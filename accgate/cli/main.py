@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from functools import lru_cache
+from types import ModuleType
 
 from accgate._version import __version__
 from accgate.cli import (
@@ -27,8 +28,6 @@ from accgate.cli import (
     start,
     tasks,
     trials,
-    verify,
-    view,
 )
 from accgate.cli.parser import Command, Parser, add_commands, debug_option
 from accgate.cli.streams import DISK_FULL, discard, messages_may_be_lost, require_output, writing_output
@@ -124,83 +123,50 @@ def _completion(arguments: argparse.Namespace) -> int:
     return start.completion(arguments, build_parser())
 
 
+def _command(name: str, text: str, module: ModuleType, *, loads_datasets: bool = False) -> Command:
+    """A command whose module has a function of its name, and beside it that of its options."""
+    return Command(name, text, getattr(module, f"{name}_options"), getattr(module, name, None), loads_datasets)
+
+
 COMMANDS = (  # in the order of `accgate --help`
-    Command("init", "write a starter accuracy.toml and workflow", start.init_options, start.init),
-    Command("validate", "check accuracy.toml and say what it means", plan.validate_options, plan.validate, True),
-    Command("tasks", "say how each task reads a reply, or show ten examples", tasks.tasks_options, tasks.tasks, True),
-    Command(
+    _command("init", "write a starter accuracy.toml and workflow", start),
+    _command("validate", "check accuracy.toml and say what it means", plan, loads_datasets=True),
+    _command("tasks", "say how each task reads a reply, or show ten examples", tasks, loads_datasets=True),
+    _command(
         "plan",
         "show samples, theta and gamma of each check, or how many test cases to annotate",
-        plan.plan_options,
-        plan.plan,
-        True,
-    ),
-    Command("run", "evaluate, decide and report", run.run_options, run.run, True),
-    Command("merge", "join the shards of a run, then decide and report", run.merge_options, run.merge, True),
-    Command("launch", "print or submit the job file of a run over a cluster", launch.launch_options, launch.launch),
-    Command("ab", "compare two models, evaluated now side by side", trials.ab_options, trials.ab, True),
-    Command(
-        "blame",
-        "say which changed setting explains a regression",
-        trials.blame_options,
-        trials.blame,
+        plan,
         loads_datasets=True,
     ),
-    Command("bisect", "say which commit lost a model's answers", trials.bisect_options, trials.bisect, True),
-    Command("rerun", "ask again what a run lost, several times", trials.rerun_options, trials.rerun, True),
-    Command(
-        "verify",
-        "decide a finished run again from its records; refuse a result that does not follow from them",
-        verify.verify_options,
-        verify.verify,
+    _command("run", "evaluate, decide and report", run, loads_datasets=True),
+    _command("merge", "join the shards of a run, then decide and report", run, loads_datasets=True),
+    _command("launch", "print or submit the job file of a run over a cluster", launch),
+    _command("ab", "compare two models, evaluated now side by side", trials, loads_datasets=True),
+    _command("blame", "say which changed setting explains a regression", trials, loads_datasets=True),
+    _command("bisect", "say which commit lost a model's answers", trials, loads_datasets=True),
+    _command("rerun", "ask again what a run lost, several times", trials, loads_datasets=True),
+    _command(
+        "verify", "decide a finished run again from its records; refuse a result that does not follow from them", report
     ),
-    Command("record", "evaluate and write references", run.record_options, run.record, True),
-    Command(
-        "compare",
-        "decide from two files of per-sample scores, without a model",
-        compare.compare_options,
-        compare.compare,
-    ),
-    Command(
-        "sigma",
-        "estimate sigma from one run, or sigma and discordance from two runs of one model",
-        compare.sigma_options,
-        compare.sigma,
-    ),
-    Command(
-        "report", "print a result, or write it as Markdown, HTML or JUnit XML", report.report_options, report.report
-    ),
-    Command("view", "open a run in a browser, and follow one that goes on", view.view_options, view.view),
-    Command("explain", "explain in words how a check got its verdict", report.explain_options, report.explain),
-    Command(
-        "publish",
-        "publish a run on GitHub: comment, check run, summary, outputs",
-        github.publish_options,
-        github.publish,
-    ),
-    Command(
-        "respond",
-        "carry out the command in a pull request comment: /accgate accept or rerun",
-        github.respond_options,
-        github.respond,
-    ),
-    Command(
-        "propose",
-        "propose new references as a pull request or a commit, after respond",
-        github.propose_options,
-        github.propose,
-    ),
-    Command("cache", "show or prune the replies that runs keep", cache.cache_options, cache.cache),
-    Command(
+    _command("record", "evaluate and write references", run, loads_datasets=True),
+    _command("compare", "decide from two files of per-sample scores, without a model", compare),
+    _command("sigma", "estimate sigma from one run, or sigma and discordance from two runs of one model", compare),
+    _command("report", "print a result, or write it as Markdown, HTML or JUnit XML", report),
+    _command("view", "open a run in a browser, and follow one that goes on", report),
+    _command("explain", "explain in words how a check got its verdict", report),
+    _command("publish", "publish a run on GitHub: comment, check run, summary, outputs", github),
+    _command("respond", "carry out the command in a pull request comment: /accgate accept or rerun", github),
+    _command("propose", "propose new references as a pull request or a commit, after respond", github),
+    _command("cache", "show or prune the replies that runs keep", cache),
+    _command(
         "questionnaire",
         "have people rate the answers of both sides blindly, and decide from their ratings",
-        questionnaire.questionnaire_options,
-        questionnaire.questionnaire,
+        questionnaire,
     ),
-    Command("import", "turn files of other tools into run records or references", interop.import_options),
-    Command("export", "write a run in another tool's format", export.export_options),
-    Command("history", "keep every run of the main branch, and show each check over time", history.history_options),
-    Command("schema", "print the JSON schema of accuracy.toml or of a result", start.schema_options, start.schema),
+    _command("import", "turn files of other tools into run records or references", interop),
+    _command("export", "write a run in another tool's format", export),
+    _command("history", "keep every run of the main branch, and show each check over time", history),
+    _command("schema", "print the JSON schema of accuracy.toml or of a result", start),
     Command(
         "completion",
         "print the script that completes commands and options in a shell",

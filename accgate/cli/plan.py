@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def validate(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     checks = validate(config)
     answers = probe(config, checks) if arguments.probe else ()
-    code = _print_checks(arguments, config, checks, table=False)
+    code = _print_checks(arguments, config, checks)
     if not arguments.json:
         for answer in answers or ["no model has a server to ask"] * arguments.probe:
             print(with_stop(message_line(answer)))
@@ -66,7 +67,7 @@ def plan(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     checks = plan_checks(config, known_sizes=True)
     runs = arguments.runs or [path for path in (from_start(OUT),) if path.is_dir()]
-    return _print_checks(arguments, config, checks, table=True, costs=estimates(checks, runs, hardware_here))
+    return _print_checks(arguments, config, checks, estimates(checks, runs, hardware_here))
 
 
 def _plan_annotation(arguments: argparse.Namespace) -> int:
@@ -77,7 +78,7 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
         arguments.margin, confidence=arguments.confidence, low=low, high=high, population=arguments.population
     )
     if arguments.json:
-        print_json(json.dumps(annotation.as_dict(), indent=2))
+        print_json(json.dumps(asdict(annotation), indent=2))
     else:
         from accgate.report.plans import print_annotation
 
@@ -86,20 +87,14 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
 
 
 def _print_checks(
-    arguments: argparse.Namespace,
-    config: Config,
-    checks: Sequence[Check],
-    *,
-    table: bool,
-    costs: Sequence[Estimate] = (),
+    arguments: argparse.Namespace, config: Config, checks: Sequence[Check], costs: Sequence[Estimate] | None = None
 ) -> int:
+    """Print the checks in words, and with `costs` their figures as a table and these."""
     if arguments.json:
-        from dataclasses import asdict
-
         from accgate.report.plans import plan_rows
 
         rows = plan_rows(checks)
-        for row, cost in zip(rows, costs, strict=False):
+        for row, cost in zip(rows, costs or (), strict=False):
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
         print_json(json.dumps(rows, indent=2))
         return PASSED
@@ -109,8 +104,8 @@ def _print_checks(
         console(),
         checks,
         title=gate_sentence(Path(as_typed(config.source.path)), config.gate, checks),
-        table=table,
+        table=costs is not None,
     )
     print_overall(console(), config.gate, checks)
-    print_costs(console(), costs)
+    print_costs(console(), costs or ())
     return PASSED

@@ -1,24 +1,20 @@
-"""The commands `report` and `explain`, which show a result."""
+"""The commands on a run that is there: show it (`report`, `explain`, `view`) or decide it anew (`verify`)."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
-from accgate.cli.common import RESULT, console, write
-from accgate.errors import PASSED
+from accgate.cli.common import CONFIG, OUT, RESULT, console, print_json, print_note, selection_options, write
+from accgate.cli.run import base_option, rules_of
+from accgate.errors import PASSED, BadInput
 
 
 def report_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `report`."""
-    command.add_argument(
-        "result",
-        nargs="?",
-        type=Path,
-        default=RESULT,
-        metavar="accgate.json",
-        help=f"a result, or a verdict of compare --json ({RESULT})",
-    )
+    what = f"a result, or a verdict of compare --json ({RESULT})"
+    command.add_argument("result", nargs="?", type=Path, default=RESULT, metavar="accgate.json", help=what)
     command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output")
     command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
     command.add_argument("--ctrf", metavar="FILE", help="write a CTRF report (JSON); - is standard output")
@@ -85,3 +81,71 @@ def explain(arguments: argparse.Namespace) -> int:
         print()
         print_groups(console(), check)
     return PASSED
+
+
+def view_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `view`."""
+    command.add_argument("folder", nargs="?", type=Path, default=OUT, metavar="RUN", help=f"folder of the run ({OUT})")
+    command.add_argument(
+        "--config", default=CONFIG, type=Path, metavar="FILE", help=f"the run's config, for its plan ({CONFIG})"
+    )
+    command.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+    command.add_argument(
+        "--minutes", type=float, default=10.0, metavar="N", help="end after so long without a visit (10)"
+    )
+
+
+def view(arguments: argparse.Namespace) -> int:
+    """Serve a run on this machine until nobody looks any more, or Ctrl-C."""
+    import webbrowser
+
+    from accgate.report.live.progress import Follower, checks_of
+    from accgate.report.live.server import Viewer
+
+    if not arguments.folder.is_dir():
+        raise BadInput(f"{arguments.folder}: there is no such folder; start a run, or name the folder of its --out")
+    if not 0.0 < arguments.minutes <= 24 * 60:
+        raise BadInput(f"--minutes is {arguments.minutes:g}; give a number above 0 and up to 1440")
+    checks, fault = checks_of(arguments.config)
+    viewer = Viewer(Follower(arguments.folder, checks), idle=60.0 * arguments.minutes)
+    if fault is not None and not viewer.follower.is_finished:
+        print_note(f"without a plan only what is done is shown: {fault}")
+    print(viewer.url, flush=True)
+    print_note("only this machine can open the address, and only whole; Ctrl-C ends it")
+    if not arguments.no_browser and not webbrowser.open(viewer.url):
+        print_note("no browser could be opened; open the address yourself")
+    try:
+        viewer.serve()
+    except KeyboardInterrupt:
+        print_note("ended")
+    return PASSED
+
+
+def verify_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `verify`."""
+    command.add_argument("folder", nargs="?", type=Path, default=OUT, metavar="RUN", help=f"folder of the run ({OUT})")
+    command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
+    selection_options(command)
+    base_option(command)
+    command.add_argument("--statement", metavar="FILE", help="write the verdict as an in-toto statement; - is stdout")
+    command.add_argument("--commit", metavar="SHA", help="the commit that the statement is about")
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Decide again, compare, and print the verdict; its exit code is the run's."""
+    from accgate import gate
+    from accgate.report.result_file import statement_of
+    from accgate.report.story import headline_of
+
+    if (arguments.statement is None) != (arguments.commit is None):
+        raise BadInput("--statement and --commit go together: a statement is about a commit")
+    config, rules, bootstrap = rules_of(arguments)
+    result = gate.verify(config, arguments.folder, rules=rules, bootstrap=bootstrap)
+    if arguments.statement is not None:
+        statement = statement_of(result, arguments.folder, commit=arguments.commit)
+        write(arguments.statement, json.dumps(statement, indent=2) + "\n")
+    if arguments.json:
+        print_json(json.dumps({"agrees": True, "verdict": result.verdict, "exit_code": result.exit_code}))
+    elif arguments.statement != "-":
+        print(f"The records give this verdict, with all its figures. {headline_of(result).text}")
+    return result.exit_code

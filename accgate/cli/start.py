@@ -6,11 +6,12 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.cli.common import names_of, print_json, print_note
-from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, reading, writing
+from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, KeyFaults, reading, writing
 
 if TYPE_CHECKING:
     from accgate.cli.starter.files import Answers
@@ -48,12 +49,8 @@ def init_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--theta", type=float, metavar="POINTS", help="drop that must be detected (the task's own, or 4)"
     )
-    command.add_argument(
-        "--reasoning",
-        action="store_true",
-        default=None,
-        help="for a model that thinks before it answers: temperature 0.6, 32k tokens, repeats, and tasks for it",
-    )
+    what = "for a model that thinks before it answers: temperature 0.6, 32k tokens, repeats, and tasks for it"
+    command.add_argument("--reasoning", action="store_true", default=None, help=what)
     command.add_argument("--name", help="the model's name in the config (model)")
     command.add_argument(
         "--workflow", action=argparse.BooleanOptionalAction, default=None, help="write the GitHub workflow too (yes)"
@@ -120,8 +117,16 @@ def init(arguments: argparse.Namespace) -> int:
 
 def _typed_answers(*, probe: bool) -> Answers | None:
     """The answers of somebody at the terminal; None where Ctrl-C came."""
+    import shutil
+
+    from accgate.cli.starter.questions import ask_answers
+    from accgate.tasks import library_names
+
+    width, serves = shutil.get_terminal_size().columns, partial(_server, key=None, probe=probe)
     try:
-        return _ask(probe=probe)
+        return ask_answers(
+            input, print, library_names(), missing=_fault_of_file, reads=_fault_of_rows, serves=serves, width=width
+        )
     except EOFError:
         print()  # the cursor stands behind the question
         raise BadInput(f"the questions were not answered; {NOTHING}") from None
@@ -147,13 +152,9 @@ def _own_task(answers: Answers, repository: Path) -> OwnTask:
         raise BadInput(f"--data {data}: there is no such file in {here}; {NOTHING}")
     if not data.resolve().is_relative_to(repository.resolve()):
         raise BadInput(f"--data {data} lies outside {repository}; copy it here first: cp {data} .")
+    prompt, answer = answers.prompt_field, answers.answer_field
     return own_task(
-        data.resolve(),
-        here.resolve(),
-        shown=str(data),
-        prompt=answers.prompt_field,
-        answer=answers.answer_field,
-        metric=answers.metric,
+        data.resolve(), here.resolve(), shown=str(data), prompt=prompt, answer=answer, metric=answers.metric
     )
 
 
@@ -172,24 +173,6 @@ def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[st
     return url, answer.models, answer.text()
 
 
-def _ask(*, probe: bool) -> Answers:
-    import shutil
-
-    from accgate.cli.starter.questions import ask_answers
-    from accgate.tasks import library_names
-
-    width = shutil.get_terminal_size().columns
-    return ask_answers(
-        input,
-        print,
-        library_names(),
-        missing=_fault_of_file,
-        reads=_fault_of_rows,
-        serves=lambda url: _server(url, None, probe=probe),
-        width=width,
-    )
-
-
 def _fault_of_rows(name: str) -> str | None:
     """What is wrong with a file of one's own rows; None where they make a task."""
     from accgate.cli.starter.files import Answers, repository_of
@@ -204,7 +187,6 @@ def _fault_of_rows(name: str) -> str | None:
 def _fault_of_file(engine: str, model: str) -> str | None:
     """What is wrong with the file that an engine is to read; None if it is there, or the engine reads no file."""
     from accgate.engines import model_file
-    from accgate.errors import KeyFaults
 
     try:
         model_file(engine, model, Path())

@@ -16,12 +16,7 @@ from accgate.github.event import Event, name_for_branch
 _WRITERS = ("write", "maintain", "admin")
 _READERS = ("read", "triage", "none")
 # After one of these the branch or its base may have been elsewhere in between.
-MOVES = (
-    "head_ref_force_pushed",
-    "head_ref_restored",
-    "base_ref_changed",
-    "automatic_base_change_succeeded",
-)
+MOVES = ("head_ref_force_pushed", "head_ref_restored", "base_ref_changed", "automatic_base_change_succeeded")
 
 
 def find_approval(client: Client, event: Event) -> str | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import AwareDatetime
+from pydantic import AliasPath, AwareDatetime, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.github.api.answers import CannotPublish, CannotReach, NotFound, Uncertain, Unreadable
@@ -79,13 +79,6 @@ _ORIGIN = re.compile(r"(\d{1,18})\.(\d{1,9})\.(\d{1,9})(?:\.([0-9a-f]{8}))?(\.lo
 
 
 @checked_dataclass(frozen=True)
-class Output:
-    """What a check run shows."""
-
-    annotations_count: Whole = 0
-
-
-@checked_dataclass(frozen=True)
 class CheckRun:
     """A check run of the API."""
 
@@ -94,7 +87,7 @@ class CheckRun:
     conclusion: Any = None  # a Conclusion, or one that only GitHub gives
     external_id: Text | None = None
     started_at: AwareDatetime | None = None
-    output: Output = field(default_factory=Output)
+    annotations: Whole = Field(default=0, validation_alias=AliasPath("output", "annotations_count"))
 
     @property
     def origin(self) -> Origin | None:
@@ -219,7 +212,7 @@ def change_check_run(client: Client, event: Event, check_run_id: int, body: dict
                 raise Unreadable(f"PATCH {path}: the answer is another check run")
             return
         present = object_of(CheckRun, client.get(path, needs=NEEDS), path)
-        if present.output.annotations_count > sent:
+        if present.annotations > sent:
             return
     raise CannotReach(f"the check run {check_run_id} could not be updated in {_ATTEMPTS} attempts")
 
@@ -246,14 +239,10 @@ def allowed_conclusion(
     """
     if ended not in _PASSING:
         return ended
-    own, worst = event_origin(event, part), ended
-    others = _others(client, event, name, check_run_id)
-    for row in _of_this_run(others, own):
-        worst = _worse(worst, row.conclusion)
-    for row, origin in others:
-        if (origin.run, origin.attempt) > (own.run, own.attempt):
-            worst = _worse(worst, row.conclusion or "cancelled")
-    return worst
+    own, others = event_origin(event, part), _others(client, event, name, check_run_id)
+    later = [row for row, origin in others if (origin.run, origin.attempt) > (own.run, own.attempt)]
+    rivals: list[Conclusion] = [row.conclusion or "cancelled" for row in (*_of_this_run(others, own), *later)]
+    return _worst(ended, *rivals)
 
 
 def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
@@ -275,10 +264,7 @@ def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
     now = [(row, origin) for row, origin in ours if (origin.run, origin.attempt) == (newest.run, newest.attempt)]
     if any(row.conclusion is None for row, _ in now):
         return UNFINISHED
-    worst: Conclusion = "success"
-    for row in _of_this_run(ours, newest):
-        worst = _worse(worst, row.conclusion)
-    return worst
+    return _worst("success", *(row.conclusion for row in _of_this_run(ours, newest)))
 
 
 def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_run_id: int, ended: Conclusion) -> bool:
@@ -303,9 +289,7 @@ def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_r
         if ended in _PASSING:
             end(check_run_id, "failure", UNLISTED, f"{UNLISTED}: {error}. Start the job again.")
         raise
-    worst = ended
-    for row in rows:
-        worst = _worse(worst, row.conclusion)
+    worst = _worst(ended, *(row.conclusion for row in rows))
     rivals = {check_run_id: ended} | {row.id: row.conclusion for row in rows}
     for number, conclusion in rivals.items():
         if conclusion != worst and conclusion in _PASSING:
@@ -327,5 +311,5 @@ def _of_this_run(others: list[tuple[CheckRun, Origin]], own: Origin) -> list[Che
     return [row for row, origin in rows if origin.attempt == last[origin.part]]
 
 
-def _worse(left: Conclusion, right: Conclusion) -> Conclusion:
-    return max(left, right, key=lambda one: _ORDER.index(one) if one in _ORDER else len(_ORDER))
+def _worst(*conclusions: Conclusion) -> Conclusion:
+    return max(conclusions, key=lambda one: _ORDER.index(one) if one in _ORDER else len(_ORDER))

@@ -12,15 +12,7 @@ from accgate.github.approvals import find_approval
 from accgate.github.event import LOCAL, Event, find_pull_request, read_event
 from accgate.github.outcome import UNFOLLOWED, Outcome, final_exit_code, json_of, read_outcome, refuse_result, title_of
 from accgate.github.rules import by_rules_in_force, guard_of, has_commands, verify_result
-from accgate.github.runner import (
-    Job,
-    append_summary,
-    collect_troubles,
-    command,
-    internal_error,
-    trouble,
-    write_outputs,
-)
+from accgate.github.runner import Job, append_summary, collect_troubles, command, internal_error, trouble, write_outputs
 from accgate.guard.state import Guard
 from accgate.references.commit import commit_of
 from accgate.report.ending import guard_ending

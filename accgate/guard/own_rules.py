@@ -136,19 +136,11 @@ def _evidence(check: Check, item: EvaluatedCheck, *, stored: bool) -> tuple[Evid
 
 
 def _inconclusive(base: Verdict, reason: str) -> Verdict:
-    return Verdict(
-        base.model,
-        base.task,
-        "inconclusive",
-        None,
-        0,
-        ReferenceSummary(None, None),
-        CandidateSummary(None, 0),
-        base.alpha,
-        base.beta,
-        causes=(Reason.of("other-rules", text=reason),),
-        higher_is_better=base.higher_is_better,
+    sides, higher = (ReferenceSummary(None, None), CandidateSummary(None, 0)), base.higher_is_better
+    own = Verdict(
+        base.model, base.task, "inconclusive", None, 0, *sides, base.alpha, base.beta, higher_is_better=higher
     )
+    return own.because(Reason.of("other-rules", text=reason))
 
 
 def _differs(own: Verdict, base: Verdict) -> bool:

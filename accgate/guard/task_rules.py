@@ -42,11 +42,7 @@ PROVEN: Mapping[str, Direction] = {
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }
-PARTS = {
-    "rows": "dataset",
-    "join": "dataset",
-    "examples": "few_shot",
-}  # of a definition, where these values stand in it
+PARTS = {"rows": "dataset", "join": "dataset", "examples": "few_shot"}  # of a definition, where these values stand
 OTHER_JUDGE = "answers are marked by another judge"
 ASKED = (
     "prompt", "system", "mode", "few_shot", "examples", "choices", "images", "attack", "messages", "tools",
@@ -90,12 +86,9 @@ class TaskPair:
         if old.judge != new.judge and not self._same_judge():
             yield Difference((*key, "judge"), *texts(old.judge, new.judge), "loosening", OTHER_JUDGE)
         if set(old.tags) != set(new.tags):
-            lost = set(old.tags) - set(new.tags)
-            why = (
-                "a job that chooses by tag may skip the task"
-                if lost
-                else "another job may share its alpha with the task"
-            )
+            why = "another job may share its alpha with the task"
+            if set(old.tags) - set(new.tags):
+                why = "a job that chooses by tag may skip the task"
             yield Difference((*key, "tags"), *texts(old.tags, new.tags), "loosening", why)
         included = [included_digests(task.config, task.settings) for task in (self.before, self.after)]
         if included[0] != included[1]:

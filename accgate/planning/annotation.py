@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from accgate.errors import BadInput
 from accgate.stats import quantile
@@ -78,18 +77,9 @@ class AnnotationPlan:
         """The curve as text: margins rounded up and confidences down, since both are guarantees."""
         return tuple((f"{row.n:,}", _up(row.margin), _percent(row.confidence)) for row in self.curve)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Every figure, for JSON."""
-        return asdict(self)
-
 
 def annotation_plan(
-    margin: float,
-    *,
-    confidence: float = 0.95,
-    low: float = 0.0,
-    high: float = 1.0,
-    population: int | None = None,
+    margin: float, *, confidence: float = 0.95, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> AnnotationPlan:
     """The test cases to annotate so that the mean score is less than `margin` from the truth.
 
@@ -134,18 +124,12 @@ def annotation_plan(
         missed = hoeffding_probability(cases, margin, low, high, population=population)
         return AnnotationRow(cases, guaranteed, 1.0 - missed)
 
-    return AnnotationPlan(
-        margin=margin,
-        confidence=confidence,
-        low=low,
-        high=high,
-        population=population,
-        n=n,
-        n_hoeffding=n_hoeffding,
-        n_population=None if population is None else n,
-        n_approximate=_normal_n(margin, confidence, (high - low) / 2.0, population),
-        curve=tuple(row(cases) for cases in _round_numbers(n, population)),
+    n_population, n_approximate = (
+        None if population is None else n,
+        _normal_n(margin, confidence, high - low, population),
     )
+    curve = tuple(map(row, _round_numbers(n, population)))
+    return AnnotationPlan(margin, confidence, low, high, population, n, n_hoeffding, n_population, n_approximate, curve)
 
 
 def _check_arguments(margin: float, confidence: float, low: float, high: float, population: int | None) -> None:
@@ -164,8 +148,9 @@ def _check_arguments(margin: float, confidence: float, low: float, high: float, 
         raise BadInput(*faults)
 
 
-def _normal_n(margin: float, confidence: float, deviation: float, population: int | None) -> int:
-    needed = (quantile((1.0 + confidence) / 2.0) * deviation / margin) ** 2
+def _normal_n(margin: float, confidence: float, width: float, population: int | None) -> int:
+    """The same by the normal approximation, at the largest standard deviation that a range of this width has."""
+    needed = (quantile((1.0 + confidence) / 2.0) * width / 2.0 / margin) ** 2
     if population is not None:
         needed /= 1.0 + max(0.0, needed - 1.0) / population
     return max(1, ceiling(needed))

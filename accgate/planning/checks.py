@@ -168,17 +168,11 @@ def plan_checks(
 
 def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
     """The account of alpha of these checks, which are all that share it."""
-    return Account(
-        gate.correction,
-        tuple(
-            Claim(
-                check.design.alpha,
-                check.model if gate.overall and check.not_pooled is None else None,
-                check.limits,
-            )
-            for check in checks
-        ),
+    claims = (
+        Claim(check.design.alpha, check.model if gate.overall and check.not_pooled is None else None, check.limits)
+        for check in checks
     )
+    return Account(gate.correction, tuple(claims))
 
 
 def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> Account:
@@ -325,10 +319,7 @@ def _plan_check(
     choice = draft.choice(len(task.samples), _clusters_in(task, reference), alpha=alpha)
     notes = (*unread, *notes_on_samples(task, sizing))
     if not recording and reference is None:
-        notes = (
-            *unread,
-            missing_note(config, model, draft.baseline, source.name),
-        )
+        notes = (*unread, missing_note(config, model, draft.baseline, source.name))
     longest = model.settings.sampling.max_tokens or task.content.max_tokens
     check = Check(
         model=model.name,
@@ -339,7 +330,7 @@ def _plan_check(
         repeats=settings.repeats,
         design=replace(design, discordance=sizing.stated_discordance),
         choice=choice,
-        reference=_first_scores(reference, task),
+        reference=reference.take(task.samples.ids) if isinstance(reference, Scores) else reference,
         alpha_planned=alpha,
         recorded=recorded,
         max_tokens=len(task.samples) * settings.repeats * longest,
@@ -416,11 +407,6 @@ def _refuse_out_of_range(
                 f"{recorded.path}: the mean {fault}; restore the file from git, or record the reference again"
             )
         raise KeyFaults((("reference" if settings.target is None else "target",), f"{fault}; give points"))
-
-
-def _first_scores(reference: Scores | Mean | Target | None, task: Task) -> Scores | Mean | Target | None:
-    """The reference, of which recorded scores are those of the task's samples."""
-    return reference.take(task.samples.ids) if isinstance(reference, Scores) else reference
 
 
 def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | None:

@@ -77,15 +77,10 @@ def _estimate(check: Check, runs: Sequence[Path], hardware: Callable[[str], str 
         hours = None if seconds is None or not devices else seconds * devices / 3600.0
         return Cost(n, None if tokens is None else tokens * n, seconds, hours)
 
-    healthy, dropped = check.expected_n_healthy, check.expected_n_dropped
-    return Estimate(
-        model=check.model,
-        task=check.task.name,
-        most=cost(check.n),
-        healthy=None if healthy is None else cost(healthy),
-        dropped=None if dropped is None else cost(dropped),
-        notes=tuple(_notes(engine, here, measured, rated, counted)),
-    )
+    means = check.expected_n_healthy, check.expected_n_dropped
+    healthy, dropped = (None if samples is None else cost(samples) for samples in means)
+    notes = tuple(_notes(engine, here, measured, rated, counted))
+    return Estimate(check.model, check.task.name, cost(check.n), healthy, dropped, notes)
 
 
 def _notes(
@@ -146,12 +141,8 @@ def _of_reference(check: Check) -> Measured | None:
 
 
 def _fits(measured: str, here: str | None) -> bool:
-    return here is not None and here in (measured, _device(measured))
-
-
-def _device(hardware: str) -> str:
-    several = SEVERAL.fullmatch(hardware)
-    return several[2] if several else hardware
+    several = SEVERAL.fullmatch(measured)
+    return here is not None and here in (measured, several and several[2])
 
 
 def _gpus(hardware: str) -> int:

@@ -78,14 +78,9 @@ class TaskSource:
         settings, seed = self.settings, config.gate.seed
         if self.harness is not None:
             return harness_task(self.name, self.harness, seed, settings.reasoning or "strip")
-        source = Source(
-            options=settings.options,
-            seed=seed,
-            count=count,
-            dataset=None if settings.dataset is None else config.path(settings.dataset),
-            few_shot=None if settings.few_shot_dataset is None else config.path(settings.few_shot_dataset),
-            subset=settings.subset,
-        )
+        names = settings.dataset, settings.few_shot_dataset
+        dataset, few_shot = (None if name is None else config.path(name) for name in names)
+        source = Source(settings.options, seed, count, dataset, few_shot, settings.subset)
         task = build_task(self.name, self.definition, source, mode=settings.mode, loaded=loaded)
         return task if settings.judge is None else _with_judge(task, config.judges[settings.judge])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +46,7 @@ class Noise:
     discordance: Estimate | None
     differences_sigma: Estimate | None
     parts: VarianceParts | None
-    designs: tuple[DesignRow, ...]
+    designs: tuple[DesignRow, ...] = ()
 
 
 def noise_of(
@@ -81,40 +81,23 @@ def noise_of(
     elif first.values.shape[1] > 1:
         discordance = discordance_of_repeats(first.values)
         differences = estimate_sigma(first.values[:, 1] - first.values[:, 0])
-    return Noise(
-        n=first.n,
-        mean=float(np.mean(first.means())),
-        theta=theta,
-        alpha=alpha,
-        beta=beta,
-        sigma=sigma,
-        discordance=discordance,
-        differences_sigma=differences,
-        parts=variance_parts(first.values) if first.values.shape[1] > 1 else None,
-        designs=_designs(first, theta, alpha, beta, sigma, discordance, differences),
-    )
+    mean, parts = float(np.mean(first.means())), variance_parts(first.values) if first.values.shape[1] > 1 else None
+    noise = Noise(first.n, mean, theta, alpha, beta, sigma, discordance, differences, parts)
+    return replace(noise, designs=_designs(first, noise))
 
 
-def _designs(
-    scores: Scores,
-    theta: float,
-    alpha: float,
-    beta: float,
-    sigma: Estimate,
-    discordance: Estimate | None,
-    differences: Estimate | None,
-) -> tuple[DesignRow, ...]:
+def _designs(scores: Scores, noise: Noise) -> tuple[DesignRow, ...]:
     """The unpaired, the paired and the sequential design, as far as their noise is known."""
-    rows = []
+    rows, discordance, differences = [], noise.discordance, noise.differences_sigma
     q = discordance.value if discordance is not None and scores.is_binary else None
     sd = differences.value if differences is not None and not scores.is_binary else None
     paired = "paired" if q is None else "unconditional"
     for test in ("two-sample", paired, "gsprt"):
-        spread = sigma.value if test == "two-sample" else sd
+        spread = noise.sigma.value if test == "two-sample" else sd
         share = None if test == "two-sample" else q
         if spread is None and share is None:
             continue
-        needed = plan(theta, sigma=spread, discordance=share, alpha=alpha, beta=beta, test=test)
-        reached = Assumptions(test, alpha, beta, spread, share).theta(scores.n)
+        needed = plan(noise.theta, sigma=spread, discordance=share, alpha=noise.alpha, beta=noise.beta, test=test)
+        reached = Assumptions(test, noise.alpha, noise.beta, spread, share).theta(scores.n)
         rows.append(DesignRow(test, needed.n, needed.expected_n_healthy, reached))
     return tuple(rows)

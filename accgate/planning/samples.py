@@ -23,7 +23,11 @@ from accgate.stats import (
     share_of_alpha,
     unseen_n,
 )
+from accgate.stats.gsprt import expected_samples
+from accgate.stats.losses import flip_margins, normal_spread, t_margins, visible_drop, weighted_margins
+from accgate.stats.mcnemar import mcnemar_n, mcnemar_theta
 from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MAXIMUM, GSPRT_MORE, two_sample_n
+from accgate.stats.sequential import TYPICAL
 from accgate.verdict.figures import Figures
 
 COUNTED = 5_000  # pairs of other scores than 0/100 past which the normal approximation is close
@@ -98,7 +102,20 @@ def plan(
     >>> p.n, round(p.expected_n_healthy), round(p.expected_n_dropped)
     (1198, 384, 506)
     """
-    _check_arguments(theta, sigma, discordance, alpha, beta, test, n_max, checks)
+    rules = [
+        ("theta", theta, math.isfinite(theta) and theta > 0, "above 0"),
+        ("sigma", sigma, sigma is None or 0 <= sigma < math.inf, "0 or more"),
+        ("discordance", discordance, discordance is None or 0 <= discordance <= 1, "from 0 to 1"),
+        ("alpha", alpha, 0 < alpha < 0.5, "above 0 and below 0.5"),
+        ("beta", beta, 0 < beta <= 0.5, "above 0 and up to 0.5"),
+        ("n_max", n_max, n_max is None or n_max >= 1, "1 or more"),
+        ("checks", checks, checks >= 1, "1 or more"),
+    ]
+    faults = [f"{name} is {value}; give a number {rule}" for name, value, ok, rule in rules if not ok]
+    if test not in TESTS:
+        faults.append(f"test is {test!r}; use one of {', '.join(TESTS)}")
+    if faults:
+        raise BadInput(*faults)
     level = share_of_alpha(alpha, "bonferroni", checks)
     if test == "auto":
         test = "two-sample" if sigma is not None and discordance is None else "unconditional"
@@ -117,32 +134,6 @@ def plan(
     healthy, dropped = assumed.expected_n(n, theta)
     reached = assumed.theta(n, theta)
     return Plan(assumed.test, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
-
-
-def _check_arguments(
-    theta: float,
-    sigma: float | None,
-    discordance: float | None,
-    alpha: float,
-    beta: float,
-    test: str,
-    n_max: int | None,
-    checks: int,
-) -> None:
-    rules = [
-        ("theta", theta, math.isfinite(theta) and theta > 0, "above 0"),
-        ("sigma", sigma, sigma is None or 0 <= sigma < math.inf, "0 or more"),
-        ("discordance", discordance, discordance is None or 0 <= discordance <= 1, "from 0 to 1"),
-        ("alpha", alpha, 0 < alpha < 0.5, "above 0 and below 0.5"),
-        ("beta", beta, 0 < beta <= 0.5, "above 0 and up to 0.5"),
-        ("n_max", n_max, n_max is None or n_max >= 1, "1 or more"),
-        ("checks", checks, checks >= 1, "1 or more"),
-    ]
-    faults = [f"{name} is {value}; give a number {rule}" for name, value, ok, rule in rules if not ok]
-    if test not in TESTS:
-        faults.append(f"test is {test!r}; use one of {', '.join(TESTS)}")
-    if faults:
-        raise BadInput(*faults)
 
 
 def n_without_early_stopping(verdict: Figures) -> int:
@@ -216,7 +207,6 @@ class Assumptions:
             return two_sample_n(theta, sigma=self.sigma, alpha=self.alpha, beta=self.beta, reference_n=self.reference_n)
         if theta > 100.0:
             raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
-        from accgate.stats.mcnemar import mcnemar_n
         from accgate.stats.unconditional import unconditional_n
 
         n = mcnemar_n(theta, discordance=self.discordance, alpha=self.alpha, beta=self.beta)
@@ -278,7 +268,6 @@ class Assumptions:
             return self._of_whole_losses(n, least) if self.test in PAIRED_TESTS and math.isfinite(self.loss) else least
         if self.margin is not None:
             return paired_binary_effect(self.discordance, n, margin=self.margin, **rates)
-        from accgate.stats.mcnemar import mcnemar_theta
         from accgate.stats.unconditional import unconditional_theta
 
         theta_of = unconditional_theta if self.test == "unconditional" else mcnemar_theta
@@ -286,8 +275,6 @@ class Assumptions:
 
     def _of_whole_losses(self, n: float, least: float) -> float | None:
         """The drop that a test by the spread of the differences detects if it is made of whole losses; or `least`."""
-        from accgate.stats.losses import flip_margins, normal_spread, t_margins, visible_drop, weighted_margins
-
         assert self.sigma is not None
         if n > COUNTED:  # theta^2 = k^2 (sigma^2 + loss (margin + theta)) / n, as `_graded_n` has it
             share = quantile_sum(self.alpha, self.beta) ** 2 / n
@@ -337,8 +324,6 @@ class Assumptions:
             return healthy * n, dropped * n
         rates = {"alpha": self.alpha, "beta": self.beta}
         if self.test == "gsprt" and self.discordance is not None:
-            from accgate.stats.gsprt import expected_samples
-
             return expected_samples(n, theta, discordance=self.discordance, **rates)
         extra_pass, extra_fail = self._beyond
         passes, fails = extra_pass - math.log(self.beta), extra_fail + math.log((1.0 - self.beta) / self.alpha)
@@ -382,8 +367,5 @@ def _graded_n(assumed: Assumptions, theta: float) -> int:
 
 def visible_theta(n: int, discordance: float | None, alpha: float, beta: float) -> float | None:
     """Return the drop that a sequential test of 0/100 scores without a target looks for, if n samples show one."""
-    from accgate.stats.mcnemar import mcnemar_theta
-    from accgate.stats.sequential import TYPICAL
-
     q = TYPICAL if discordance is None else discordance
     return mcnemar_theta(int(n / GSPRT_MAXIMUM), discordance=q, alpha=alpha, beta=beta)

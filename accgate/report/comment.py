@@ -54,7 +54,7 @@ from accgate.report.views import FlipsByCheck
 from accgate.verdict import Step, approval_steps
 
 if TYPE_CHECKING:
-    from accgate.guard.state import Guard
+    from accgate.guard.state import Guard, RuleChange
     from accgate.result import Result
 
 SMALLEST = 8_000  # bytes that the smallest comment may need
@@ -162,23 +162,13 @@ def _largest(text: Callable[[Room], str | None], rooms: Sequence[Room]) -> str |
 
 
 def _values(
-    result: Result | None,
-    about: About,
-    guard: Guard | None,
-    flips: FlipsByCheck,
-    failure: Failure | None,
-    room: Room,
+    result: Result | None, about: About, guard: Guard | None, flips: FlipsByCheck, failure: Failure | None, room: Room
 ) -> dict[str, Any]:
     """The variables of the comment's template."""
     values = values_of(result, flips, room, answers_commands=about.commands)
-    changes = changes_of(guard, room)
-    symbol, text = headline_of(
-        values["result"],
-        guard=guard,
-        exit_code=failure.exit_code if failure else None,
-        refusal=failure.refusal if failure else "",
-        advisory=about.advisory,
-    )
+    changes, config = changes_of(guard, room), opening(about.config, 200)
+    code, refusal = (failure.exit_code, failure.refusal) if failure else (None, "")
+    symbol, text = headline_of(values["result"], guard=guard, exit_code=code, refusal=refusal, advisory=about.advisory)
     verdicts = {verdict.verdict for verdict in result.decided} if result is not None else set()
     waits = result is not None and failure is None and guard is not None and not guard.holds and verdicts == {"pass"}
     sentences, steps = values["sentences"], values["steps"]
@@ -196,25 +186,15 @@ def _values(
         "waits": waits and not bootstrap,
         "picture": pictures if len(pictures) == 2 and all(pictures) else None,
         "about": replace(
-            about,
-            title=opening(about.title, room.names),
-            config=opening(about.config, 200),
-            head_sha=opening(about.head_sha, 64),
+            about, title=opening(about.title, room.names), config=config, head_sha=opening(about.head_sha, 64)
         ),
-        "guard": None
-        if guard is None
-        else replace(
-            guard,
-            reason=opening(guard.reason, room.reasons),
-            changes=changes,
-            approved_by=None if guard.approved_by is None else opening(guard.approved_by, room.names),
-        ),
+        "guard": None if guard is None else _short_guard(guard, changes, room),
         "changes": changes,
         "changes_left_out": len(guard.changes) - len(changes) if guard is not None else 0,
         "failure": failure,
         "log": tail(failure.log, room.log) if failure is not None else "",
         "bootstrap": bootstrap,
-        "commands": _commands(opening(about.config, 200)),
+        "commands": _commands(config),
         "accept": bool(verdicts & {"regression", "no-reference"}),
         "regressed": "regression" in verdicts,
         "report_link": _link(about.report_url),
@@ -222,6 +202,11 @@ def _values(
         "version": values["version"] or __version__,
         "left_out": room != ROOMS[0],
     }
+
+
+def _short_guard(guard: Guard, changes: tuple[RuleChange, ...], room: Room) -> Guard:
+    by = None if guard.approved_by is None else opening(guard.approved_by, room.names)
+    return replace(guard, reason=opening(guard.reason, room.reasons), changes=changes, approved_by=by)
 
 
 def _waiting(result: Result, guard: Guard, about: About, room: Room) -> tuple[tuple[str, ...], tuple[Step, ...]]:

@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.text import Text
 
 from accgate.report import words
-from accgate.report.flips import Answers
+from accgate.report.flips import Answers, Flip
 from accgate.report.forest import Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_table
 from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
 from accgate.text import clip, p_text, visible, with_stop
 from accgate.verdict import (
+    Verdict,
     after_inconclusive,
     approval_steps,
     drift_sentence,
@@ -32,9 +33,7 @@ from accgate.verdict.reasons import RESOLUTION
 
 if TYPE_CHECKING:
     from accgate.guard.state import Guard
-    from accgate.report.flips import Flip
     from accgate.result import Result
-    from accgate.verdict import Verdict
 
 WIDEST = 80
 NARROW = 70  # columns under which the intervals' figures are left out
@@ -59,10 +58,7 @@ class Places:
 
 
 def print_result(
-    console: Console,
-    result: Result,
-    flips: Mapping[Any, Sequence[Flip]] | None = None,
-    places: Places | None = None,
+    console: Console, result: Result, flips: Mapping[Any, Sequence[Flip]] | None = None, places: Places | None = None
 ) -> None:
     """Print the end of a run; `places` are None where it left no folder."""
     story = story_of(result, flips)

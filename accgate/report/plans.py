@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -222,30 +223,21 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     return f"{number(value)} (95%: {number(low)} to {number(high)})"
 
 
+COLUMNS = {  # of a plan as plain data, with the place of each in its check
+    "model": "model", "task": "task.name", "baseline": "baseline", "test": "choice.name", "n": "n",
+    "repeats": "repeats", "alpha": "design.alpha", "alpha_planned": "alpha_planned", "beta": "design.beta",
+    "sigma": "design.sigma", "discordance": "discordance", "theta": "theta", "theta_target": "design.theta",
+    "allowed_drop": "design.allowed_drop", "certify": "design.certify", "max_more_tokens": "max_more_tokens",
+    "max_slower": "max_slower", "gamma": "gamma", "expected_n_healthy": "expected_n_healthy",
+    "expected_n_dropped": "expected_n_dropped",
+}  # fmt: skip
+
+
 def plan_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
     """Return the plan of each check as plain data, as `--json` prints it."""
     return [
         {
-            "model": check.model,
-            "task": check.task.name,
-            "baseline": check.baseline,
-            "test": check.choice.name,
-            "n": check.n,
-            "repeats": check.repeats,
-            "alpha": check.design.alpha,
-            "alpha_planned": check.alpha_planned,
-            "beta": check.design.beta,
-            "sigma": check.design.sigma,
-            "discordance": check.discordance,
-            "theta": check.theta,
-            "theta_target": check.design.theta,
-            "allowed_drop": check.design.allowed_drop,
-            "certify": check.design.certify,
-            "max_more_tokens": check.max_more_tokens,
-            "max_slower": check.max_slower,
-            "gamma": check.gamma,
-            "expected_n_healthy": check.expected_n_healthy,
-            "expected_n_dropped": check.expected_n_dropped,
+            **{name: attrgetter(place)(check) for name, place in COLUMNS.items()},
             "reference": {"mean": check.reference_mean, "n": check.reference_n},
             "max_tokens": check.max_tokens,
             "not_pooled": check.not_pooled,

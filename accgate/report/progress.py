@@ -57,10 +57,7 @@ class ProgressBar:
         self._progress = _Bar(*_columns(self._console.width), console=self._console)
         self._progress.start()
         self._task = self._progress.add_task(
-            _short(visible(tally.name), self._console.width),
-            total=total,
-            completed=len(kept),
-            texts=tally.fields(now),
+            _short(visible(tally.name), self._console.width), total=total, completed=len(kept), texts=tally.fields(now)
         )
 
     def finished(self, record: Record) -> None:

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from pydantic import ValidationError
+
 from accgate._version import REPOSITORY, __version__
 from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation.shards.run import SHARD
 from accgate.inputs.paths import file_digest, read_json
+from accgate.inputs.typed import adapter_of, first_fault
 from accgate.records import NOT_COMPARED, paths_of, refuse_unwritable, settings_of_run, write_atomically
 from accgate.report.forest import FILES
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
@@ -67,10 +70,6 @@ def read_result(path: Path) -> Result:
     BadInput
         When the file cannot be read, is not a result, or contradicts its own checks.
     """
-    from pydantic import ValidationError
-
-    from accgate.inputs.typed import adapter_of, first_fault
-
     if not path.exists():
         raise BadInput(f"{path}: there is no result; `accgate run` writes one, or name another file")
     data = read_json(path, LARGEST, "give an accgate.json")
@@ -146,8 +145,6 @@ def _short(value: Any) -> str:
 
 def result_schema() -> dict[str, Any]:
     """JSON schema of accgate.json."""
-    from accgate.inputs.typed import adapter_of
-
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **adapter_of(Result).json_schema()}
 
 

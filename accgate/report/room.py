@@ -65,14 +65,10 @@ def most_of(verdicts: Sequence[Verdict], room: Room) -> int:
 
 def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
     """The check with its names and reasons cut to the room there is."""
-    return replace(
-        verdict,
-        model=None if verdict.model is None else opening(verdict.model, room.names),
-        task=None if verdict.task is None else opening(verdict.task, room.names),
-        test=None if verdict.test is None else opening(verdict.test, room.names),
-        statistic=None if verdict.statistic is None else opening(verdict.statistic, room.names),
-        reasons=tuple(opening(reason, room.reasons) for reason in verdict.reasons[:20]),
-    )
+    names = verdict.model, verdict.task, verdict.test, verdict.statistic
+    model, task, test, statistic = (None if name is None else opening(name, room.names) for name in names)
+    reasons = tuple(opening(reason, room.reasons) for reason in verdict.reasons[:20])
+    return replace(verdict, model=model, task=task, test=test, statistic=statistic, reasons=reasons)
 
 
 def shorten_result(result: Result, room: Room) -> Result:
@@ -93,13 +89,10 @@ def changes_of(guard: Guard | None, room: Room) -> tuple[RuleChange, ...]:
         return ()
     order = ("loosening", "new", "tightening")
     first = sorted(guard.changes, key=lambda change: order.index(change.effect))[: room.changes]
-    return tuple(
-        replace(
-            change,
-            rule=opening(change.rule, room.names),
-            base=None if change.base is None else opening(change.base, room.names),
-            head=None if change.head is None else opening(change.head, room.names),
-            why=opening(change.why, room.reasons),
-        )
-        for change in first
-    )
+    return tuple(_short_change(change, room) for change in first)
+
+
+def _short_change(change: RuleChange, room: Room) -> RuleChange:
+    base, head = (None if value is None else opening(value, room.names) for value in (change.base, change.head))
+    rule, why = opening(change.rule, room.names), opening(change.why, room.reasons)
+    return replace(change, rule=rule, base=base, head=head, why=why)

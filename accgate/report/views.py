@@ -127,7 +127,7 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
 
 def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView:
     """One check, with as many of its flips as there is room for."""
-    first = flips[: room.flips]
+    first, before, now = flips[: room.flips], verdict.reference.mean, verdict.candidate.mean
     task = subject_of(verdict)
     word = f"{WORDS.get(verdict.verdict, verdict.verdict)}{', new' if verdict.is_new else ''}"
     model = (verdict.model or "") if verdict.task else ""
@@ -144,34 +144,19 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         row=(
             f"{SIGNS[verdict.verdict]} {task} {word}{f', {model}' if model else ''}",
             f"{change} ({interval})" if interval else change,
-            points_text(verdict, verdict.reference.mean),
-            points_text(verdict, verdict.candidate.mean),
+            points_text(verdict, before),
+            points_text(verdict, now),
             gamma_of(verdict),
             theta_of(verdict),
         ),
-        gauge=gauge(
-            verdict.reference.mean,
-            verdict.gamma,
-            verdict.candidate.mean,
-            higher_is_better=verdict.higher_is_better,
-            theta=verdict.theta,
-        ),
+        gauge=gauge(before, verdict.gamma, now, higher_is_better=verdict.higher_is_better, theta=verdict.theta),
         sentence=opening(sentence(verdict), 4 * room.reasons),
         changed=flip_counts(verdict),
         set_differently=opening(settings_sentence(verdict), room.reasons) or None,
         drifted=opening(drift_sentence(verdict), room.reasons) or None,
         readings=readings_sentence(verdict),
         reasons=verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
-        flips=tuple(
-            Flip(
-                opening(flip.id, room.names),
-                excerpt(flip.prompt),
-                opening(flip.expected),
-                opening(flip.before),
-                opening(flip.got),
-            )
-            for flip in first
-        ),
+        flips=tuple(_short_flip(flip, room) for flip in first),
         more_flips=len(verdict.flips) - len(first) if verdict.verdict != "pass" else 0,
         figures=(*figures_of(verdict), *cost_figures(verdict)),
         figure_row=figure_row(verdict),
@@ -180,6 +165,11 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         group_rows=group_rows(verdict)[: room.groups],
         to_do=_to_do(verdict, room) if verdict.verdict == "inconclusive" else None,
     )
+
+
+def _short_flip(flip: Flip, room: Room) -> Flip:
+    expected, before, got = map(opening, (flip.expected, flip.before, flip.got))
+    return Flip(opening(flip.id, room.names), excerpt(flip.prompt), expected, before, got)
 
 
 def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:

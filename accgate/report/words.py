@@ -103,13 +103,6 @@ def explanation_of(result: Result, verdict: Verdict) -> list[Paragraph]:
 
 def surroundings_of(result: Result, verdict: Verdict, *, answers_commands: bool = False) -> Surroundings:
     """What a run adds to the words on one of its checks."""
-    others = [other.verdict for other in result.beside if (other.model, other.task) == (verdict.model, verdict.task)]
-    return Surroundings(
-        result.correction,
-        sum(other.is_new == verdict.is_new for other in result.checks),
-        result.allowed,
-        result.rules,
-        others[0] if others else None,
-        result.shards,
-        answers_commands,
-    )
+    pair, checks = (verdict.model, verdict.task), sum(each.is_new == verdict.is_new for each in result.checks)
+    other = next((each.verdict for each in result.beside if (each.model, each.task) == pair), None)
+    return Surroundings(result.correction, checks, result.allowed, result.rules, other, result.shards, answers_commands)

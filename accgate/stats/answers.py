@@ -100,8 +100,7 @@ class Repeats(Sampled):
     def most(self) -> Ints:
         """The most right answers that the candidate could have had of each unit."""
         kinds, kind = self.kinds
-        most: Ints = np.array([each.most for each in kinds], dtype=np.int64)[kind]
-        return most
+        return np.array([each.most for each in kinds], dtype=np.int64)[kind]
 
     @cached_property
     def right(self) -> Ints:
@@ -119,8 +118,7 @@ class Repeats(Sampled):
     def variances(self) -> Floats:
         """Null variance of each unit's difference, in squared shares of one sample."""
         kinds, kind = self.kinds
-        variances: Floats = self.rate**2 * np.array([each.variance for each in kinds])[kind]
-        return variances
+        return self.rate**2 * np.array([each.variance for each in kinds])[kind]
 
     def first(self, count: int) -> Repeats:
         """The beginning of so many units of the same run."""

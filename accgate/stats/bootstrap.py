@@ -117,8 +117,7 @@ def gain_of(typical: Floats, tail: Floats, largest: Floats) -> Floats:
     >>> float(gain_of(np.array(2.0), np.array(1.0), np.array(9.0)))
     2.45
     """
-    gain: Floats = np.minimum(TYPICAL_SHARE * typical + TAIL_SHARE * tail, largest)
-    return gain
+    return np.minimum(TYPICAL_SHARE * typical + TAIL_SHARE * tail, largest)
 
 
 def change_scales(totals: Floats) -> tuple[Floats, Floats, Floats]:

@@ -49,12 +49,7 @@ def hoeffding_probability(
 
 
 def hoeffding_margin(
-    n: int,
-    *,
-    confidence: float,
-    low: float = 0.0,
-    high: float = 1.0,
-    population: int | None = None,
+    n: int, *, confidence: float, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> float:
     """Distance from the truth that the mean of `n` scores stays under with this confidence.
 
@@ -70,12 +65,7 @@ def hoeffding_margin(
 
 
 def hoeffding_n(
-    margin: float,
-    *,
-    confidence: float,
-    low: float = 0.0,
-    high: float = 1.0,
-    population: int | None = None,
+    margin: float, *, confidence: float, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> int:
     """Scores whose mean is less than `margin` from the truth with this confidence; never more than the population.
 

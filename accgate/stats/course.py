@@ -185,8 +185,7 @@ def spent_by(fractions: Floats, halvings: int, alpha: float) -> Floats:
     array([0.0413, 0.0435, 0.05  ])
     """
     near = np.minimum(fractions * 2.0**halvings, 1.0) ** POWER
-    spent: Floats = alpha * (NEAR_SHARE * near + (1.0 - NEAR_SHARE) * fractions**POWER)
-    return spent
+    return alpha * (NEAR_SHARE * near + (1.0 - NEAR_SHARE) * fractions**POWER)
 
 
 @lru_cache(maxsize=512)

@@ -66,14 +66,10 @@ def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, 
     low, high = limits.two_sided
     high = min(high, math.nextafter(-margin, -math.inf)) if rejects else max(high, -margin)
     sigma = 100.0 * math.sqrt(max((lost + gained) / n - (difference / 100.0) ** 2, 0.0) * n / max(n - 1, 1))
-    return TestResult(
-        difference=difference,
-        p_value=min(p_value, alpha) if rejects else max(p_value, math.nextafter(alpha, 1.0)),
-        threshold=None if critical > lost + gained else -100.0 * (2 * critical - 1 - lost - gained) / n,
-        theta=test.theta(beta),
-        sigma=sigma,
-        interval=Interval(high, (min(low, high), high)),
-    )
+    p_value = min(p_value, alpha) if rejects else max(p_value, math.nextafter(alpha, 1.0))
+    threshold = None if critical > lost + gained else -100.0 * (2 * critical - 1 - lost - gained) / n
+    interval = Interval(high, (min(low, high), high))
+    return TestResult(difference, p_value, threshold, test.theta(beta), sigma, interval)
 
 
 class _MarginTest:
@@ -138,14 +134,7 @@ class _MarginTest:
 
 
 def margin_looks(
-    units: Units,
-    *,
-    margin: float,
-    theta: float,
-    alpha: float,
-    beta: float,
-    certify: bool = False,
-    figures: bool = True,
+    units: Units, *, margin: float, theta: float, alpha: float, beta: float, certify: bool = False, figures: bool = True
 ) -> SequentialResult:
     """The exact test of `margin_test` at a few looks, whose levels sum to alpha: type I error at most alpha.
 

@@ -64,8 +64,7 @@ def mid_p(lost: npt.ArrayLike, discordant: npt.ArrayLike) -> Floats:
     0.03125
     """
     k, m = np.asarray(lost, dtype=np.int64), np.asarray(discordant, dtype=np.int64)
-    value: Floats = 0.5 * (at_least(k, m) + at_least(k + 1, m))
-    return value
+    return 0.5 * (at_least(k, m) + at_least(k + 1, m))
 
 
 def _least(m: Ints, limit: float, tail: Callable[[Ints, Ints], Floats]) -> Ints:

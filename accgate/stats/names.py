@@ -8,17 +8,9 @@ from __future__ import annotations
 from typing import Literal
 
 TestName = Literal[
-    "auto",
-    "two-sample",
-    "target",
-    "paired",
-    "unconditional",
-    "permutation",
-    "bootstrap",
-    "gsprt",
-    "group-sequential",
+    "auto", "two-sample", "target", "paired", "unconditional", "permutation", "bootstrap", "gsprt", "group-sequential",
     "e-process",
-]
+]  # fmt: skip
 SEQUENTIAL_TESTS: tuple[TestName, ...] = ("gsprt", "group-sequential", "e-process")
 PAIRED_TESTS: tuple[TestName, ...] = ("paired", "unconditional", "permutation", "bootstrap", *SEQUENTIAL_TESTS)
 TESTS: tuple[TestName, ...] = ("auto", "two-sample", "target", *PAIRED_TESTS)
@@ -28,49 +20,30 @@ MOST_PAIRS = 20_000  # past them McNemar's exact test loses under a hundredth of
 # Under so many units of graded scores sign flips decide, which are exact where the sides are exchangeable. They hold no
 # error rate where gains are rarer and larger than losses. The bootstrap does once it sees some (benchmarks/shapes.py).
 FEWEST_UNITS = 50
-TEST_WORDS = {  # what a test is called in a sentence, and why it suits the data
-    "paired": (
-        "a paired test of the same samples",
-        "Both sides answered the same samples, so each is compared with itself: what all samples share cancels.",
-    ),
-    "unconditional": (
-        "an exact unconditional test of the same samples",
-        "Both sides answered the same samples, so each is compared with itself: what all samples share cancels.",
-    ),
-    "permutation": (
-        "a sign-flip permutation test of the same samples",
-        "Both sides answered the same samples; the signs of their differences are flipped at random.",
-    ),
-    "bootstrap": (
-        "a studentised bootstrap of the same samples",
-        "Both sides answered the same samples; their differences are weighed at random, whatever their shape.",
-    ),
-    "gsprt": (
-        "a sequential probability ratio test of the same samples",
-        "Both sides answered the same samples. After each, a drop of theta is weighed against no drop.",
-    ),
-    "group-sequential": (
-        "a group-sequential test of the same samples",
-        "Both sides answered the same samples, which are tested a few times as they arrive.",
-    ),
-    "e-process": (
-        "a test by betting on the same samples",
-        "Both sides answered the same samples; a bet on a drop grows with the evidence for it.",
-    ),
-    "two-sample": (
-        "a two-sample test of the means",
-        "Only the reference's mean is known, so the noise of both means counts.",
-    ),
-    "target": (
-        "a test of the mean against the target",
-        "The mean is compared with a fixed number, so only its own noise counts.",
-    ),
-    "influence": (
-        "a test of the same samples' influence on it",
-        "Both sides answered the same samples; the contribution of each to the statistic is compared.",
-    ),
-    "overall": (
-        "an exact test of all changed samples of its checks together",
-        "It sees a small drop in every check that none of them sees alone; each sample has the same weight.",
-    ),
+TEST_WORDS = {  # what a test is called in a sentence
+    "paired": "a paired test of the same samples",
+    "unconditional": "an exact unconditional test of the same samples",
+    "permutation": "a sign-flip permutation test of the same samples",
+    "bootstrap": "a studentised bootstrap of the same samples",
+    "gsprt": "a sequential probability ratio test of the same samples",
+    "group-sequential": "a group-sequential test of the same samples",
+    "e-process": "a test by betting on the same samples",
+    "two-sample": "a two-sample test of the means",
+    "target": "a test of the mean against the target",
+    "influence": "a test of the same samples' influence on it",
+    "overall": "an exact test of all changed samples of its checks together",
+}
+_CANCELS = "Both sides answered the same samples, so each is compared with itself: what all samples share cancels."
+TEST_REASONS = {  # why it suits the data
+    "paired": _CANCELS,
+    "unconditional": _CANCELS,
+    "permutation": "Both sides answered the same samples; the signs of their differences are flipped at random.",
+    "bootstrap": "Both sides answered the same samples; their differences are weighed at random, whatever their shape.",
+    "gsprt": "Both sides answered the same samples. After each, a drop of theta is weighed against no drop.",
+    "group-sequential": "Both sides answered the same samples, which are tested a few times as they arrive.",
+    "e-process": "Both sides answered the same samples; a bet on a drop grows with the evidence for it.",
+    "two-sample": "Only the reference's mean is known, so the noise of both means counts.",
+    "target": "The mean is compared with a fixed number, so only its own noise counts.",
+    "influence": "Both sides answered the same samples; the contribution of each to the statistic is compared.",
+    "overall": "It sees a small drop in every check that none of them sees alone; each sample has the same weight.",
 }

@@ -57,15 +57,8 @@ def mcnemar_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) 
     (0.001592, -1.213)
     """
     m = lost + gained
-    return exact_result(
-        lost,
-        gained,
-        n,
-        alpha=alpha,
-        p_value=mcnemar_p(lost, m),
-        critical=int(mcnemar_critical(m, alpha)),
-        theta=mcnemar_theta(n, discordance=m / n, alpha=alpha, beta=beta),
-    )
+    critical, theta = int(mcnemar_critical(m, alpha)), mcnemar_theta(n, discordance=m / n, alpha=alpha, beta=beta)
+    return exact_result(lost, gained, n, alpha=alpha, p_value=mcnemar_p(lost, m), critical=critical, theta=theta)
 
 
 def mcnemar_p(lost: int, discordant: int) -> float:
@@ -150,12 +143,5 @@ def _constant(value: float, n: int, alpha: float, beta: float) -> TestResult:
     """The answer where every sample changed by the same: the sign test's p, and theta as without any flip."""
     p_value = 0.5**n if value < 0.0 else 1.0
     reason = f"every sample changed by exactly {value:g} points" if value else "no sample changed its score"
-    return TestResult(
-        difference=value,
-        p_value=p_value,
-        threshold=0.0 if 0.5**n <= alpha else None,
-        theta=paired_binary_effect(0.0, n, alpha=alpha, beta=beta),
-        sigma=0.0,
-        interval=None,
-        reasons=(reason,),
-    )
+    threshold, theta = 0.0 if 0.5**n <= alpha else None, paired_binary_effect(0.0, n, alpha=alpha, beta=beta)
+    return TestResult(value, p_value, threshold, theta, sigma=0.0, interval=None, reasons=(reason,))

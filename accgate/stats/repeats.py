@@ -91,15 +91,10 @@ def _exchange_test(repeats: Repeats, alpha: float) -> TestResult:
     n, units, events = int(repeats.sizes.sum()), len(repeats.sizes), len(repeats.events)
     difference = float(repeats.totals.sum()) / n
     outcome = walk_at(events, position, [], mass, base)
-    limits = Limits(repeats, units, outcome, difference)
-    return TestResult(
-        difference=difference,
-        p_value=p_value,
-        threshold=None if critical is None else sum_at(repeats, units, critical - 0.5) / n,
-        theta=None,
-        sigma=spread_of(repeats.totals, repeats.sizes),
-        interval=limits.interval(alpha, rejected=critical is not None and position >= critical),
-    )
+    rejected = critical is not None and position >= critical
+    interval = Limits(repeats, units, outcome, difference).interval(alpha, rejected=rejected)
+    threshold = None if critical is None else sum_at(repeats, units, critical - 0.5) / n
+    return TestResult(difference, p_value, threshold, None, spread_of(repeats.totals, repeats.sizes), interval)
 
 
 def reasons_of(repeats: Repeats, events: int) -> tuple[str, ...]:

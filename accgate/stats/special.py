@@ -26,20 +26,9 @@ if TYPE_CHECKING:
     )
 
     __all__ = [
-        "bdtrc",
-        "betainc",
-        "betaincinv",
-        "betaln",
-        "chdtri",
-        "comb",
-        "gammaln",
-        "ndtr",
-        "ndtri",
-        "stdtr",
-        "stdtrit",
-        "xlog1py",
-        "xlogy",
-    ]
+        "bdtrc", "betainc", "betaincinv", "betaln", "chdtri", "comb", "gammaln", "ndtr", "ndtri", "stdtr", "stdtrit",
+        "xlog1py", "xlogy",
+    ]  # fmt: skip
 else:
     # scipy.special imports all that numpy names, and uses none of these: half of the time it takes, and 11 MB.
     UNUSED = ("numpy.ctypeslib", "numpy.f2py", "numpy.ma", "numpy.polynomial", "numpy.testing")

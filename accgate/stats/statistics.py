@@ -249,17 +249,11 @@ def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) ->
     error = float(np.std(influence, ddof=1)) / root
     p_value, low, high = tails(null, pair.whole / error, alpha)
     missing = draws.resamples - int(exists.sum())
-    reasons = (f"{missing} of {draws.resamples} resamples have no value: they count against a regression",)
+    reason = f"{missing} of {draws.resamples} resamples have no value: they count against a regression"
     bounds = pair.whole - high * error, pair.whole - low * error
-    return TestResult(
-        difference=pair.whole,
-        p_value=p_value,
-        threshold=low * error if math.isfinite(low) else None,
-        theta=None,
-        sigma=None,
-        interval=Interval(bounds[1], bounds) if all(map(math.isfinite, bounds)) else None,
-        reasons=reasons if missing else (),
-    )
+    interval = Interval(bounds[1], bounds) if all(map(math.isfinite, bounds)) else None
+    threshold = low * error if math.isfinite(low) else None
+    return TestResult(pair.whole, p_value, threshold, None, None, interval, (reason,) if missing else ())
 
 
 def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alpha: float, reason: str) -> TestResult:
@@ -274,15 +268,9 @@ def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alp
     swaps = (rng.random(len(draws.codes)) < 0.5 for _ in range(draws.resamples))  # the first of them are the units'
     null = np.array([value_or_nan(pair.swap, which[draws.codes]) for which in swaps])
     p_value, low, _ = tails(null, pair.whole, alpha)
-    return TestResult(
-        difference=pair.whole,
-        p_value=p_value,
-        threshold=low if math.isfinite(low) else None,
-        theta=theta,
-        sigma=None if theta is None else 0.0,
-        interval=None,
-        reasons=(reason, "decided by swapping samples between the sides at random"),
-    )
+    threshold, sigma = low if math.isfinite(low) else None, None if theta is None else 0.0
+    reasons = reason, "decided by swapping samples between the sides at random"
+    return TestResult(pair.whole, p_value, threshold, theta, sigma, None, reasons)
 
 
 def _without_error(pair: _Pair, theta: float | None, threshold: float | None, reason: str) -> TestResult:

@@ -58,15 +58,9 @@ def _z_test(difference: float, inverse_n: float, sigma: float, alpha: float, bet
     else:
         p_value = 0.0 if difference < 0.0 else 1.0
         reasons = ("sigma is 0: any drop is a regression",)
-    return TestResult(
-        difference=difference,
-        p_value=p_value,
-        threshold=-margin,
-        theta=detectable_effect(sigma, 1.0 / inverse_n, alpha=alpha, beta=beta),
-        sigma=sigma,
-        interval=Interval(difference + margin, (difference - margin, difference + margin)),
-        reasons=reasons,
-    )
+    theta = detectable_effect(sigma, 1.0 / inverse_n, alpha=alpha, beta=beta)
+    interval = Interval(difference + margin, (difference - margin, difference + margin))
+    return TestResult(difference, p_value, -margin, theta, sigma, interval, reasons)
 
 
 def student_t(mean: float, sd: float, n: int, target: float, *, alpha: float, beta: float) -> TestResult:
@@ -186,22 +180,11 @@ def no_variance(difference: float) -> TestResult:
 
 
 def t_result(
-    difference: float,
-    error: float,
-    df: float,
-    sigma: float,
-    alpha: float,
-    beta: float,
-    reasons: tuple[str, ...] = (),
+    difference: float, error: float, df: float, sigma: float, alpha: float, beta: float, reasons: tuple[str, ...] = ()
 ) -> TestResult:
     """The result of a one-sided t test from a standard error and its degrees of freedom."""
     margin = float(special.stdtrit(df, 1.0 - alpha)) * error
-    return TestResult(
-        difference=difference,
-        p_value=float(special.stdtr(df, difference / error)),
-        threshold=-margin,
-        theta=detectable_effect(error, 1, alpha=alpha, beta=beta),
-        sigma=sigma,
-        interval=Interval(difference + margin, (difference - margin, difference + margin)),
-        reasons=reasons,
-    )
+    p_value = float(special.stdtr(df, difference / error))
+    theta = detectable_effect(error, 1, alpha=alpha, beta=beta)
+    interval = Interval(difference + margin, (difference - margin, difference + margin))
+    return TestResult(difference, p_value, -margin, theta, sigma, interval, reasons)

@@ -63,13 +63,7 @@ class Outcome:
 
 
 def fair_walk(
-    steps: Ints | Sequence[Floats],
-    lost: Ints,
-    allowed: Floats,
-    cuts: Ints,
-    *,
-    alpha: float,
-    binding: bool = True,
+    steps: Ints | Sequence[Floats], lost: Ints, allowed: Floats, cuts: Ints, *, alpha: float, binding: bool = True
 ) -> Outcome:
     """Follow the sum lost through its boundaries, and its null distribution along with it.
 
@@ -106,10 +100,17 @@ def fair_walk(
     base, mass, spent = 0, np.ones(1), 0.0  # mass[i] is P(alive, sum lost = base + i)
     position, critical = 0, None
     exits: list[tuple[int, int, Floats]] = []
+
+    def ended(event: int, stop: Stop, *, at_end: bool = False) -> Outcome:
+        """The outcome of a walk that stops as it stands."""
+        p_value = min(spent + float(mass[max(position - base, 0) :].sum()), 1.0)
+        sums = np.arange(base, base + len(mass))
+        return Outcome(event, stop, at_end, position, critical, p_value, spent, _exits(exits), (sums, mass))
+
     for event, step in enumerate(steps):
         cut = _effective_cut(int(cuts[event]), base, mass, alpha - spent)
         if position <= cut:
-            return _outcome(event, "futility", False, position, critical, base, mass, spent, exits)
+            return ended(event, "futility")
         if binding and cut >= base:
             mass, base = mass[cut + 1 - base :], cut + 1
         mass = np.convolve(mass, step) if isinstance(step, np.ndarray) else _take_step(mass, int(step))
@@ -120,7 +121,7 @@ def fair_walk(
         rejects = position >= least and room >= 0.0
         critical = least if count or rejects else None
         if rejects:
-            return _outcome(event + 1, "regression", False, position, critical, base, mass, spent, exits)
+            return ended(event + 1, "regression")
         if count:
             exits.append((event + 1, base + len(mass) - count, mass[len(mass) - count :]))
             spent += float(mass[len(mass) - count :].sum())
@@ -128,12 +129,12 @@ def fair_walk(
         base, mass, dropped = trim(base, mass)
         spent += dropped
     if position <= _effective_cut(int(cuts[-1]), base, mass, alpha - spent):
-        return _outcome(len(steps), "futility", False, position, critical, base, mass, spent, exits)
+        return ended(len(steps), "futility")
     count = rejection_count(mass, alpha - spent)
     least = _least(base, mass, count, position)
     stop: Stop = "regression" if position >= least else "end"
     critical = least if count or stop == "regression" else None
-    return _outcome(len(steps), stop, True, position, critical, base, mass, spent, exits)
+    return ended(len(steps), stop, at_end=True)
 
 
 def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints, cuts: Ints) -> Outcome:
@@ -206,23 +207,6 @@ def trim(base: int, mass: Floats, negligible: float = NEGLIGIBLE) -> tuple[int, 
         return base, mass, 0.0
     first, last = int(keep[0]), int(keep[-1]) + 1
     return base + first, mass[first:last], float(mass[last:].sum())
-
-
-def _outcome(
-    event: int,
-    stop: Stop,
-    at_end: bool,
-    position: int,
-    critical: int | None,
-    base: int,
-    mass: Floats,
-    spent: float,
-    exits: list[tuple[int, int, Floats]],
-) -> Outcome:
-    beyond = float(mass[max(position - base, 0) :].sum())
-    sums = np.arange(base, base + len(mass))
-    p_value = min(spent + beyond, 1.0)
-    return Outcome(event, stop, at_end, position, critical, p_value, spent, _exits(exits), (sums, mass))
 
 
 def _exits(exits: list[tuple[int, int, Floats]]) -> tuple[Ints, Ints, Floats]:

@@ -138,20 +138,8 @@ def after_inconclusive(verdict: Figures, *, needs_approval: bool) -> Step:
 
 def approval_steps(head_sha: str, *, answers_commands: bool) -> list[Step]:
     """Who must do what, so that a pull request that loosens the gate can pass."""
-    commit = Words(head_sha[:7], True)
+    start = "somebody with write permission who is not the author approves commit ", Words(head_sha[:7], True)
+    again: tuple[str | Words, ...] = ("then run the job again",)
     if answers_commands:
-        again: tuple[str | Words, ...] = (
-            "the job then runs again by itself, or comment ",
-            Words("/accgate rerun", True),
-        )
-    else:
-        again = ("then run the job again",)
-    return [
-        _next(
-            "somebody with write permission who is not the author approves commit ",
-            commit,
-            " in a review; ",
-            *again,
-            ". A later push ends the approval",
-        )
-    ]
+        again = "the job then runs again by itself, or comment ", Words("/accgate rerun", True)
+    return [_next(*start, " in a review; ", *again, ". A later push ends the approval")]

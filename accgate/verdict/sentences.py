@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from accgate.errors import VerdictName
-from accgate.stats.names import TEST_WORDS
+from accgate.stats.names import TEST_REASONS, TEST_WORDS
 from accgate.text import count_of, drop_word, p_relation, with_stop
 from accgate.verdict.figures import Figures, Readings
 from accgate.verdict.groups import groups_sentence
@@ -108,7 +108,8 @@ def shortfall(verdict: Figures) -> str:
 
 def test_words(verdict: Figures) -> tuple[str, str]:
     """What the verdict's test is called in a sentence, and why it suits the data."""
-    return TEST_WORDS.get(verdict.test or "", (verdict.test or "a test", ""))
+    test = verdict.test or "a test"
+    return TEST_WORDS.get(test, test), TEST_REASONS.get(test, "")
 
 
 def what_of(verdict: Figures) -> str:

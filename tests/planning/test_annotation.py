@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -121,7 +122,7 @@ def test_rows_round_margins_up_and_confidences_down() -> None:
 
 def test_the_dictionary_is_json_and_holds_every_figure() -> None:
     plan = annotation_plan(0.05, population=1319)
-    written = json.loads(json.dumps(plan.as_dict(), allow_nan=False))
+    written = json.loads(json.dumps(asdict(plan), allow_nan=False))
     assert set(written) == set(AnnotationPlan.__dataclass_fields__)
     assert written["n"] == written["n_population"] == 474
     assert written["curve"][0] == {"n": 50, "margin": plan.curve[0].margin, "confidence": plan.curve[0].confidence}

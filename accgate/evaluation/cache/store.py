@@ -26,9 +26,8 @@ from accgate.records import count_lines
 LINES, DAMAGED, ABOUT, FILES = ".lines", ".damaged", "about.json", "files.json"
 FOLDER = re.compile(r"[0-9a-f]{64}")
 REPLIED, SCORED = "reply", "logprobs"
-UNKEPT = frozenset(
-    {"cached", "score", "confidence", "attacked", "attacked_reading", "reading"}
-)  # of a reply: what no model gives
+# Of a reply, what no model gives.
+UNKEPT = frozenset({"cached", "score", "confidence", "attacked", "attacked_reading", "reading"})
 Say = Callable[[str], None]
 Answer = Reply | LogProbs
 

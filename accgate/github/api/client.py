@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from accgate.github.api.answers import CannotPublish, CannotReach, LimitedTooLong, Uncertain, Unreadable, failure
-from accgate.github.api.transport import Answer, Bearer, Session, Trouble, origin_of, send, within
+from accgate.github.api.transport import Answer, Bearer, Params, Session, Trouble, origin_of, send, within
 
 API_VERSION = "2022-11-28"
 PAGE_SIZE = 100
@@ -25,8 +25,6 @@ _MOST_PAGES = 1000
 _MOST_REDIRECTS = 5
 MINUTE = 60.0
 LONGEST_PAUSE = 30.0
-
-Params = Mapping[str, str | int]
 
 
 class Client:
@@ -58,16 +56,12 @@ class Client:
         self.graphql_url = graphql_url or re.sub(r"/api/v3$", "/api", self.api_url) + "/graphql"
         self._token = token
         self._origin = origin_of(self.api_url)
-        self._auth = Bearer(token, self._origin)
         self._sleep, self._clock, self._luck = sleep, clock, luck
         self._left = waiting
         self._session = Session()
+        self._session.auth = Bearer(token, self._origin)
         self._session.headers.update(
-            {
-                "Accept": "application/vnd.github+json",
-                "X-GitHub-Api-Version": API_VERSION,
-                "User-Agent": "accgate",
-            }
+            {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION, "User-Agent": "accgate"}
         )
 
     def __repr__(self) -> str:
@@ -142,14 +136,7 @@ class Client:
         self._wait(pause(failed, {}, self._luck()), f"{self.api_url} keeps failing")
 
     def _request(
-        self,
-        method: str,
-        path: str,
-        *,
-        needs: str,
-        params: Params | None = None,
-        body: Any = None,
-        again: bool = True,
+        self, method: str, path: str, *, needs: str, params: Params | None = None, body: Any = None, again: bool = True
     ) -> Answer:
         """One request with all its attempts; `again` allows another one after a failure that may have performed it."""
         url = self.api_url + path if path.startswith("/") else path
@@ -157,7 +144,7 @@ class Client:
         while True:
             started = self._clock()
             what = f"{method} {re.sub(r'[?#].*', '', url)}"
-            answer = send(self._session, method, url, auth=self._auth, params=params, body=body, clock=self._clock)
+            answer = send(self._session, method, url, params=params, body=body, clock=self._clock)
             trouble = self._trouble(answer)
             if isinstance(answer, Answer) and trouble is None:
                 if answer.status < 300:

@@ -17,6 +17,8 @@ READ_SECONDS = 30.0  # between two bytes
 ANSWER_SECONDS = 120.0  # for a whole answer: a server that drips bytes meets no read time-out
 MOST_BYTES = 64 * 2**20
 
+Params = Mapping[str, str | int]
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -93,26 +95,13 @@ def within(origin: str, base: str, link: str) -> str | None:
 
 
 def send(
-    session: requests.Session,
-    method: str,
-    url: str,
-    *,
-    auth: AuthBase,
-    params: Mapping[str, str | int] | None,
-    body: Any,
-    clock: Callable[[], float],
+    session: Session, method: str, url: str, *, params: Params | None, body: Any, clock: Callable[[], float]
 ) -> Answer | Trouble:
     """Sends one request and reads the whole answer; redirects are not followed."""
+    timeout = CONNECT_SECONDS, READ_SECONDS
     try:
         with session.request(
-            method,
-            url,
-            params=params,
-            json=body,
-            auth=auth,
-            timeout=(CONNECT_SECONDS, READ_SECONDS),
-            allow_redirects=False,
-            stream=True,
+            method, url, params=params, json=body, timeout=timeout, allow_redirects=False, stream=True
         ) as response:
             content = _content(response, clock)
             headers = {name.lower(): value for name, value in response.headers.items()}

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts.axes import axis_of, figures_below
-from accgate.report.charts.svg import (
-    ACROSS,
-    HEIGHT,
-    Chart,
-    beside,
-    drawing,
-    element,
-    label,
-    line,
-    mark,
-    path,
-    pixel,
-    stretch,
-)
+from accgate.report.charts import svg
+from accgate.report.charts.axes import Axis, axis_of, figures_below
 from accgate.stats import quantile, quantile_sum
+from accgate.stats.power import normal_cdf
 from accgate.text import drop_word
-from accgate.verdict import asked_text, points_text, theta_text
+from accgate.verdict import Verdict, asked_text, points_text, theta_text
 from accgate.verdict.figures import ROUNDING
-
-if TYPE_CHECKING:
-    from accgate.report.charts.axes import Axis
-    from accgate.verdict import Verdict
 
 NORMAL = ("two-sample", "target")  # tests whose statistic is normal, or t with so many samples that it looks so
 STEPS = 40  # of a curve
@@ -76,11 +59,13 @@ class _Figures:
         if self.limit is None or self.verdict.is_early:
             return None, None
         higher = self.verdict.higher_is_better
-        alpha = _cdf(oriented(self.limit - self.reference, higher) / self.error)
-        return alpha, None if self.dropped is None else _cdf(oriented(self.dropped - self.limit, higher) / self.error)
+        alpha = normal_cdf(oriented(self.limit - self.reference, higher) / self.error)
+        return alpha, None if self.dropped is None else normal_cdf(
+            oriented(self.dropped - self.limit, higher) / self.error
+        )
 
 
-def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
+def distribution_chart(verdict: Verdict, key: str) -> svg.Chart | None:
     """The distributions under H0 and H1 with alpha and beta shaded, and the run's figures marked; None without them.
 
     The picture is that of the accuracy suite's README of TensorRT-LLM, with this run's figures. Worse is left.
@@ -89,13 +74,13 @@ def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
     if figures is None:
         return None
     x, shaded = _axis(figures), figures.areas
-    svg = drawing(
+    picture = svg.drawing(
         key,
         "distribution",
         _description(figures),
-        stretch(*filter(None, _curves(x, figures))),
+        svg.stretch(*filter(None, _curves(x, figures))),
         figures_below(x, sign=oriented(1.0, verdict.higher_is_better)),
-        line(0, HEIGHT, 1, HEIGHT, "ax"),
+        svg.line(0, svg.HEIGHT, 1, svg.HEIGHT, "ax"),
         *_labels(x, figures),
         data_gamma=verdict.gamma,
         data_theta=verdict.theta,
@@ -108,8 +93,8 @@ def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
         data_shaded_beta=shaded[1],
     )
     about = f"Expected {verdict.statistic or 'means'} of {verdict.n:,} samples{'' if verdict.statistic else ', points'}"
-    return Chart(
-        "distribution", TITLE.replace("drop", drop_word(verdict.higher_is_better)), about, svg, _caption(figures)
+    return svg.Chart(
+        "distribution", TITLE.replace("drop", drop_word(verdict.higher_is_better)), about, picture, _caption(figures)
     )
 
 
@@ -139,16 +124,16 @@ def _curves(x: Axis, figures: _Figures) -> list[str]:
     dropped = None if figures.dropped is None else oriented(figures.dropped, higher)
     if figures.limit is not None:
         limit = oriented(figures.limit, higher)
-        width = pixel(ACROSS * x.at(limit))
-        parts.append(element("rect", x=0, y=TOP, width=width, height=HEIGHT - TOP, class_="zone"))
+        width = svg.pixel(svg.ACROSS * x.at(limit))
+        parts.append(svg.element("rect", x=0, y=TOP, width=width, height=svg.HEIGHT - TOP, class_="zone"))
         alpha, beta = figures.areas
         if dropped is not None and beta is not None:
             parts.append(_area(x, dropped, figures.error, limit, math.inf, "shade beta"))
         if alpha is not None:
             parts.append(_area(x, reference, figures.error, -math.inf, limit, "shade alpha"))
     if dropped is not None:
-        parts.append(path(_curve(x, dropped, figures.error), "ln alt"))
-    return [*parts, path(_curve(x, reference, figures.error), "ln ref")]
+        parts.append(svg.path(_curve(x, dropped, figures.error), "ln alt"))
+    return [*parts, svg.path(_curve(x, reference, figures.error), "ln ref")]
 
 
 def _labels(x: Axis, figures: _Figures) -> list[str]:
@@ -157,28 +142,21 @@ def _labels(x: Axis, figures: _Figures) -> list[str]:
     parts = []
     if figures.limit is not None:
         at = x.at(oriented(figures.limit, higher))
-        parts.append(line(at, TOP, at, HEIGHT, "limit dashed", data_value=figures.limit))
+        parts.append(svg.line(at, TOP, at, svg.HEIGHT, "limit dashed", data_value=figures.limit))
         worse = "below" if higher else "above"
-        parts.append(beside(at, TOP - 6, f"fails {worse} {points_text(verdict, figures.limit)}", "b"))
+        parts.append(svg.beside(at, TOP - 6, f"fails {worse} {points_text(verdict, figures.limit)}", "b"))
     at = x.at(oriented(figures.reference, higher))
     anchor, dx = ("end", 20.0) if at > 0.75 else ("start", -20.0) if at < 0.25 else ("middle", None)
     what = "target" if verdict.test == "target" else "reference"
-    parts.append(
-        label(
-            at, PEAK - 10, f"{what} {points_text(verdict, figures.reference)}", anchor=anchor, dx=dx, class_="rf halo"
-        )
-    )
+    words = f"{what} {points_text(verdict, figures.reference)}"
+    parts.append(svg.label(at, PEAK - 10, words, anchor=anchor, dx=dx, class_="rf halo"))
     at = x.at(oriented(figures.mean, higher))
     if figures.bar is not None:
         low, high = (x.at(oriented(end, higher)) for end in figures.bar)
-        parts.append(line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}"))
-    parts.append(mark(verdict.verdict, at, LEVEL))
-    parts.append(beside(at, LEVEL - 14, f"this run {points_text(verdict, figures.mean)}", "t halo"))
+        parts.append(svg.line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}"))
+    parts.append(svg.mark(verdict.verdict, at, LEVEL))
+    parts.append(svg.beside(at, LEVEL - 14, f"this run {points_text(verdict, figures.mean)}", "t halo"))
     return parts
-
-
-def _cdf(z: float) -> float:
-    return 0.5 * math.erfc(-z / math.sqrt(2.0))
 
 
 def _curve(
@@ -187,8 +165,8 @@ def _curve(
     """Points of a normal density between two figures."""
     low, high = max(low, center - REACH * error), min(high, center + REACH * error)
     values = [low + (high - low) * k / STEPS for k in range(STEPS + 1)]
-    height = HEIGHT - PEAK
-    return [(x.at(v), HEIGHT - height * math.exp(-0.5 * ((v - center) / error) ** 2)) for v in values]
+    height = svg.HEIGHT - PEAK
+    return [(x.at(v), svg.HEIGHT - height * math.exp(-0.5 * ((v - center) / error) ** 2)) for v in values]
 
 
 def _area(x: Axis, center: float, error: float, low: float, high: float, class_: str) -> str:
@@ -196,7 +174,7 @@ def _area(x: Axis, center: float, error: float, low: float, high: float, class_:
     if low >= center + REACH * error or high <= center - REACH * error:
         return ""
     edge = _curve(x, center, error, low, high)
-    return path([*edge, (edge[-1][0], HEIGHT), (edge[0][0], HEIGHT)], class_, closed=True)
+    return svg.path([*edge, (edge[-1][0], svg.HEIGHT), (edge[0][0], svg.HEIGHT)], class_, closed=True)
 
 
 def _description(figures: _Figures) -> str:
@@ -255,4 +233,4 @@ def power_at(verdict: Verdict, effect: float) -> float:
         power = unconditional_power if verdict.test == "unconditional" else mcnemar_power
         return power(verdict.n, min(effect, 100.0), discordance=verdict.discordance, alpha=alpha)
     z = quantile(alpha) + effect / verdict.theta * quantile_sum(alpha, verdict.beta)
-    return _cdf(z)
+    return normal_cdf(z)

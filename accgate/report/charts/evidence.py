@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts.axes import axis_of, figures_below, figures_beside, short, upright
+from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, upright
 from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretch
 from accgate.text import drop_word
 from accgate.verdict import Verdict
@@ -14,7 +14,6 @@ from accgate.verdict import Verdict
 if TYPE_CHECKING:
     from accgate.decision.path import SequentialPath
     from accgate.decision.sequential import Bets
-    from accgate.report.charts.axes import Axis
 
 POINTS, FEW = 160, 32  # of a line; of the upper limit, which jumps with each sample that changed
 TITLE = "Evidence, sample by sample"

@@ -88,16 +88,9 @@ def _section(blame: Blame) -> CauseSection:
 def _row(blame: Blame, name: str, settings: Sequence[str], before: str = "", now: str = "") -> CauseRow:
     back, alone = trials_of(blame, tuple(settings))
     tried: list[Trial] = [trial for trial in (back, alone) if trial is not None]
-    return CauseRow(
-        name,
-        before,
-        now,
-        finding_of(back, alone),
-        any(trial.finding == "cause" for trial in tried),
-        None if back is None or not back.lost else _bar(back, blame),
-        share_of(alone),
-        sum(trial.n for trial in tried),
-    )
+    is_cause, questions = any(trial.finding == "cause" for trial in tried), sum(trial.n for trial in tried)
+    bar = None if back is None or not back.lost else _bar(back, blame)
+    return CauseRow(name, before, now, finding_of(back, alone), is_cause, bar, share_of(alone), questions)
 
 
 def _bar(trial: Trial, blame: Blame) -> Bar:

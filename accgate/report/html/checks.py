@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accgate.decision.path import path_of
 from accgate.report.charts.axes import axis_of, figures_below, figures_beside, upright
@@ -15,6 +15,7 @@ from accgate.report.charts.svg import Chart, drawing, element, label, line, path
 from accgate.report.html.run import Sides, sides_of
 from accgate.text import number, with_capital, with_stop
 from accgate.verdict import (
+    Verdict,
     chance_sentence,
     drop_sentence,
     lack_sentence,
@@ -25,9 +26,6 @@ from accgate.verdict import (
     samples_words,
     sight_sentence,
 )
-
-if TYPE_CHECKING:
-    from accgate.verdict import Verdict
 
 
 @dataclass(frozen=True)

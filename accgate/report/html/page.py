@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accgate.report.charts.svg import percent
-from accgate.report.flips import flips_of
+from accgate.report.flips import Flip, flips_of
 from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
@@ -18,8 +18,10 @@ from accgate.report.room import ROOMS, shorten_result
 from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import COST_HEADINGS, FlipsByCheck, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
+from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_capital
 from accgate.verdict import (
+    Verdict,
     drift_sentence,
     mean_change,
     other_rules,
@@ -29,11 +31,6 @@ from accgate.verdict import (
     theta_text,
 )
 from accgate.verdict.advice import Words
-
-if TYPE_CHECKING:
-    from accgate.report.flips import Flip
-    from accgate.result import Result
-    from accgate.verdict import Verdict
 
 DRAWN = 40  # checks that did not pass and have charts
 RULES = {
@@ -186,17 +183,8 @@ def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ..
     notes = tuple(filter(None, (readings_sentence(verdict), drift_sentence(verdict))))
     if verdict.p_value is not None and verdict.verdict != "inconclusive":
         notes += verdict.reasons
-    return Section(
-        at,
-        verdict,
-        outcome_text(verdict, together_words(result, verdict), first=at == 0),
-        tuple(steps),
-        notes,
-        pictures,
-        group_table(verdict),
-        own[:STATIC],
-        len(own),
-    )
+    told, groups = outcome_text(verdict, together_words(result, verdict), first=at == 0), group_table(verdict)
+    return Section(at, verdict, told, tuple(steps), notes, pictures, groups, own[:STATIC], len(own))
 
 
 ALL = (

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
@@ -26,10 +26,8 @@ from accgate.records import (
     read_gzip_lines,
     read_log,
 )
-
-if TYPE_CHECKING:
-    from accgate.stats import TestName
-    from accgate.verdict import Verdict
+from accgate.stats import TestName
+from accgate.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -119,8 +117,7 @@ def _means(ids: Ids, written: Ids, scores: Floats) -> Floats:
     """The mean of each id's scores, those of others left out; NaN where one of them is none."""
     places = ids.places(written)
     own = places >= 0
-    means: Floats = np.bincount(places[own], scores[own], len(ids)) / np.bincount(places[own], minlength=len(ids))
-    return means
+    return np.bincount(places[own], scores[own], len(ids)) / np.bincount(places[own], minlength=len(ids))
 
 
 def _same(verdict: Verdict, candidate: Floats) -> bool:

@@ -34,7 +34,7 @@ def test_a_login_in_netrc_does_not_replace_it(hub, monkeypatch, tmp_path):
 
 def test_no_text_shows_it(hub):
     client = hub.client()
-    texts = [repr(client), str(client), repr(client._auth), str(vars(client._auth).keys())]
+    texts = [repr(client), str(client), repr(client._session.auth), str(vars(client._session.auth).keys())]
     assert not any(TOKEN in text for text in texts)
 
 
