@@ -9,16 +9,6 @@ from .result import Result
 from .verdict import Verdict
 
 __all__ = [
-    "Config",
-    "Plan",
-    "Result",
-    "Verdict",
-    "__version__",
-    "compare",
-    "compare_statistic",
-    "errors",
-    "load_config",
-    "metrics",
-    "plan",
-    "run",
-]
+    "Config", "Plan", "Result", "Verdict", "__version__", "compare", "compare_statistic", "errors", "load_config",
+    "metrics", "plan", "run",
+]  # fmt: skip

@@ -5,15 +5,6 @@ from .own import code_digest, helpers_digest
 from .registry import aggregate, get, metric_builders
 
 __all__ = [
-    "CALLS",
-    "BadOption",
-    "Kind",
-    "Metric",
-    "UnknownMetric",
-    "UnusableRecords",
-    "aggregate",
-    "code_digest",
-    "get",
-    "helpers_digest",
-    "metric_builders",
-]
+    "CALLS", "BadOption", "Kind", "Metric", "UnknownMetric", "UnusableRecords", "aggregate", "code_digest", "get",
+    "helpers_digest", "metric_builders",
+]  # fmt: skip

@@ -9,23 +9,7 @@ from .schema import ENDINGS, MAX_UNREAD, DefinitionFile
 from .task import Task
 
 __all__ = [
-    "ENDINGS",
-    "FRACTIONS",
-    "MAX_UNREAD",
-    "Definition",
-    "DefinitionFile",
-    "HarnessTask",
-    "Sample",
-    "Samples",
-    "Task",
-    "harness_fingerprint",
-    "library_file",
-    "library_names",
-    "numbered_ids",
-    "read_definition",
-    "read_rows",
-    "recorded_samples",
-    "sample_id",
-    "scale_of",
-    "unloaded_definition",
-]
+    "ENDINGS", "FRACTIONS", "MAX_UNREAD", "Definition", "DefinitionFile", "HarnessTask", "Sample", "Samples", "Task",
+    "harness_fingerprint", "library_file", "library_names", "numbered_ids", "read_definition", "read_rows",
+    "recorded_samples", "sample_id", "scale_of", "unloaded_definition",
+]  # fmt: skip
