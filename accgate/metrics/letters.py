@@ -182,6 +182,8 @@ def _pick(statements: Sequence[tuple[str, str | None]]) -> str | None:
     conflict = False
     for kind in _KINDS:
         labels = [label for each, label in statements if each == kind]
+        if kind == "named" and labels:  # which counts where no other is so much as mentioned
+            labels += [label for each, label in statements if each == "mentioned"]
         if labels and (len({*labels}) == 1 or kind in _LAST):
             return labels[-1]
         conflict = conflict or bool(labels)
@@ -387,4 +389,6 @@ def _kind_of_place(text: str, start: int, end: int, before: str, *, is_own: bool
     match = re.search(r"\b([A-Za-z'’]+)\s+\Z", text[max(0, start - 30) : start].rstrip("(["))
     lead = "" if match is None else match[1].replace("’", "'").casefold()
     leads = not lead or _LEAD.fullmatch(lead) if is_own else lead in _LINKS and end - start > 1
-    return "named" if leads and _NAMED.match(text, end) else None
+    if not _NAMED.match(text, end):
+        return None
+    return "named" if leads else "mentioned" if is_own else None

@@ -815,6 +815,9 @@ MORE_OF_TEN = [
     ("A: I", "I"),
 ]
 FORMULAS = [
+    ("We consider A. Then B. It is unclear.", None),
+    ("We look at A; then at C. Perhaps D.", None),
+    ("I look it up. Perhaps D.", "D"),
     ("A. is stored in the leaves\nB. is what the tree leaves\nC. feeds the trees", None),
     ("I choose:\n\nB", "B"),
     (r"We find $\mathrm{C}_{60}$ and the rest of $\mathrm{H}_2$, so $P = I^2 R$. However, we", None),
