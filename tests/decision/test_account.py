@@ -240,7 +240,7 @@ def test_harmless_runs_with_new_checks_and_limits_fail_no_more_often_than_is_pri
     tokens = {"max_more_tokens": "10%"}
     base = project_of(tmp_path / "base", {"a": tokens, "b": {}}, alpha=0.2, correction=correction)
     plan = replace(pull_request(base, {"x": tokens, "y": {}}), own=None)
-    draw, runs, failed = np.random.default_rng(11), 150, 0
+    draw, runs, failed = np.random.default_rng(11), 80, 0
     for _ in range(runs):
         records = {}
         for check in plan.decidable:

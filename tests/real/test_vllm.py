@@ -66,6 +66,7 @@ def test_ctrl_c_while_replicas_load_leaves_nothing(vllm: Environment, tmp_path: 
 
 
 @pytest.mark.ray
+@pytest.mark.long
 def test_of_two_replicas_one_whose_engine_dies_leaves_its_samples_to_the_other(
     vllm: Environment, tmp_path: Path
 ) -> None:
@@ -164,6 +165,7 @@ def test_what_vllm_started_does_not_outlive_a_killed_run(vllm: Environment, tmp_
     process.communicate(timeout=600)  # and the fixture sees that nothing is left
 
 
+@pytest.mark.long
 def test_what_cannot_start_says_why_and_the_mend_and_what_dies_keeps_its_records(
     vllm: Environment, tmp_path: Path
 ) -> None:

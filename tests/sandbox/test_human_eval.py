@@ -44,8 +44,8 @@ def test_a_solution_and_its_tests_in_one_unit_pass_too(confined: Confinement) ->
 
 
 @pytest.mark.interop
-def test_hundreds_of_mutants_have_the_verdict_of_human_evals_own_checker(confined: Confinement) -> None:
-    cases = mutants(200)
+def test_mutants_have_the_verdict_of_human_evals_own_checker(confined: Confinement) -> None:
+    cases = mutants(120)
     ours = outcomes([problem.parts(answer) for problem, answer in cases], confined, Limits())  # some never end
     theirs = official(cases)
     different = [
@@ -54,4 +54,4 @@ def test_hundreds_of_mutants_have_the_verdict_of_human_evals_own_checker(confine
         if outcome.passed != (said == "passed")
     ]
     assert different == []
-    assert 0.02 < sum(outcome.passed for outcome in ours) / 200 < 0.5
+    assert 0.02 < sum(outcome.passed for outcome in ours) / 120 < 0.5
