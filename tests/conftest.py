@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeat", unhurried, derandomize=True, max_examples=60)  # always the same 60
+settings.register_profile("repeat", unhurried, derandomize=True, max_examples=40)  # always the same 40
 settings.register_profile("explore", unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 

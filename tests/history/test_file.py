@@ -12,7 +12,7 @@ from accgate.history.run import START, line_of, read_line
 from tests.history.made import point, run, runs, season
 
 junk = st.binary(max_size=60).filter(lambda text: b"\n" not in text)
-ON_DISK = settings(deadline=None, max_examples=60)
+ON_DISK = settings(deadline=None, max_examples=40)
 
 
 @st.composite
@@ -67,7 +67,7 @@ def test_runs_come_back_from_their_lines_with_every_figure(made: list) -> None:
     assert {line.run for line in read.lines} == set(made)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000))
 @example(len(season(6).lines[0].text) + 2)
 def test_a_history_cut_anywhere_reads_up_to_the_cut_and_says_so(at: int) -> None:

@@ -76,7 +76,7 @@ def test_the_band_ends_where_the_reference_changes() -> None:
     assert chart(season(20)).band.count("Z") == 3  # the run without figures, then the new reference
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(runs, min_size=1, max_size=12))
 def test_nothing_is_drawn_outside_the_drawing(made: list) -> None:
     found = series_of(history_of(made).runs) if any(one.checks for one in made) else ()

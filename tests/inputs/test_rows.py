@@ -38,7 +38,7 @@ def refusal(path: Path) -> str:
 
 
 @given(rows=st.lists(st.dictionaries(text, values, max_size=3)), escaped=st.booleans(), end=st.sampled_from(["", "\r"]))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_objects_are_read_exactly_as_the_json_module_reads_them(tmp_path_factory, rows, escaped, end) -> None:
     lines = []
     for row in rows:
@@ -139,7 +139,7 @@ def test_csv_lines_may_end_in_any_way(tmp_path: Path, end: str) -> None:
 
 
 @given(rows=st.lists(st.tuples(*[st.text(st.characters(codec="utf-8"), max_size=4)] * 2), max_size=5))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_csv_cells_are_read_back_as_written(tmp_path_factory, rows: list[tuple[str, str]]) -> None:
     path = written(tmp_path_factory.getbasetemp(), "", "a.csv")
     with path.open("w", encoding="utf-8", newline="") as file:

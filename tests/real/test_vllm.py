@@ -18,6 +18,7 @@ from tests.real.vllm_session import IN_CORE
 pytestmark = pytest.mark.vllm
 
 
+@pytest.mark.long
 def test_ctrl_c_while_it_answers_leaves_nothing_but_records(vllm: Environment, tmp_path: Path) -> None:
     config = project(tmp_path, vllm.model, samples=2000, **IN_CORE)
     process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")

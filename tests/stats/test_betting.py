@@ -43,7 +43,7 @@ def capital(
 
 
 @given(totals=differences, theta=thetas, alpha=levels, beta=levels, data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_the_capital_is_that_of_the_documented_bets(totals, theta, alpha, beta, data) -> None:
     sizes = data.draw(st.lists(st.integers(1, 5).map(float), min_size=len(totals), max_size=len(totals)))
     shares = [total * size for total, size in zip(totals, sizes, strict=True)]

@@ -153,7 +153,7 @@ def test_from_a_clear_regression_up_to_two_percent_small_gains_never_pass(
     alpha=st.sampled_from([0.001, 0.05, 0.2]),
     kind=st.sampled_from(["normal", "gains", "losses", "few", "lattice"]),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_decision_p_and_interval_agree(seed: int, n: int, shift: float, alpha: float, kind: str) -> None:
     rng = np.random.default_rng(seed)
     d = {

@@ -27,7 +27,7 @@ def result_of(
 
 
 @given(found=sequences(), theta=thetas, alpha=levels, beta=levels)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_decision_p_and_limits_are_those_of_the_bets(found, theta: float, alpha: float, beta: float) -> None:
     values, codes = found
     codes = np.arange(len(values)) if codes is None else codes
@@ -46,7 +46,7 @@ def test_decision_p_and_limits_are_those_of_the_bets(found, theta: float, alpha:
 
 
 @given(found=sequences(), theta=thetas, alpha=levels)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_decision_threshold_and_p_agree(found, theta: float, alpha: float) -> None:
     result = result_of(*found, theta=theta, alpha=alpha)
     assert_agrees(result, alpha)
@@ -57,7 +57,7 @@ def test_decision_threshold_and_p_agree(found, theta: float, alpha: float) -> No
 
 
 @given(found=sequences(), theta=thetas, alpha=levels, data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_the_answer_for_a_beginning_is_that_for_the_whole_run(found, theta: float, alpha: float, data) -> None:
     values, codes = found
     if codes is not None:  # whole clusters stand together in a run

@@ -95,7 +95,7 @@ def test_a_run_without_any_change_rules_out_whole_losses_of_its_own_scale() -> N
 
 
 @given(found=sequences(), theta=st.floats(0.5, 40.0), alpha=st.sampled_from([0.01, 0.05, 0.2, 0.4]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_decision_threshold_and_p_agree(found, theta: float, alpha: float) -> None:
     differences, codes = found
     result = graded_test(units_of(differences, codes, binary=False), theta=theta, alpha=alpha, beta=0.2)

@@ -234,7 +234,7 @@ def test_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(name: st
 
 
 @given(found=sequences(exact=True), theta=st.floats(0.5, 60.0), alpha=st.sampled_from([0.02, 0.1, 0.3]), data=st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_the_answer_for_a_beginning_is_that_for_the_whole_run(found, theta: float, alpha: float, data) -> None:
     differences, _ = found
     rates = {"theta": theta, "alpha": alpha, "beta": 0.2, "looks": 5}
@@ -256,7 +256,7 @@ def test_the_threshold_of_a_run_that_passed_rests_on_what_it_saw() -> None:
 
 
 @given(found=sequences(), theta=st.floats(0.5, 40.0), alpha=st.sampled_from([0.01, 0.05, 0.2, 0.4]))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 def test_decision_threshold_and_p_agree(found, theta: float, alpha: float) -> None:
     differences, codes = found
     result = group_sequential_test(units_of(differences, codes), theta=theta, alpha=alpha, beta=0.2, looks=5)

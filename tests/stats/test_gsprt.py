@@ -42,7 +42,7 @@ def test_so_many_samples_without_a_change_are_rarer_than_beta_after_a_drop(theta
 
 
 @given(lost=st.integers(0, 60), gained=st.integers(0, 60), same=st.integers(0, 2000), theta=st.floats(0.5, 90.0))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 def test_both_likelihoods_are_at_their_maximum(lost: int, gained: int, same: int, theta: float) -> None:
     n, drop = lost + gained + same, theta / 100.0
     if n == 0:
@@ -80,7 +80,7 @@ def test_a_theta_of_all_the_points_there_are_has_a_finite_answer() -> None:
     alpha=st.floats(0.01, 0.4),
     q=st.none() | st.floats(0.0, 1.0),
 )
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_decision_threshold_and_p_agree(values, theta: float, alpha: float, q: float | None) -> None:
     differences, codes = values
     found = gsprt_test(units_of(differences, codes), theta=theta, alpha=alpha, beta=0.2, discordance=q)
@@ -92,7 +92,7 @@ def test_decision_threshold_and_p_agree(values, theta: float, alpha: float, q: f
 
 
 @given(values=sequences(exact=True), theta=st.floats(0.5, 60.0), alpha=st.floats(0.01, 0.4), data=st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_the_answer_for_a_beginning_is_that_for_the_whole_run(values, theta: float, alpha: float, data) -> None:
     differences, codes = values
     rates = {"theta": theta, "alpha": alpha, "beta": 0.2, "discordance": data.draw(st.none() | st.floats(0.0, 1.0))}
@@ -106,7 +106,7 @@ def test_the_answer_for_a_beginning_is_that_for_the_whole_run(values, theta: flo
 
 
 @given(values=sequences(exact=True), theta=st.floats(2.0, 60.0), more=st.integers(0, 400))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_a_run_of_which_nothing_more_changes_passes_as_soon_as_is_foreseen(values, theta: float, more: int) -> None:
     differences, _ = values
     n_max, rates = len(differences) + more, {"theta": theta, "alpha": 0.05, "beta": 0.2}

@@ -67,7 +67,7 @@ def run_across_builds(
     repeats=st.integers(1, 4), runs=st.integers(1, 3), units=st.integers(1, 4), seed=st.integers(0, 999),
     clustered=st.booleans(),
 )  # fmt: skip
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_p_is_the_larger_share_of_all_draws_and_of_all_signs(
     repeats: int, runs: int, units: int, seed: int, clustered: bool
 ) -> None:

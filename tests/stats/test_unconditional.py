@@ -77,7 +77,7 @@ def test_every_outcome_has_the_p_of_its_definition_down_to_no_discordance(n: int
 
 
 @given(n=st.integers(1, 400), data=st.data(), alpha=st.sampled_from([0.01, 0.05, 0.2]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_p_threshold_interval_and_mcnemar_agree(n: int, data: st.DataObject, alpha: float) -> None:
     lost = data.draw(st.integers(0, n))
     gained = data.draw(st.integers(0, n - lost))
@@ -103,7 +103,7 @@ def test_the_limit_is_near_alpha_and_keeps_it(n: int) -> None:
 
 
 @given(n=st.integers(5, 3000), q=st.floats(0.0, 0.9), beta=st.floats(0.05, 0.4), alpha=st.floats(0.005, 0.2))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_theta_is_the_drop_that_the_exact_test_detects_with_the_planned_power(
     n: int, q: float, beta: float, alpha: float
 ) -> None:

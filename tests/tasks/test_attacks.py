@@ -42,7 +42,7 @@ def words(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]+", text)
 
 
-@settings(max_examples=60)  # of each text every way: to draw texts takes longest
+@settings(max_examples=40)  # of each text every way: to draw texts takes longest
 @given(text=TEXTS, rate=RATES, key=st.text())
 def test_the_same_input_gives_the_same_output_and_figures_and_validity_stay(text: str, rate: float, key: str) -> None:
     for kind, style in WAYS:
@@ -56,7 +56,7 @@ def test_the_same_input_gives_the_same_output_and_figures_and_validity_stay(text
         assert halves == [character for character in text if "\ud800" <= character <= "\udfff"], attack
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(words=st.lists(st.from_regex(r"[b-y][b-y]{1,7}z", fullmatch=True), min_size=2, unique=True), rate=RATES)
 def test_a_text_that_can_change_does(words: list[str], rate: float) -> None:
     for kind, style in WAYS:
@@ -66,7 +66,7 @@ def test_a_text_that_can_change_does(words: list[str], rate: float) -> None:
             assert attack_text(attack, text, key="s1") != text, attack
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(text=st.text("ab ", min_size=1))
 def test_changes_that_undo_each_other_still_leave_one(text: str) -> None:
     for kind, style in WAYS:

@@ -214,7 +214,7 @@ def test_a_definition_without_its_parts_says_what_to_add(tmp_path: Path) -> None
 
 
 @pytest.mark.filterwarnings("default")  # Python warns of odd expressions that it takes
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     line=st.integers(0, FULL.count("\n") - 1),
     value=st.sampled_from(["'('", "'{{'", "'$['", "nan", "-1", "{}", "[]", "'\\x00'", "true", "1979-05-27"])
