@@ -1,4 +1,4 @@
-"""The commands on a run that is there: show it (`report`, `explain`, `view`) or decide it anew (`verify`)."""
+"""The commands that show a finished run, or decide it anew (`verify`)."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def verify_options(command: argparse.ArgumentParser) -> None:
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Decide again, compare, and print the verdict; its exit code is the run's."""
+    """Decide a run again and print the verdict, whose exit code is the run's."""
     from accgate import gate
     from accgate.report.result_file import statement_of
     from accgate.report.story import headline_of

@@ -265,7 +265,10 @@ def record(arguments: argparse.Namespace) -> int:
 
 
 def _record_reread(arguments: argparse.Namespace, recording: Recording) -> int:
-    """Score the replies of references anew; one that cannot be read anew ends with bad input."""
+    """Score the replies of references anew.
+
+    One that cannot be read anew ends with bad input.
+    """
     from accgate.record import Recording, reread
     from accgate.report.readings import print_rereadings
 

@@ -1,4 +1,4 @@
-"""The command `tasks`: how each task reads replies, and what it reads from ten example replies."""
+"""The command that says how each task reads replies, and shows ten."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tasks(arguments: argparse.Namespace) -> int:
 
 
 def _definition_of(config: Config | None, name: str) -> Definition:
-    """The definition of a task of the config, or else of the library; no code of a user's is loaded."""
+    """The definition of a task of the config, or else of the library. No code of a user's is loaded."""
     from accgate.planning.design import task_source
     from accgate.tasks import library_file, read_definition
 
