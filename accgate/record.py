@@ -146,8 +146,11 @@ def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading
     again, about = reread_records(check, records, old.fingerprint)
     if about.problem is not None or not (about.changed or is_rescored(old.fingerprint, check.task.fingerprint)):
         return about
-    if (unread := unread_problem(again, check.max_unread)) is not None:
-        raise BadInput(f"{reference.path}: {unread[0]}; the reference stays as it was")
+    failed = [record for record in again if record.score is None]
+    unread = unread_problem(again, check.max_unread)
+    fault = f"sample {failed[0].id}: {failed[0].error}" if failed else unread[0] if unread else None
+    if fault is not None or (fault := sameness_fault(check.task, again)) is not None:
+        raise BadInput(f"{reference.path}: {fault}; the reference stays as it was")
     ids = reference.scores.ids
     figures = figures_of(scores_of(again, check.task.of(sample for sample in check.task.samples if sample.id in ids)))
     figures["discordance"] = old.discordance if figures["discordance"] is None else figures["discordance"]

@@ -124,7 +124,7 @@ def compare_scores(
     order: Order = "random",
     is_shown: bool = False,
 ) -> Verdict:
-    """`compare` for scores already in points and within bounds; clusters and groups are the scores' own by default.
+    """`compare` for scores already in points and within bounds. Clusters and groups are the scores' own by default.
 
     Unless more than ids shows that the samples are the same (`is_shown`), scores that agree no better than chance would
     make them are a reason of the verdict. It decides nothing: two good models may be right on quite different samples.

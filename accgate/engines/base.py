@@ -142,7 +142,7 @@ class LogProbs:
 
 
 def measurement_fault(texts: Sequence[LogProbs]) -> str | None:
-    """Why the log-probabilities of a question's texts can be no model's; None where they can.
+    """Why the log-probabilities of a question's texts can be no model's. None where they can.
 
     No model finds every token certain, or many tokens equally likely to the last bit. A broken server says so.
 

@@ -315,7 +315,7 @@ class Listing:
         return f"{self.kind} {self.version}".strip()
 
     def about(self, model: str) -> dict[str, str]:
-        """What it says of a model, or of all where it does not list that name; empty where it lists none."""
+        """What it says of a model, or of all where it does not list that name. Empty where it lists none."""
         listed = [model] if model in self.models else sorted(self.models)
         said = {name: self.details.get(name, "") for name in listed}
         return {SERVER: self.label, **said} if said else {}

@@ -278,6 +278,27 @@ def test_a_stated_confidence_is_read_anew_too(tmp_path: Path, server: Server) ->
     assert {record.confidence for record in read_reference(gate.reference).records()} == {0.9, 0.91}
 
 
+@pytest.mark.parametrize(("regex", "words"), [
+    (r"Surely: (\d+%)", "the reference stays as it was"),  # none is found: the samples would fail
+    (r"Always: (\d+%)", "confidences are 0.5"),
+])  # fmt: skip
+def test_a_reference_that_shows_nothing_once_it_is_read_anew_stays(
+    tmp_path: Path, server: Server, regex: str, words: str, capsys: Any
+) -> None:
+    server.answer = lambda prompt: reply(prompt) + f" Sure: 3{int(prompt.split()[2]) % 2}%. Always: 50%"
+    gate = Gate(tmp_path, server, confidence={"by": "reply", "regex": r"Sure: (\d+%)"}, aggregate="ece")
+    gate.reads(NEW)
+    assert gate.record() == 0
+    before = contents(gate.reference.parent)
+    gate.keys["confidence"] = {"by": "reply", "regex": regex}
+    gate.reads(NEW)
+    assert main(["record", str(gate.config), "--reread"]) == 2
+    told = " ".join(capsys.readouterr().out.split())
+    assert words in told
+    assert "the reference stays as it was" in told
+    assert contents(gate.reference.parent) == before
+
+
 @pytest.mark.parametrize(("args", "words"), [
     (["record", "--reread", "--add"], "--reread asks no model"),
     (["record", "--reread", "--shard", "1/2"], "--reread asks no model"),
