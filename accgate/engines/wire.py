@@ -18,10 +18,10 @@ import orjson
 
 from accgate.engines.base import LogProbs, Reply, Request
 from accgate.engines.reasoning import without_blank_lines
+from accgate.records import CUT
+from accgate.records.finish import is_known, reason_of
 from accgate.text import clip
 
-# Finish reasons of vLLM, SGLang, OpenRouter and DeepSeek for a reply that the server did not finish.
-BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error", "insufficient_system_resource"})
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
 QUOTED = 120  # characters of a body that holds no reply
 
@@ -111,17 +111,20 @@ def reply_of(body: Any) -> Reply:
         message = choice.get("message")
         tool_calls = () if message is None else _tool_calls(message.get("tool_calls"))
         usage = body.get("usage") or {}
-        finish_reason = _finish_reason(choice.get("finish_reason"))
+        finish_reason = reason_of(said := choice.get("finish_reason"))
         prompt_tokens, completion_tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
         reasoning_tokens = _count(_reasoning_tokens(usage))
         text, reasoning = (choice["text"], None) if message is None else _message(message, finish_reason)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise MalformedReply(f"the response holds no choice with text: {clip(error_text(body), QUOTED)}") from error
-    if failed is not None or finish_reason in BROKEN_OFF:
-        why = f"finish_reason {finish_reason!r}" if failed is None else error_text(failed)
-        raise MalformedReply(f"the response was broken off by the server: {why}")
+    if failed is not None:
+        raise MalformedReply(f"the response was broken off by the server: {error_text(failed)}")
+    if not is_known(finish_reason):
+        raise MalformedReply(f"the response ended early, as the server says: finish_reason {clip(str(said), QUOTED)!r}")
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
+    if message is not None and text and text == message.get("refusal") and finish_reason not in CUT:
+        finish_reason = "refusal"  # OpenAI's ends with "stop"
     return Reply(
         text,
         finish_reason,
@@ -132,12 +135,6 @@ def reply_of(body: Any) -> Reply:
         reasoning=reasoning,
         reasoning_tokens=reasoning_tokens,
     )
-
-
-def _finish_reason(value: Any) -> str | None:
-    """The reason in small letters, as gateways do not have it; SGLang's own is a table with its type."""
-    value = value.get("type") if isinstance(value, dict) else value
-    return value.lower() if isinstance(value, str) else None
 
 
 def _count(value: Any) -> int | None:

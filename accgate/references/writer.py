@@ -217,7 +217,7 @@ def _read(path: Path, records: Sequence[Record]) -> Readings | None:
 
 def _readings(readings: Readings | None) -> dict[str, Any]:
     """The keys of a reference's file that say how its replies were read."""
-    return asdict(readings) if readings is not None else dict.fromkeys(("replies", "unread", "empty", "cut"))
+    return asdict(readings) if readings is not None else dict.fromkeys(vars(Readings(0)))
 
 
 def _sum(*runs: Readings | None) -> Readings | None:
