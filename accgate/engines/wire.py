@@ -24,6 +24,7 @@ from accgate.text import clip
 
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
 QUOTED = 120  # characters of a body that holds no reply
+BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # in an error that is none
 
 
 SPECIAL = re.compile(r"\s*[<\[]")  # as the text of every model's special tokens begins
@@ -107,7 +108,6 @@ def reply_of(body: Any) -> Reply:
     """
     try:
         choice = body["choices"][0]
-        failed = next((each for each in (body, choice) if each.get("error")), None)
         message = choice.get("message")
         tool_calls = () if message is None else _tool_calls(message.get("tool_calls"))
         usage = body.get("usage") or {}
@@ -117,8 +117,8 @@ def reply_of(body: Any) -> Reply:
         text, reasoning = (choice["text"], None) if message is None else _message(message, finish_reason)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise MalformedReply(f"the response holds no choice with text: {clip(error_text(body), QUOTED)}") from error
-    if failed is not None:
-        raise MalformedReply(f"the response was broken off by the server: {error_text(failed)}")
+    if errors := errors_in(body):
+        raise MalformedReply(f"the response was broken off by the server: {error_text(errors[0])}")
     if not is_known(finish_reason):
         raise MalformedReply(f"the response ended early, as the server says: finish_reason {clip(str(said), QUOTED)!r}")
     if not isinstance(text, str):
@@ -230,6 +230,23 @@ def json_value(raw: bytes) -> Any:
         return orjson.loads(raw)
     except ValueError:
         return json.loads(raw)
+
+
+def errors_in(body: Any) -> list[dict[Any, Any]]:
+    """The errors that a body tells of, beside its first choice or in it; Google's stand in a list.
+
+    Gateways write one of blank fields beside a good reply.
+
+    >>> errors_in({"choices": [{"error": {"code": 502}}], "error": {"message": "", "code": None}})
+    [{'code': 502}]
+    """
+    parts = body if isinstance(body, list) else [body]
+    choices = body.get("choices") if isinstance(body, dict) else None
+    inner = choices[:1] if isinstance(choices, list) else []
+    tables = [part for part in (*parts, *inner) if isinstance(part, dict)]
+    told = [table.get("error", {} if inner else table) for table in tables]  # a body without choices may be one itself
+    errors = [error if isinstance(error, dict) else {"message": error} for error in told]
+    return [error for error in errors if not BLANK.issuperset(str(each).strip().lower() for each in error.values())]
 
 
 def error_text(body: Any) -> str:

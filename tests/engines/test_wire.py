@@ -36,6 +36,10 @@ def test_extra_fields_have_the_last_word() -> None:
     assert (body["temperature"], body["seed"], body["n"]) == (1, 2, 1)
 
 
+NO_ERRORS: list[Any] = [
+    None, "", " ", {}, [], False, 0, "null", {"message": ""}, {"message": None, "type": None, "code": None},
+    {"code": 0, "message": "success"}, {"code": "200", "message": "OK"}, {"code": None, "message": " ", "metadata": {}},
+]  # fmt: skip
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
 
 
@@ -79,7 +83,7 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
         ({"choices": [{"message": None, "text": "4"}]}, Reply("4")),
         ({"choices": [{"text": "4", "finish_reason": "MAX_TOKENS"}]}, Reply("4", "max_tokens")),
         ({"choices": [{"text": "4", "finish_reason": {"type": "length", "length": 8}}]}, Reply("4", "length")),
-        ({"choices": [{"text": "4"}], "error": None}, Reply("4")),
+        *(({"choices": [{"text": "4", "error": error}], "error": error}, Reply("4")) for error in NO_ERRORS),
     ],
 )  # fmt: skip
 def test_a_completion_is_read(body: Any, reply: Reply) -> None:
