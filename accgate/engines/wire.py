@@ -19,7 +19,7 @@ import orjson
 from accgate.engines.base import LogProbs, Reply, Request
 from accgate.engines.reasoning import without_blank_lines
 from accgate.records import CUT
-from accgate.records.finish import is_known, reason_of
+from accgate.records.finish import KNOWN, reason_of
 from accgate.text import clip
 
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
@@ -119,8 +119,8 @@ def reply_of(body: Any) -> Reply:
         raise MalformedReply(f"the response holds no choice with text: {clip(error_text(body), QUOTED)}") from error
     if errors := errors_in(body):
         raise MalformedReply(f"the response was broken off by the server: {error_text(errors[0])}")
-    if not is_known(finish_reason):
-        raise MalformedReply(f"the response ended early, as the server says: finish_reason {clip(str(said), QUOTED)!r}")
+    if finish_reason not in KNOWN:
+        raise MalformedReply(f"the response is not known to be whole: finish_reason {clip(str(said), QUOTED)!r}")
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
     if message is not None and text and text == message.get("refusal") and finish_reason not in CUT:

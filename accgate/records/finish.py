@@ -12,31 +12,24 @@ import re
 from typing import Any
 
 # The model ended its reply. A call that it wrote wrongly is its own answer too.
-WHOLE = frozenset(
-    """
-    stop stopped stop_sequence stop_sequences stop_string stop_token stop_word stop_words
-    eos eos_token eog_token eot end_id end_token end_turn end_of_turn end_of_message end_of_text endoftext
-    complete completed finish finished done normal success null none unspecified finish_reason_unspecified
-    tool_call tool_calls tool_use function_call function_calls malformed_function_call malformed_tool_use
-    eos_found stop_string_found malformed_model_output unexpected_tool_call too_many_tool_calls
-    """.split()  # noqa: SIM905 (a table)
-)
+ENDED = """
+    stop stopped stop_sequence stop_string stop_token stop_word stop_words complete completed finish finished normal
+    eos eos_token eos_found eog_token end_id end_turn end_of_turn end_of_message endoftext success null none unspecified
+    finish_reason_unspecified tool_call tool_calls tool_use function_call function_calls malformed_function_call
+    malformed_tool_use malformed_model_output unexpected_tool_call too_many_tool_calls
+"""
 # It met a limit of tokens.
-CUT = frozenset(
-    """
-    length max_length max_len max_tokens max_new_tokens max_output_tokens max_completion_tokens token_limit
-    token_limit_reached out_of_tokens model_length max_context max_context_length context_length
-    context_length_reached context_length_exceeded context_window_exceeded model_context_window_exceeded truncated
-    """.split()  # noqa: SIM905 (a table)
-)
+LIMITED = """
+    length max_length max_len max_tokens max_new_tokens max_output_tokens max_completion_tokens token_limit truncated
+    out_of_tokens model_length max_context context_length_exceeded context_window_exceeded model_context_window_exceeded
+"""
 # The model or a filter declined to go on; vLLM's detector of repetitions is such a filter.
-REFUSED = frozenset(
-    """
-    refusal refused content_filter content_filtered content_filter_error sensitive safety image_safety recitation
-    blocklist blacklist prohibited_content spii language model_armor guardrail_intervened guardrails error_toxic
-    repetition
-    """.split()  # noqa: SIM905 (a table)
-)
+DECLINED = """
+    refusal refused content_filter content_filtered sensitive safety image_safety recitation blocklist blacklist spii
+    prohibited_content language model_armor guardrail_intervened error_toxic repetition
+"""
+CUT, REFUSED = frozenset(LIMITED.split()), frozenset(DECLINED.split())
+KNOWN = {None, *ENDED.split(), *CUT, *REFUSED}  # a reply that ended for one of these reasons can be scored
 
 
 def reason_of(value: Any) -> str | None:
@@ -50,8 +43,3 @@ def reason_of(value: Any) -> str | None:
     word = value.get("type") if isinstance(value, dict) else value
     word = re.sub(r"^\s*\w+\.(?=\w)", "", word) if isinstance(word, str) else ""
     return "_".join(re.findall(r"[A-Z]?[^A-Z\W_]+|[A-Z]+", word)).lower() or None
-
-
-def is_known(reason: str | None) -> bool:
-    """Whether a reply that ended for this reason can be scored."""
-    return reason is None or reason in WHOLE or reason in CUT or reason in REFUSED

@@ -139,7 +139,7 @@ RETRIED = [
     (Fault(body=b"data: {}\n\n"), "holds no choice with text: data: {}"),
     (
         Fault(body={"choices": [{"text": "4", "finish_reason": "abort"}]}),
-        "the response ended early, as the server says: finish_reason 'abort'",
+        "the response is not known to be whole: finish_reason 'abort'",
     ),
     (Fault(body={"choices": [{"text": "4"}], "error": {"message": "gone"}}), "broken off by the server: gone"),
     (Fault(body={"choices": [{"message": {"content": None}}]}), "the response's text is None"),

@@ -249,10 +249,9 @@ def meant_by(body: Any, status: int) -> int:
     >>> meant_by("Rate limit exceeded", 200), meant_by({"error": {"type": "ThrottlingException"}}, 400)
     (429, 429)
     """
-    errors = errors_in(body)
-    words = [str(error.get(key)) for error in errors for key in ("code", "type", "status", "status_code")]
+    words = [*_codes(body)]
     if 200 <= status < 300:
-        words += map(error_text, errors if isinstance(body, dict) else [body])
+        words += map(error_text, errors_in(body) if isinstance(body, dict) else [body])
         codes = [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
         status = next((code for code in codes if kind_of(code) is not None), status)
     return 429 if kind_of(status) is None and LIMITS.search(" ".join(words)) else status
@@ -296,8 +295,9 @@ def body_fault(raw: bytes) -> str:
 
 
 def _codes(body: Any) -> tuple[str, ...]:
-    """What an error body calls itself, by `code` and `type`."""
-    return tuple(str(error.get(key)) for error in errors_in(body) for key in ("code", "type"))
+    """What an error body calls itself, by `code`, `type` or `status`."""
+    keys = ("code", "type", "status", "status_code")
+    return tuple(str(error.get(key)) for error in errors_in(body) for key in keys)
 
 
 def field_hint(body: Any) -> str:
