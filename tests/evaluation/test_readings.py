@@ -137,9 +137,13 @@ def test_a_task_may_keep_the_reasoning(gate: Gate) -> None:
     [
         (plainly("The answer is {a}"), "correct [extract] of the task"),
         (plainly("", finish_reason="length"), "raise max_tokens"),
+        (
+            plainly("I can't.", finish_reason="content_filter"),
+            "look at what the model refuses, or at the content filter",
+        ),
         (plainly("", message={"content": None, "reasoning_content": "so 7"}), "after reasoning that ends"),
     ],
-    ids=["an extraction that never matches", "cut", "null"],
+    ids=["an extraction that never matches", "cut", "filtered", "null"],
 )
 def test_no_reference_is_written_of_replies_that_were_not_read(
     gate: Gate, choice: Callable[[str], Any], words: str
@@ -240,6 +244,8 @@ def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(g
     gate.write(n=60)
     gate.server.choice_of = ending(101)
     assert gate.call("record")[0] == 0
+    assert "refused = 2\n" in gate.reference.read_text()
+    assert gate.call("record", "--reread")[0] == 0
     assert "refused = 2\n" in gate.reference.read_text()
     gate.server.choice_of = ending(99)
     assert gate.call("run")[0] == 0
