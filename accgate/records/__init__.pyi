@@ -1,4 +1,4 @@
-from .figures import CUT, Figures, readings_of, split_readings
+from .figures import Figures, readings_of, split_readings
 from .file import (
     ENDINGS,
     FILES,
@@ -22,6 +22,7 @@ from .file import (
     to_line,
     write_settings,
 )
+from .finish import CUT
 from .ids import Ids, Places, order_of
 from .lock import sole_run
 from .log import RecordLog, beginning_of, empty_log, failed_of, fills, places_in, read_log, records_at

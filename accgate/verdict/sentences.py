@@ -192,21 +192,25 @@ def loss_sentence(verdict: Figures) -> str | None:
 
 
 def readings_text(readings: Readings) -> str | None:
-    """How many replies hold no answer or were cut off; None where all were read whole.
+    """How many replies hold no answer, were cut off or refused; None where all were read whole.
 
     >>> readings_text(Readings(400, unread=12, empty=3, cut=9))
     '12 of 400 replies hold no answer (3 empty), 9 were cut off at max_tokens'
     >>> readings_text(Readings(400, cut=1))
     '1 of 400 replies was cut off at max_tokens'
+    >>> readings_text(Readings(400, cut=1, refused=2))
+    '1 of 400 replies was cut off at max_tokens, 2 were refused or stopped by a filter'
     """
     replies = f"{readings.replies:,} repl{'y' if readings.replies == 1 else 'ies'}"
     parts = []
     if readings.unread:
         empty = f" ({readings.empty:,} empty)" if readings.empty else ""
         parts.append(f"{readings.unread:,} of {replies} hold{'s' if readings.unread == 1 else ''} no answer{empty}")
-    if readings.cut:
-        of = "" if parts else f" of {replies}"
-        parts.append(f"{readings.cut:,}{of} w{'as' if readings.cut == 1 else 'ere'} cut off at max_tokens")
+    ends = (readings.cut, "cut off at max_tokens"), (readings.refused, "refused or stopped by a filter")
+    for count, how in ends:
+        if count:
+            of = "" if parts else f" of {replies}"
+            parts.append(f"{count:,}{of} w{'as' if count == 1 else 'ere'} {how}")
     return ", ".join(parts) or None
 
 

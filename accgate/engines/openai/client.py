@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -15,17 +16,19 @@ from urllib.parse import urljoin
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, listing_of
 from accgate.engines.openai.options import is_this_machine, url_fault
-from accgate.engines.wire import MalformedReply, error_text, json_bytes, json_value
+from accgate.engines.wire import MalformedReply, error_text, errors_in, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
 
 if TYPE_CHECKING:
     import aiohttp
 
 T = TypeVar("T")
+Kind = Literal["", "refused", "away", "busy", "cut", "silent"]
 
-RETRIED = frozenset({408, 409, 425})  # and every 5xx
 BUSY = frozenset({429, 529})  # too much at once: the server takes the same request later
-AWAY = frozenset({502, 503, 504})  # a gateway whose server is away, or a server that takes nothing now
+OWN = frozenset({409, 500, 501})  # of the server itself, and maybe of this request alone
+LATER = frozenset({408, 424, 425})  # as a 5xx: a gateway's server was too slow, failed, or is not ready
+LIMITS = re.compile(r"(?i)rate.?limit|too.?many.?(requests|tokens)|throttl|overload|resource.?exhausted|at.?capacity")
 FATAL = {
     401: "the key is refused; check the variable that options.api_key_env names",
     403: "the key may not use this model",
@@ -51,7 +54,7 @@ class Fault:
 
     text: str
     wait: float = 0.0
-    kind: Literal["", "refused", "away", "busy", "cut", "silent"] = ""
+    kind: Kind = ""
 
     @property
     def down(self) -> bool:
@@ -135,18 +138,22 @@ class Client:
                 return read(body)
             except MalformedReply as error:
                 where = base if status == 200 else f"HTTP {status} from {base}"
-                return Fault(self.without_key(f"{where}: {body_fault(raw) or error}"))
+                text = self.without_key(f"{where}: {body_fault(raw) or error}")
+                return self._passing(text, meant_by(body, status), headers, body) or Fault(text)
         return self._refusal(base, path, status, headers, body)
 
-    def _refusal(self, base: str, path: str, status: int, headers: Any, body: Any) -> Fault:
-        message = error_text(body)
-        text = self.without_key(": ".join(filter(None, (f"HTTP {status} from {base}", message))))
-        if status in BUSY and "insufficient_quota" in _codes(body):
+    def _passing(self, text: str, status: int, headers: Any, body: Any) -> Fault | None:
+        """The fault of an answer with this status where the same request may be answered later."""
+        if "insufficient_quota" in _codes(body):
             raise CannotEvaluate(f"{text}; the key's quota is used up: raise it, then go on with --resume")
-        if status in RETRIED or status in BUSY or status >= 500:
-            loading = status == 503 and "loading" in message.lower()  # as llama.cpp says it after a restart
-            kind = {status in AWAY: "away", status in BUSY: "busy", loading: "refused"}.get(True, "")
-            return Fault(text, wait_of(headers), kind)  # type: ignore[arg-type]
+        loading = status == 503 and "loading" in text.lower()  # as llama.cpp says it after a restart
+        kind = "refused" if loading else kind_of(status)
+        return None if kind is None else Fault(text, wait_of(headers), kind)
+
+    def _refusal(self, base: str, path: str, status: int, headers: Any, body: Any) -> Fault:
+        text = self.without_key(": ".join(filter(None, (f"HTTP {status} from {base}", error_text(body)))))
+        if fault := self._passing(text, meant_by(body, status), headers, body):
+            return fault
         if 300 <= status < 400 and (place := headers.get("location")):
             target = self.without_key(urljoin(base + path, place).removesuffix(path))
             raise CannotEvaluate(f"{base} redirects to {target}; write that as options.base_url")
@@ -224,14 +231,36 @@ class Client:
         await self._session.close()
 
 
+def kind_of(status: int) -> Kind | None:
+    """The kind of the fault that a status stands for; None where the same request is refused again.
+
+    Gateways have codes of their own from 502 on, as Cloudflare's 520 to 530.
+    """
+    if status in BUSY:
+        return "busy"
+    return "" if status in OWN else "away" if status in LATER or status >= 500 else None
+
+
+def meant_by(body: Any, status: int) -> int:
+    """The status that an answer means: a gateway may send an error as 200, and a limit as any refusal.
+
+    >>> meant_by({"error": {"code": 502, "message": "Provider returned error"}}, 200)
+    502
+    >>> meant_by("Rate limit exceeded", 200), meant_by({"error": {"type": "ThrottlingException"}}, 400)
+    (429, 429)
+    """
+    words = [*_codes(body)]
+    if 200 <= status < 300:
+        words += map(error_text, errors_in(body) if isinstance(body, dict) else [body])
+        codes = [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
+        status = next((code for code in codes if kind_of(code) is not None), status)
+    return 429 if kind_of(status) is None and LIMITS.search(" ".join(words)) else status
+
+
 def listing_fault(status: int, headers: Mapping[str, str], *, strict: bool) -> Fault | None:
     """Why a server with this status gives no list of its models; None where it may give one."""
-    if status in AWAY:  # also one that still loads, as llama.cpp says it
-        return Fault(f"HTTP {status}", wait_of(headers), "away")
-    if status in BUSY:
-        return Fault(f"HTTP {status}", wait_of(headers), "busy")
-    if status >= 500:
-        return Fault(f"HTTP {status}")
+    if (kind := kind_of(status)) is not None:  # also of one that still loads, as llama.cpp says it
+        return Fault(f"HTTP {status}", wait_of(headers), kind)
     return Fault(f"HTTP {status}: {FATAL[status]}") if strict and status in REFUSED else None
 
 
@@ -266,9 +295,9 @@ def body_fault(raw: bytes) -> str:
 
 
 def _codes(body: Any) -> tuple[str, ...]:
-    """What an error body calls itself, by `code` and `type`."""
-    error = body.get("error") if isinstance(body, dict) else None
-    return tuple(str(error.get(key)) for key in ("code", "type")) if isinstance(error, dict) else ()
+    """What an error body calls itself, by `code`, `type` or `status`."""
+    keys = ("code", "type", "status", "status_code")
+    return tuple(str(error.get(key)) for error in errors_in(body) for key in keys)
 
 
 def field_hint(body: Any) -> str:
@@ -279,7 +308,7 @@ def field_hint(body: Any) -> str:
     """
     if not {"unsupported_parameter", "unsupported_value", "unknown_parameter"} & set(_codes(body)):
         return ""
-    name = body["error"].get("param")
+    name = next((error["param"] for error in errors_in(body) if "param" in error), None)
     other = '"max_completion_tokens"' if name == "max_tokens" else "false"
     how = "renames a field" if name == "max_tokens" else "leaves a field out"
     also = ", or leaves it out: false" if name == "max_tokens" else ""

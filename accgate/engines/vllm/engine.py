@@ -19,6 +19,7 @@ from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
 from accgate.engines.wire import body_of, second_beginning, tell_second_beginning
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
+from accgate.records.finish import KNOWN
 from accgate.result import EngineInfo
 from accgate.text import value_text
 
@@ -237,7 +238,7 @@ class VllmEngine:
     async def _complete(self, request: Request) -> Reply:
         final = await self._final(request, await self._render(request), self._sampling(request))
         output = final.outputs[0]
-        if output.finish_reason in ("abort", "error"):
+        if output.finish_reason not in KNOWN:
             raise RequestFailed(f"vLLM ended the request with {output.finish_reason!r}")
         logprobs = None
         if request.logprobs:
