@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, Key
-from accgate.text import nearest
+from accgate.text import closest, nearest
 
 ANY = "*"
 MODEL, FINGERPRINT, LISTED = "model", "system_fingerprint", "listed"
@@ -236,7 +236,7 @@ class Identity:
 
 
 def _balancer_note(*marks: str) -> str:
-    named = ", ".join(f'"{mark}"' for mark in marks)
+    named = ", ".join(json.dumps(mark, ensure_ascii=False) for mark in marks)
     option = f'options.fingerprints = [{named}], or ["{ANY}"] for any'
     return f"Where all are one model behind a balancer, name them: {option}"
 
@@ -336,12 +336,23 @@ def listing_of(body: Any) -> Listing:
     return Listing(kind, tuple(row["id"] for row in named), details=details)
 
 
+def model_hint(model: str, listed: Collection[str]) -> str:
+    """Which of a server's models was meant, or what it has.
+
+    >>> model_hint("qwen3-8b", ["Qwen/Qwen3-8B", "meta/Llama"])
+    'the server has Qwen/Qwen3-8B; did you mean that?'
+    """
+    tails = {name.rpartition("/")[2].lower(): name for name in listed}
+    tail = next(iter(tails)) if len(tails) == 1 else closest(model.rpartition("/")[2].lower(), tails)
+    return nearest(model, listed) if tail is None else f"the server has {tails[tail]}; did you mean that?"
+
+
 def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key, str]]:
     """Why servers, by their URLs, cannot all be asked for a model, each with the key of the model's table."""
     named = any(model in listing.models for listing in listings.values())
     for url, listing in listings.items():
         if listing.models and model not in listing.models and (named or listing.kind in STRICT):
-            yield ("model",), f"is {model!r}, which {url} does not serve; {nearest(model, listing.models)}"
+            yield ("model",), f"is {model!r}, which {url} does not serve; {model_hint(model, listing.models)}"
     (first_url, first), *others = listings.items()
     for url, listing in others:
         if listing.label != first.label:
