@@ -66,7 +66,7 @@ class OpenAIEngine:
         self._endpoints = self._endpoints_at(self._urls)
         self._client: Client | None = None
         self._dispatcher: Dispatcher | None = None
-        self.identity = Identity(options.fingerprints)
+        self.identity = Identity(options.fingerprints, options.same_model)
         self._recovery = asyncio.Lock()
         self._is_second = False  # whether the server that was started was started again
         self._tell = logging.getLogger(__name__).warning

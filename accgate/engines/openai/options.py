@@ -87,6 +87,9 @@ class Options:
     fingerprints: Operational[Texts] = Field(
         default=(), description='system_fingerprints that replies may mix, "*" for any; without, they name one'
     )
+    same_model: Operational[Texts] = Field(
+        default=(), description="other names under which servers answer for this same model"
+    )
     serve: Texts = Field(default=(), description="command that serves the model, a word each, with {port} for its port")
     serve_timeout: Operational[Number] = Field(
         default=600.0, gt=0, description="seconds the command may take to answer, above 0"
