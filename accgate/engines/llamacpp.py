@@ -23,7 +23,7 @@ from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_
 from accgate.engines.chat import ChatProbe
 from accgate.engines.port import Blocks, Cut, Port
 from accgate.engines.silence import Silence, Stalled
-from accgate.engines.wire import MalformedReply, body_of, error_text, extra_faults, reply_of
+from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
 from accgate.inputs.paths import model_file_in
 from accgate.result import EngineInfo
@@ -70,7 +70,6 @@ class LlamaCppEngine:
             what = f"a whole number from 1 to {MOST_PARALLEL}, the replies decoded at once"
             message = f"is {self.concurrency!r}; write {what}"
             raise KeyFaults((("options", "n_parallel"), message))
-        refuse_faults(extra_faults(table.extra))
         self._server: Any = None
         self._key = secrets.token_hex()
         self._port: Port | None = None

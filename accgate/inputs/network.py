@@ -121,9 +121,8 @@ def trust() -> ssl.SSLContext | bool:
 
 
 def _context(path: str) -> ssl.SSLContext:
-    if Path(path).is_dir():
-        return ssl.create_default_context(capath=path)
-    return ssl.create_default_context(cafile=path)
+    is_folder = Path(path).is_dir()
+    return ssl.create_default_context(cafile=None if is_folder else path, capath=path if is_folder else None)
 
 
 def certificate_hint(error: BaseException | None) -> str:

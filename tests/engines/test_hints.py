@@ -16,6 +16,7 @@ from accgate.engines.identity import model_hint
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.hints import field_hint, option_text, redirect_hint
 from accgate.engines.openai.options import Options, url_fault
+from accgate.engines.table import create
 from accgate.engines.wire import extra_faults
 from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
@@ -162,10 +163,10 @@ def test_further_fields_that_no_reply_can_come_of_are_told_before_the_run(extra:
     assert keys == ([] if refused is None else [("sampling", "extra", refused)])
     table = ModelTable("toy", {"base_url": "http://h/v1"}, Path(), extra)
     if refused is None:
-        assert OpenAIEngine.of_table(table)
+        assert create("openai", table)
     else:
         with pytest.raises(BadInput, match=rf"^sampling.extra.{refused}: is .*; remove it$"):
-            OpenAIEngine.of_table(table)
+            create("openai", table)
 
 
 def test_a_key_that_begins_with_basic_is_a_name_and_a_password(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,17 +23,7 @@ from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
-from accgate.engines.wire import (
-    Echoed,
-    MalformedReply,
-    NoEcho,
-    body_of,
-    echo_body,
-    echoed_of,
-    extra_faults,
-    first_token,
-    reply_of,
-)
+from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.network import is_this_machine
 from accgate.inputs.paths import path_in
@@ -84,7 +74,6 @@ class OpenAIEngine:
         """
         options = parse_table(table.options, Options, ("options",))
         refuse_faults((("options", name), fault) for name, fault in faults_of(options))
-        refuse_faults(extra_faults(table.extra))
         return cls(table.model, options, folder=table.folder, wall=table.wall)
 
     def probe(self) -> tuple[str, ...]:
