@@ -92,6 +92,18 @@ config_path() {
 
 one_line() { tr '\n' ' ' <<<"$1" | sed 's/ *$//'; }
 
+# Proxies, and the certificates of authorities, as in accgate/inputs/network.py. A proxy's password is a secret, which the
+# evaluating container gets where `env` names the variable.
+network() { # [with-passwords]
+  local variable bundle=${REQUESTS_CA_BUNDLE:-${CURL_CA_BUNDLE:-${SSL_CERT_FILE:-}}}
+  for variable in HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy; do
+    [[ -z ${!variable:-} || (${!variable} == *@* && -z ${1:-}) ]] || printf '%s\n' --env "$variable"
+  done
+  [[ -f $bundle ]] || return 0
+  bind "$bundle" "$INSIDE/ca.pem" readonly
+  printf '%s\n' --env "REQUESTS_CA_BUNDLE=$INSIDE/ca.pem" --env "SSL_CERT_FILE=$INSIDE/ca.pem"
+}
+
 # The containers with the token get no GPU and no model, and can write only to the named folders.
 with_token() { # NAME
   confined "$1"
@@ -101,16 +113,10 @@ with_token() { # NAME
     --env ACCGATE_TOKEN
   local variable
   for variable in GITHUB_ACTIONS GITHUB_API_URL GITHUB_GRAPHQL_URL GITHUB_SERVER_URL GITHUB_REPOSITORY GITHUB_EVENT_NAME \
-    GITHUB_SHA GITHUB_REF GITHUB_REF_NAME GITHUB_HEAD_REF GITHUB_BASE_REF GITHUB_RUN_ID GITHUB_RUN_ATTEMPT \
-    HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy; do
+    GITHUB_SHA GITHUB_REF GITHUB_REF_NAME GITHUB_HEAD_REF GITHUB_BASE_REF GITHUB_RUN_ID GITHUB_RUN_ATTEMPT; do
     [[ -z ${!variable:-} ]] || printf '%s\n' --env "$variable"
   done
-  # A GitHub Enterprise Server may have a certificate of the company's own.
-  local bundle=${REQUESTS_CA_BUNDLE:-${SSL_CERT_FILE:-}}
-  if [[ -n $bundle && -f $bundle ]]; then
-    bind "$bundle" "$INSIDE/ca.pem" readonly
-    printf '%s\n' --env "REQUESTS_CA_BUNDLE=$INSIDE/ca.pem"
-  fi
+  network with-passwords
   [[ ! -f ${GITHUB_EVENT_PATH:-} ]] || {
     bind "$GITHUB_EVENT_PATH" "$INSIDE/event.json" readonly
     printf '%s\n' --env "GITHUB_EVENT_PATH=$INSIDE/event.json"

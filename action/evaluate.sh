@@ -233,7 +233,7 @@ take_references() {
 container_options() {
   local listed more list
   listed=$(confined "$name")
-  for list in gpus_option env_options limits docker_options image_digest mounts; do
+  for list in gpus_option network env_options limits docker_options image_digest mounts; do
     more=$($list)
     listed+=$'\n'$more
   done

@@ -9,7 +9,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,6 +18,7 @@ import orjson
 
 from accgate.engines.base import LogProbs, Reply, Request
 from accgate.engines.reasoning import without_blank_lines
+from accgate.errors import Key
 from accgate.records import CUT
 from accgate.records.finish import KNOWN, reason_of
 from accgate.text import clip
@@ -27,6 +28,17 @@ QUOTED = 120  # characters of a body that holds no reply
 BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # in an error that is none
 
 
+# Fields of a request, the values that do no harm, and what others do.
+UNREADABLE: Mapping[str, tuple[tuple[Any, ...], str]] = {
+    "stream": ((False,), "a reply in pieces is not read"),
+    "stream_options": ((), "a reply in pieces is not read"),
+    "n": ((1,), "of several replies only the first is read; for more of them set the task's repeats"),
+    "echo": ((False,), "a reply that begins with its prompt would be read as an answer"),
+    "background": ((False,), "a reply that comes later is not read"),
+    "messages": ((), "what is asked is the task's"),
+    "prompt": ((), "what is asked is the task's"),
+    "model": ((), "what is asked is the model of its table"),
+}
 SPECIAL = re.compile(r"\s*[<\[]")  # as the text of every model's special tokens begins
 
 
@@ -57,6 +69,17 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
     if "continue_final_message" in body and not request.prefix:
         body.pop("continue_final_message", None)  # of a model's settings; there is nothing to continue
     return body
+
+
+def extra_faults(extra: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
+    """What further fields of a request make its reply unreadable, or change what is asked, with their keys.
+
+    >>> [fault for _, fault in extra_faults({"n": 1, "stream": True, "min_p": 0.1})]
+    ['is True, and a reply in pieces is not read; remove it']
+    """
+    for name, value in extra.items():
+        if name in UNREADABLE and value not in (None, *UNREADABLE[name][0]):
+            yield ("sampling", "extra", name), f"is {value!r}, and {UNREADABLE[name][1]}; remove it"
 
 
 def second_beginning(prompt: str, tokens: Sequence[int]) -> str | None:

@@ -226,6 +226,9 @@ def readings_sentence(verdict: Figures) -> str | None:
     return f"{text or f'All {now.replies:,} replies were read whole'}{reference}"
 
 
+PROMPTS = "prompt tokens per sample"  # the name under which they stand beside the settings that changed
+
+
 class Setting(NamedTuple):
     """A setting that differs from the reference's: its name, the reference's value, this run's."""
 

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.openai import dispatch, pace
-from accgate.engines.openai.client import proxy_of, retry_after
+from accgate.engines.openai.client import retry_after
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.inputs.network import proxy_of
 from tests.servers import Fault, Server
 
 QUESTION = Request("a", 0, "1 + 1 =", mode="completion")

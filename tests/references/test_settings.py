@@ -3,15 +3,22 @@
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from accgate.cli.main import main
 from accgate.config.tables import Model, Sampling
 from accgate.inputs.toml import tomllib
-from accgate.references.settings import answer_settings, batch_note, setting_changes
-from accgate.references.store import ReferenceFile
+from accgate.records import Figures, Scores
+from accgate.records.figures import COLUMNS
+from accgate.records.ids import Ids
+from accgate.references.settings import answer_settings, batch_note, prompt_change, setting_changes
+from accgate.references.store import Reference, ReferenceFile
 from accgate.result import EngineInfo
 from accgate.verdict.reasons import words_of
+from tests.cases import each
 from tests.gates import Project, right_but
+from tests.servers import Server
 
 INFO = EngineInfo("vllm", "vllm 0.33.0", "H200")
 
@@ -92,6 +99,55 @@ def test_a_gate_says_it_everywhere_a_person_looks(
     assert project.check["settings_changed"] == [said]
     shown = capsys.readouterr().out
     assert ("sampling.top_k   not set → 5" in shown) == (verdict == "regression")
+    for kind in ("md", "html"):
+        text = unescape((project.out / f"report.{kind}").read_text())
+        assert said in " ".join(text.replace("`", "").split())
+
+
+def counted(tokens: list[int]) -> Figures:
+    """Figures of records with these prompt tokens; -1 where nobody counted them."""
+    columns = np.zeros(len(tokens), dtype=COLUMNS)
+    columns["prompt_tokens"] = tokens
+    return Figures(Ids([f"s{i}" for i in range(len(tokens))]), columns)
+
+
+@each(
+    ("before", "tokens", "change"),
+    [
+        (12.0, [8] * 100, "12.0 → 8.0"),
+        (12.0, [8] * 40, "12.0 → 8.0"),  # an early stop
+        (12.0, [13] * 100, "12.0 → 13.0"),  # a second token that begins the text
+        (12.0, [12] * 100, None),
+        (12.0, [8] * 9, None),  # too few to tell
+        (12.0, [2, 19] * 20, None),  # another part of the samples
+        (None, [8] * 100, None),
+        (12.0, [-1] * 100, None),
+        (12.0, [8] * 101, None),  # a sample that the reference lacks
+    ],
+)
+def test_prompts_whose_tokens_changed_stand_beside_the_settings(
+    before: float | None, tokens: list[int], change: str | None
+) -> None:
+    about = ReferenceFile(model="m", task="t", mean=50.0, n=100, prompt_tokens=before)
+    scores = Scores([f"s{i}" for i in range(100)], np.zeros((100, 1)))
+    said = prompt_change(Reference(Path("t.toml"), about, scores), counted(tokens))
+    assert said == (None if change is None else f"prompt tokens per sample: {change}")
+
+
+def test_a_server_that_cuts_prompts_is_told_in_comment_and_report(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=40)
+    with Server() as server:
+        choice = {"message": {"content": "1"}, "finish_reason": "stop"}
+        project.models["m"] = {"engine": "openai", "model": "toy", "options": {"base_url": server.url}}
+        project.write()
+        right = {f"What is {i} + {i}?": {"content": str(2 * i)} for i in range(40)}
+        server.choice_of = lambda prompt: choice | {"message": right[prompt], "usage": {"prompt_tokens": 12}}
+        assert main(["record", str(project.config)]) == 0
+        server.choice_of = lambda _: choice | {"usage": {"prompt_tokens": 8}}
+        assert main(["run", str(project.config), "--out", str(project.out), "--html"]) == 1
+    said = "prompt tokens per sample: 12.0 → 8.0"
+    assert project.check["settings_changed"] == [said]
+    assert "look first at what the model gets" in " ".join(capsys.readouterr().out.split())
     for kind in ("md", "html"):
         text = unescape((project.out / f"report.{kind}").read_text())
         assert said in " ".join(text.replace("`", "").split())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accgate.engines import FINGERPRINT, union_of
-from accgate.engines.identity import fingerprints_of, may_mix
+from accgate.engines.identity import are_one, fingerprints_of, may_mix
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of
 from accgate.evaluation.resume import check_points, settings_of
@@ -201,8 +201,9 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
                     named[who, key][place] = {key: value}
     faults = []
     for (who, key), each in named.items():
-        marks = frozenset().union(*map(fingerprints_of, each.values()))
-        if key != FINGERPRINT or not may_mix(asked[who].settings.options, marks):
+        marks, options = frozenset().union(*map(fingerprints_of, each.values())), asked[who].settings.options
+        values = [value[key] for value in each.values()]
+        if not (may_mix(options, marks) if key == FINGERPRINT else are_one(options, values)):
             more = ", or name those of one model in options.fingerprints" if key == FINGERPRINT else ""
             about = asked[who].name if asked[who].table == "models" else f"judge {asked[who].name}"
             faults += [fault + more for fault in mismatches(about, each)]
