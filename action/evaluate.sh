@@ -302,7 +302,8 @@ run_container() {
   echo "::stop-commands::$resume"
   (
     set +e # a full disk stops tee alone, and the code needs no file
-    "${LIMITED[@]}" "${limit}m" docker run "${options[@]}" "$ACCGATE_IMAGE" "${command[@]}" </dev/null 2>&1 | tee "$1"
+    "${LIMITED[@]}" "${limit}m" docker run "${options[@]}" "$ACCGATE_IMAGE" "${command[@]}" </dev/null 2>&1 |
+      sed -u "s#$INSIDE/\(head\|workspace\|out\)/##g" | tee "$1" # paths of the repository and of the results
     exit "${PIPESTATUS[0]}"
   ) &
   pipe=$!
