@@ -112,14 +112,9 @@ class Announcement:
                 flips = None if outcome.result is None else flips_of_result(outcome.result, options.result.parent)
         except BadInput as error:
             self.troubles.append(f"the comment lacks a part: {error}")
+        guard, failure = self.guard, outcome.failure
         body = render_comment(
-            outcome.result,
-            about,
-            guard=self.guard,
-            flips=flips,
-            failure=outcome.failure,
-            cause=cause,
-            template=template,
+            outcome.result, about, guard=guard, flips=flips, failure=failure, cause=cause, template=template
         )
         return _in_repository(body, options.trees)
 

@@ -45,6 +45,9 @@ class Words(NamedTuple):
     is_code: bool = False
 
 
+BLAME = Words("accgate blame", True)
+
+
 @dataclass(frozen=True)
 class Step:
     """Something that the reader can do now: a sentence in parts, without a full stop.
@@ -114,8 +117,7 @@ def _after_regression(lead: Figures) -> list[Step]:
         steps.append(_next("look first at replies that can no longer be read: their form, or where they are cut off"))
     changes = len(lead.settings_changed)
     if changes > 1:
-        blame = Words("accgate blame", True)
-        return [*steps, _next("undo the changed settings and push; ", blame, " finds which one did it")]
+        return [*steps, _next("undo the changed settings and push"), _next("find which one did it with ", BLAME)]
     if changes == 1:
         name = settings_of(lead)[0].name
         return [*steps, _next("put ", Words(name, True), " back and push")]
