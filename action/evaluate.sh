@@ -334,21 +334,41 @@ ended_by() { # CODE
   printf 'the container ended with exit code %s, which is no verdict: %s' "$1" "$why"
 }
 
+# Where the answers of a search stay for a further run of the same commit, base, image and inputs: in the cache, which may
+# hold links of a model's making.
+kept_search() {
+  local key
+  key=$(printf '%s\0' "$(<"$work/commit")" "${ACCGATE_BASE_SHA:-}" "$ACCGATE_IMAGE" "$ACCGATE_CONFIG" \
+    "${ACCGATE_MODELS:-}" "${ACCGATE_TASKS:-}" | sha256sum)
+  printf '%s/accgate-blame/%s' "$(realpath "$cache")" "${key:0:32}"
+}
+keep_search() { # FOLDER
+  [[ $(realpath -m "$1") == "$1" ]] || return 0
+  rm -rf "$1"
+  find "${1%/*}" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} + 2>/dev/null
+  case $code in 0 | 124 | 130) ;; *) return 0 ;; esac # another end may come again from what is kept
+  [[ ! -d $work/blame/blame || -L $work/blame/blame ]] || { mkdir -p "${1%/*}" && cp -a -- "$work/blame/blame" "$1"; }
+}
+
 # The second container, after a regression: which changed setting explains it. What it finds goes into the results; the
 # exit code is written already, and stays. It ends by itself once its minutes are over: the host's limit is for one that
 # hangs.
 blame() {
-  local config why file code
+  local config why file code kept
   config=$(config_path "$ACCGATE_CONFIG")
   rm -rf "$work/blame"
   mkdir "$work/blame"
   searching=true
+  kept=$(kept_search)
+  [[ ! -d $kept || $(realpath "$kept") != "$kept" ]] || cp -a -- "$kept" "$work/blame/blame"
   limit=$((blame_limit + 1))
   container_options "accgate-blame-$(random)"
   command=(blame "$INSIDE/out" --config "$INSIDE/head/$config" --out "$INSIDE/blame" --workspace "$(models_folder)"
     --samples "$questions" --minutes "$blame_limit" --html)
   if [[ -n ${ACCGATE_BASE_SHA:-} ]]; then command+=(--base "$INSIDE/base/$config"); else command+=(--tree "$INSIDE/head"); fi
+  [[ ! -d $work/blame/blame ]] || command+=(--resume)
   run_container "$work/blame.txt"
+  keep_search "$kept" || true
   case $code in
     0 | 1 | 2 | 3 | 4) why="the search ended with exit code $code" ;;
     124) why="the search took more than $blame_limit minutes and was stopped" ;;
