@@ -24,6 +24,7 @@ publishing_options() {
 
 # What the results get beside what the container wrote.
 note_results() {
+  [[ -e $work/log.txt ]] || : >"$work/log.txt" || return
   rm -rf "$work/out/accgate.exit-code" "$work/out/accgate.log"
   printf '%s' "$code" >"$work/out/accgate.exit-code" && tail -c 1000000 "$work/log.txt" >"$work/out/accgate.log"
 }
@@ -42,14 +43,18 @@ repeat() {
 }
 
 ! truth standing "${ACCGATE_STANDING:-}" || repeat
-docker ps --all --quiet --filter "label=$(runner_label)" --filter "label=$(place_label)" | xargs --no-run-if-empty docker rm --force >/dev/null
-[[ -e $work/log.txt ]] || : >"$work/log.txt"
+docker ps --all --quiet --filter "label=$(runner_label)" --filter "label=$(place_label)" | xargs --no-run-if-empty docker rm --force >/dev/null ||
+  notice "the containers of this job cannot be removed"
 code=$(cat "$work/exit-code" 2>/dev/null || echo 3)
 [[ $code =~ ^[0-4]$ || $code -eq 130 ]] || code=3 # an empty file is one that a full disk did not take
 [[ ! -e $work/cancelled ]] || code=130
 # The container that wrote out/ has ended. Only plain files and folders are kept, all of them readable.
-chmod -R u+rwX "$work/out"
-find "$work/out" ! -type f ! -type d -delete
+if ! { chmod -R u+rwX "$work/out" && find "$work/out" ! -type f ! -type d -delete; }; then
+  annotate "the results hold files that $(id -un) may not change, as where docker-options set another user; nothing of them is read"
+  mv "$work/out" "$work/out-of-another"
+  mkdir "$work/out"
+  code=3
+fi
 # On a full disk what only the evaluation needed makes room for what is published.
 note_results 2>/dev/null || { rm -rf "${work:?}"/{workspace,cache,home,shards} && note_results; } ||
   notice "the runner's disk is full: the results lack exit code or log"

@@ -211,6 +211,18 @@ def test_a_full_disk_does_not_keep_the_check_open(machine: tuple[Runner, FakeDoc
     assert after(docker.runs[-1], "--exit-code") == ["3"]
 
 
+def test_results_of_another_user_are_not_read_and_the_check_is_closed(machine: tuple[Runner, FakeDocker]) -> None:
+    runner, docker = machine
+    (runner.work / "exit-code").write_text("0")
+    put(runner, "chmod", "exit 1")
+    done = runner.publish()
+    (runner.bin / "chmod").unlink()
+    (runner.work / "out-of-another").rename(runner.folder / "moved")
+    assert "where docker-options set another user" in done.text
+    assert after(docker.runs[-1], "--exit-code") == ["3"]
+    assert list((runner.work / "out").glob("*.json")) == []
+
+
 def test_a_script_that_is_killed_leaves_no_container(machine: tuple[Runner, FakeDocker]) -> None:
     runner, docker = machine
     noted = runner.bin / "calls"
