@@ -92,7 +92,7 @@ class Announcement:
 
     def body(self) -> str:
         """The Markdown of the comment, which the job summary shows too."""
-        options, outcome, pictures = self.options, self.outcome, None
+        options, outcome, guard, pictures = self.options, self.outcome, self.guard, None
         with collect_troubles("the picture could not be written, so the comment has it as text", self.troubles):
             pictures = self._pictures()
         about = About(
@@ -112,9 +112,8 @@ class Announcement:
                 flips = None if outcome.result is None else flips_of_result(outcome.result, options.result.parent)
         except BadInput as error:
             self.troubles.append(f"the comment lacks a part: {error}")
-        guard, failure = self.guard, outcome.failure
         body = render_comment(
-            outcome.result, about, guard=guard, flips=flips, failure=failure, cause=cause, template=template
+            outcome.result, about, guard=guard, flips=flips, failure=outcome.failure, cause=cause, template=template
         )
         return _in_repository(body, options.trees)
 
@@ -227,9 +226,7 @@ def _in_repository(text: str, trees: Trees) -> str:
     'accuracy.toml:2: gate'
     """
     folders = [*INSIDE, *([trees.head.as_posix()] if trees.head.is_absolute() else [])]
-    for folder in folders:
-        text = text.replace(f"{folder}/", "")
-    return text
+    return re.sub(f"({'|'.join(map(re.escape, folders))})/", "", text)
 
 
 def push_pictures(client: Client, event: Event, branch: str, result: Result) -> tuple[str, str] | None:

@@ -123,8 +123,8 @@ def render_comment(
         def text(room: Room) -> str | None:
             values = _values(result, about, guard, flips or {}, failure, room) | {"fault": fault}
             values["cause"] = None if cause is None else cause.cut(room)
-            if cause is not None and cause.rows:  # a search that was made needs no advice to make it
-                values["steps"] = [step for step in values["steps"] if BLAME not in step.words]
+            # A search that was made needs no advice to make it.
+            values["steps"] = [step for step in values["steps"] if not (cause and cause.rows and BLAME in step.words)]
             whole = fill_template(values, "comment.md.j2", template).encode("utf-8", "replace")
             return whole.decode() if len(whole) <= limit else None
 
