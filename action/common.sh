@@ -24,12 +24,40 @@ annotate() { printf '::error title=accgate::%s\n' "$(escaped "$1")" >&"$runner";
 # fail CODE MESSAGE: writes the message as an annotation and, once there is a work folder, for the publishing step.
 fail() {
   annotate "$2"
-  if [[ -n ${ACCGATE_WORK:-} ]]; then
-    printf 'accgate: %s\n' "$2" >>"$ACCGATE_WORK/log.txt"
-    printf '%s' "$1" >"$ACCGATE_WORK/exit-code"
-  fi
-  exit "$1"
+  note_end "$1" "$2"
+  leave "$1"
 }
+
+# For the publishing step, as far as the disk takes it.
+note_end() { # CODE MESSAGE
+  [[ -n ${ACCGATE_WORK:-} ]] || return 0
+  { printf 'accgate: %s\n' "$2" >>"$ACCGATE_WORK/log.txt" && printf '%s' "$1" >"$ACCGATE_WORK/exit-code"; } 2>/dev/null || true
+}
+
+# Whatever else ends a script, such as a full disk, ends it with 3: the code of a command that failed may be 1, which is
+# a regression's. An end that is meant has 100 more on its way through subshells.
+leave() { exit $(($1 ? 100 + $1 : 0)); }
+end() {
+  local code=$?
+  trap - EXIT
+  [[ -z ${name:-} ]] || docker rm --force "$name" >/dev/null 2>&1 || true
+  case $code in
+    0 | 129 | 130 | 143) ;; # a cancelled job
+    10[1-4] | 230) exit $((code - 100)) ;;
+    *)
+      local why="the script ${0##*/} broke off, because a command ended with code $code: see the lines above"
+      ! is_full "${ACCGATE_WORK:-${RUNNER_TEMP:-/tmp}}" || why+=". The runner's disk is full"
+      annotate "$why"
+      note_end 3 "$why"
+      exit 3
+      ;;
+  esac
+}
+is_full() { # FOLDER: less than a megabyte is left
+  local free
+  free=$(df --output=avail -- "$1" 2>/dev/null | tail -n 1) && [[ $free =~ ^\ *[0-9]+$ && $free -lt 1024 ]]
+}
+trap end EXIT
 
 output() { printf '%s=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"; }
 
@@ -67,6 +95,20 @@ confined() { # NAME
     --env USER=accgate --env LOGNAME=accgate --env PYTHONSAFEPATH=1
 }
 
+# Why docker could start no container, where its words are those of a known cause.
+unstarted() { # WORDS
+  case $1 in
+    *'exec format error'* | *'no matching manifest'* | *'no image found in '*' for architecture'*)
+      printf '%s' "the image $ACCGATE_IMAGE is for another processor than this runner's ($(uname -m)); name one that is built for it" ;;
+    *'"/bin/sh": stat '* | *'exec /bin/sh: no such file'* | *"/bin/sh"*'not found in '*PATH*)
+      printf '%s' "the image $ACCGATE_IMAGE has no /bin/sh; build yours FROM one of accgate's (docs/action.md, image)" ;;
+    *'could not select device driver'* | *'unresolvable CDI devices'* | *'unknown or invalid runtime name: nvidia'*)
+      printf '%s' "docker cannot give GPUs to containers; install NVIDIA's Container Toolkit (docs/action.md, Docker with NVIDIA GPUs)" ;;
+    *'o space left on device'*) printf '%s' "the runner's disk is full; make room, such as by docker system prune" ;;
+    *) return 1 ;;
+  esac
+}
+
 # Containers work in an empty folder: a dataset's or a metric's name would else mean a folder of a tree.
 in_empty_folder() {
   bind "$ACCGATE_WORK/empty" "$INSIDE/empty" readonly
@@ -76,6 +118,15 @@ in_empty_folder() {
 # LIMITED DURATION COMMAND...: exit code 124 where it takes longer. docker passes signals on to the container.
 # shellcheck disable=SC2034
 readonly LIMITED=(timeout --kill-after=20s)
+
+# Sets `options` to the lines that commands print. A refusal of theirs ends the script, which it would not inside < <(...);
+# and no file is needed, as a here-string may need one.
+take_options() { # COMMAND...
+  local listed
+  listed=$("$@")
+  # shellcheck disable=SC2034
+  mapfile -t options < <(printf '%s' "$listed" | sed '/^$/d')
+}
 
 random() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
 

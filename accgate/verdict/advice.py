@@ -45,6 +45,9 @@ class Words(NamedTuple):
     is_code: bool = False
 
 
+BLAME = Words("accgate blame", True)
+
+
 @dataclass(frozen=True)
 class Step:
     """Something that the reader can do now: a sentence in parts, without a full stop.
@@ -117,8 +120,7 @@ def _after_regression(lead: Figures) -> list[Step]:
     if len(changes) < len(settings):
         steps.append(_next("look first at what the model gets: the same prompts have another number of tokens"))
     if len(changes) > 1:
-        blame = Words("accgate blame", True)
-        return [*steps, _next("undo the changed settings and push; ", blame, " finds which one did it")]
+        return [*steps, _next("undo the changed settings and push"), _next("find which one did it with ", BLAME)]
     if changes:
         return [*steps, _next("put ", Words(changes[0], True), " back and push")]
     bisect = Words("accgate bisect", True)
