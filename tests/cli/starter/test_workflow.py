@@ -80,15 +80,36 @@ def test_a_workflow_passes_the_linters_of_security(workflows: list[Path]) -> Non
 
 @each("engine", sorted(MODELS))
 def test_an_engine_that_needs_no_gpu_gets_the_cpu_image_and_no_runner_with_a_gpu(tmp_path: Path, engine: str) -> None:
-    job, text = job_of(tmp_path, engine, MODELS[engine])
+    job, text = job_of(tmp_path, engine, MODELS[engine], "http://models.example.org/v1")
     given = job["steps"][1]["with"]
-    if engine in ("llamacpp", "recorded"):
+    if engine in ("llamacpp", "recorded", "openai"):
         assert (given["image"], given["gpus"]) == (CPU_IMAGE, "none")
         assert "gpu" not in job["runs-on"]
-        assert "GPU" not in text
+        assert "a GPU\n" not in text
+        assert ("llama.cpp" in text) == (engine == "llamacpp")
     else:
-        assert given == {"config": "accuracy.toml"}
+        assert not {"image", "gpus"} & set(given)
         assert "gpu" in job["runs-on"]
+
+
+@each(
+    ("base_url", "beside"),
+    [
+        ("http://127.0.0.1:8000/v1", True),
+        ("http://localhost:8000/v1", True),
+        ("http://[::1]:30000/v1", True),
+        ("http://0.0.0.0:8000", True),
+        ("http://10.0.0.7:8000/v1", False),
+        ("https://localhost.example.org/v1", False),
+    ],
+)
+def test_a_server_on_the_runner_is_reached_through_the_hosts_network(
+    tmp_path: Path, base_url: str, beside: bool
+) -> None:
+    job, text = job_of(tmp_path, "openai", "m", base_url)
+    assert job["steps"][1]["with"].get("docker-options") == ("--network host" if beside else None)
+    assert ("gpu" in job["runs-on"]) == beside
+    assert ("reaches\n          # whatever listens on this runner" in text) == beside
 
 
 @each(
