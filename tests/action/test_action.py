@@ -117,6 +117,9 @@ def test_version_image_and_changelog_are_in_step() -> None:
     for path, text in texts.items():
         for image in re.findall(r"ghcr\.io/[\w-]+/accgate:[^\s\"`]+", text):
             assert pinned.fullmatch(image), f"{path}: {image}"
+    for name in ("README.md", "docs/action.md"):
+        versions = re.findall(r"(?:accgate@|# |accgate )v(\d+\.\d+\.\d+)", (ROOT / name).read_text(encoding="utf-8"))
+        assert set(versions) - set(re.findall(r"uses: actions/\S+ # v(\S+)", DOCS)) == {__version__}, name
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     heading = re.search(r"^## \[([^\]]+)\]", changelog, re.MULTILINE)
     assert heading is not None

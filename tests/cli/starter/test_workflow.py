@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accgate._version import REPOSITORY
+from accgate._version import REPOSITORY, __version__
 from accgate.cli.main import main
 from accgate.cli.starter.files import MODELS, WORKFLOW_FILE, workflow_text
 from tests.cases import each
@@ -17,6 +17,7 @@ from tests.runner import load_yaml
 
 ROOT = Path(__file__).parents[3]
 CPU_IMAGE = load_yaml(ROOT / "report/action.yml")["inputs"]["image"]["default"]
+EXAMPLE = load_yaml(ROOT / ".github/examples/pull-request.yml")
 WEIGHTS = {
     "default": MODELS["llamacpp"],
     "in the repository": "weights/m.gguf",
@@ -58,15 +59,18 @@ def test_the_workflow_runs_the_action_as_it_is(workflows: list[Path], number: in
     workflow = load_yaml(path)
     assert path.read_text() == workflow_text("accuracy.toml", *CASES[number])
     assert workflow["permissions"] == {}
-    assert workflow["concurrency"]["group"].endswith(
-        "&& github.run_id || github.ref }}"
-    )  # an edited title stops no run
-    assert "edited" in workflow["on"]["pull_request"]["types"]
     (job,) = workflow["jobs"].values()
     step = job["steps"][1]
-    assert step["uses"] == f"{REPOSITORY}@v1"
+    assert step["uses"] == f"{REPOSITORY}@v{__version__}"
     assert set(step["with"]) <= set(load_yaml(ROOT / "action.yml")["inputs"])
     assert step["with"]["config"] == "accuracy.toml"
+    (example,) = EXAMPLE["jobs"].values()
+    assert job["steps"][0] == example["steps"][0]
+    assert job["steps"][2:] == example["steps"][2:]
+    assert set(example["steps"][1]["with"]) <= set(step["with"])
+    assert {key: value for key, value in workflow.items() if key != "jobs"} == {
+        key: value for key, value in EXAMPLE.items() if key != "jobs"
+    }
 
 
 def test_a_workflow_passes_the_linters_of_security(workflows: list[Path]) -> None:
@@ -88,7 +92,7 @@ def test_an_engine_that_needs_no_gpu_gets_the_cpu_image_and_no_runner_with_a_gpu
         assert "a GPU\n" not in text
         assert ("llama.cpp" in text) == (engine == "llamacpp")
     else:
-        assert not {"image", "gpus"} & set(given)
+        assert given == {"config": "accuracy.toml", "cache-dir": "/var/cache/accgate"}
         assert "gpu" in job["runs-on"]
 
 
