@@ -142,7 +142,3 @@ def test_weights_beside_a_config_in_a_folder_are_in_the_repository(tmp_path: Pat
     beside = "../weights/m.gguf"
     assert "come from the repository" in job_of(tmp_path, "llamacpp", beside, config="gates/accuracy.toml")[1]
     assert "come from the repository" not in job_of(tmp_path, "llamacpp", beside)[1]
-
-
-def test_it_says_that_the_action_has_no_address_yet() -> None:
-    assert f"# {REPOSITORY} is a placeholder until accgate's first release: " in workflow_text("accuracy.toml")
