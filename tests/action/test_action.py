@@ -20,6 +20,7 @@ from tests.runner import ROOT, load_yaml, posix_tools
 
 ACTION, REPORT = load_yaml(ROOT / "action.yml"), load_yaml(ROOT / "report/action.yml")
 ACTIONS = {REPOSITORY: ACTION, f"{REPOSITORY}/report": REPORT}
+CI = sorted((ROOT / "docs/ci").iterdir())
 EXAMPLES = sorted((ROOT / ".github/examples").glob("*.yml"))
 WORKFLOWS = [*EXAMPLES, *sorted((ROOT / ".github/workflows").glob("*.yml"))]
 DOCS = (ROOT / "docs/action.md").read_text(encoding="utf-8")
@@ -112,7 +113,7 @@ def test_only_steps_that_publish_or_fetch_get_the_token() -> None:
 
 def test_version_image_and_changelog_are_in_step() -> None:
     pinned = re.compile(rf"ghcr\.io/{REPOSITORY}:{re.escape(__version__)}-(cpu|gpu)(@sha256:[0-9a-f]{{64}})?")
-    texts = {path: path.read_text(encoding="utf-8") for path in [*EXAMPLES, ROOT / "docs/action.md"]}
+    texts = {path: path.read_text(encoding="utf-8") for path in [*EXAMPLES, *CI, ROOT / "docs/action.md"]}
     texts |= {ROOT / path: json.dumps(action) for path, action in (("action.yml", ACTION), ("report", REPORT))}
     for path, text in texts.items():
         for image in re.findall(r"ghcr\.io/[\w-]+/accgate:[^\s\"`]+", text):
