@@ -116,7 +116,7 @@ def test_version_image_and_changelog_are_in_step() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in [*EXAMPLES, *CI, ROOT / "docs/action.md"]}
     texts |= {ROOT / path: json.dumps(action) for path, action in (("action.yml", ACTION), ("report", REPORT))}
     for path, text in texts.items():
-        for image in re.findall(r"ghcr\.io/[\w-]+/accgate:[^\s\"`]+", text):
+        for image in re.findall(r"ghcr\.io/[\w-]+/accgate:[^\s\"`']+", text):
             assert pinned.fullmatch(image), f"{path}: {image}"
     for name in ("README.md", "docs/action.md"):
         versions = re.findall(r"(?:accgate@|# |accgate )v(\d+\.\d+\.\d+)", (ROOT / name).read_text(encoding="utf-8"))
