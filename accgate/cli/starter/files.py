@@ -42,7 +42,7 @@ ROOM, ROOM_TO_REASON = 8192, 40960  # tokens of context
 WORKFLOW_FILE = ".github/workflows/accuracy.yml"
 ON_CPU = ("llamacpp", "recorded", "openai")  # need no GPU, nor vLLM's image of several gigabytes
 PACKAGE = "package://"
-PLAIN = r"[A-Za-z0-9_./-]+"  # needs no quotes in YAML, and is one word of docker-options
+PLAIN = re.compile(r"[A-Za-z0-9_./-]+")  # needs no quotes in YAML, and is one word of docker-options
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def workflow_text(config: str, engine: str = "openai", model: str = "", base_url
         "workflow.yml.j2",
         repository=REPOSITORY,
         version=__version__,
-        config=config if _is_plain(config) else json.dumps(config),
+        config=config if PLAIN.fullmatch(config) else json.dumps(config),
         on_cpu=engine in ON_CPU,
         beside=engine == "openai" and is_this_machine(urlsplit(base_url).hostname or ""),
         package=model.removeprefix(PACKAGE).partition("/")[0] if in_package else None,
@@ -135,15 +135,10 @@ def workflow_text(config: str, engine: str = "openai", model: str = "", base_url
 
 def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository", "elsewhere"]:
     """Where the container finds the weights, as far as their path shows it."""
-    if model.startswith(PACKAGE):
-        return "elsewhere"
-    if weights.startswith("/") and _is_plain(weights):
+    if weights.startswith("/") and PLAIN.fullmatch(weights):
         return "mounted"
-    return "elsewhere" if weights.startswith(("/", "..", "~")) or model.startswith("~") else "in the repository"
-
-
-def _is_plain(text: str) -> bool:
-    return re.fullmatch(PLAIN, text) is not None
+    outside = weights.startswith(("/", "..")) or model.startswith(("~", PACKAGE))
+    return "elsewhere" if outside else "in the repository"
 
 
 def schema_text() -> str:
