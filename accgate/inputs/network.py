@@ -20,11 +20,11 @@ UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})  # OpenSSL's X509_V_ERR codes
 def is_this_machine(host: str) -> bool:
     """Whether a host of a URL is this machine by its very name: no name server and no proxy is asked for it.
 
-    >>> [is_this_machine(host) for host in ("localhost", "127.0.0.9", "::1", "127.example.org", "10.0.0.1")]
-    [True, True, True, False, False]
+    >>> [is_this_machine(host) for host in ("localhost", "127.0.0.9", "::1", "0.0.0.0", "10.0.0.1", "127.a.org")]
+    [True, True, True, True, False, False]
     """
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        return host == "localhost" or (address := ip_address(host)).is_loopback or address.is_unspecified
     except ValueError:
         return False
 

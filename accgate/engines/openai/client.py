@@ -18,7 +18,7 @@ from accgate.engines.identity import Listing, listing_of, model_hint
 from accgate.engines.openai.hints import codes_of, field_hint, redirect_hint
 from accgate.engines.wire import MalformedReply, error_text, errors_in, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.network import certificate_hint, proxy_of, trust
+from accgate.inputs.network import certificate_hint, is_this_machine, proxy_of, trust
 
 if TYPE_CHECKING:
     import aiohttp
@@ -38,6 +38,11 @@ FATAL = {
     407: "the proxy wants a name and a password; write them into its variable, as http://NAME:PASSWORD@HOST:PORT",
 }
 REFUSED = frozenset({401, 403})
+CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")  # Docker's, Podman's
+OWN_LOOPBACK = (
+    " (in this container {} is the container itself, unless it has the host's network: docker run --network host, in "
+    "the action docker-options: --network host)"
+)
 CONNECT_SECONDS = 30.0
 HEALTH_SECONDS = 5.0
 LARGEST = 16 * 2**20  # bytes of an answer: a line of a score file, which has the reply and more, may have 64 million
@@ -351,8 +356,10 @@ def connection_fault(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, of_another):
         cause = error.os_error
         words = cause.strerror if isinstance(cause, socket.gaierror) else cause.errno and os.strerror(cause.errno)
-        if words:
-            return f"{words[:1].lower()}{words[1:]}"
+        inside = is_this_machine(error.host) and any(map(os.path.exists, CONTAINER_MARKS))
+        if words or inside:
+            words = words or "no connection"
+            return f"{words[:1].lower()}{words[1:]}{OWN_LOOPBACK.format(error.host) if inside else ''}"
     return f"{type(error).__name__}: {' '.join(str(error).split())}{certificate_hint(error)}"
 
 
