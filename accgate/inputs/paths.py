@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from accgate.errors import BadInput, KeyFaults, reading
 IN_COMMIT = "is it in the commit?"
 
 DIGESTED = 100_000_000_000  # bytes of a file, weights of a judge among them
+BLOCK = 1 << 20  # bytes; as many tell whether a file is text
 
 
 def path_in(folder: Path, name: str) -> Path:
@@ -81,17 +83,46 @@ def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> An
         raise BadInput(f"{path}: cannot be read as JSON: {error}; {fix}") from error
 
 
+def has_crlf(start: bytes) -> bool:
+    """Whether a file that starts so is text whose first line ends with CRLF, as git may check it out.
+
+    >>> has_crlf(b"id,score\\r\\n"), has_crlf(b"id,score\\na,1\\r\\n"), has_crlf(b"\\x89PNG\\r\\n\\x1a\\n\\0")
+    (True, False, False)
+    """
+    end = start.find(b"\n", 0, BLOCK)
+    return start[end - 1 : end] == b"\r" and b"\0" not in start[:BLOCK]
+
+
+def with_lf(content: bytes) -> bytes:
+    """The content of a file, with LF for each CRLF where it `has_crlf`."""
+    return content.replace(b"\r\n", b"\n") if has_crlf(content) else content
+
+
+def content_digest(blocks: Iterable[bytes]) -> str:
+    """SHA-256 of a file's content `with_lf`, from its blocks, so that a checkout's line ends do not count.
+
+    >>> len({content_digest(blocks) for blocks in ([b"a\\nb\\n"], [b"a\\r\\nb\\r\\n"], [b"a\\r\\nb\\r", b"\\n"])})
+    1
+    """
+    digest, held, converts = hashlib.sha256(), b"", None
+    for block in blocks:
+        converts = has_crlf(block) if converts is None else converts
+        whole = held + block
+        held = b"\r" if converts and whole.endswith(b"\r") else b""  # the next block may begin with its LF
+        whole = whole[: len(whole) - len(held)]
+        digest.update(whole.replace(b"\r\n", b"\n") if converts else whole)
+    digest.update(held)
+    return digest.hexdigest()
+
+
 def file_digest(path: Path, most: int = DIGESTED) -> str:
-    """SHA-256 of a file's bytes.
+    """The `content_digest` of a file.
 
     Raises
     ------
     BadInput
         When the file cannot be read, is no plain one, or has more than `most` bytes.
     """
-    digest, left = hashlib.sha256(), plain_size(path, most)
+    size = plain_size(path, most)
     with reading(path, IN_COMMIT), path.open("rb") as file:
-        while left and (block := file.read(min(left, 1 << 20))):
-            digest.update(block)
-            left -= len(block)
-    return digest.hexdigest()
+        return content_digest(file.read(min(BLOCK, size - start)) for start in range(0, size, BLOCK))

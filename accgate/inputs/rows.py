@@ -13,7 +13,7 @@ from reprlib import repr as brief
 from typing import Any, Literal
 
 from accgate.errors import BadInput, reading
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_plain, with_lf
 
 Row = dict[str, Any]
 BOM = "\ufeff"
@@ -93,7 +93,7 @@ def _by_json(text: str, path: Path, number: int) -> Any:
 
 
 def _csv(path: Path) -> Iterator[tuple[int, Row]]:
-    raw = read_plain(path, TABLE)
+    raw = with_lf(read_plain(path, TABLE))  # line ends within cells are the checkout's as well
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), strict=True)
     try:
         header = next(reader, [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput, KeyFaults, writing
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import content_digest, read_plain
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Texts, Whole, parse_table_of
 from accgate.records import (
@@ -407,5 +406,5 @@ def without_empty(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(content: bytes) -> str:
-    """SHA-256, as the store's files write it."""
-    return hashlib.sha256(content).hexdigest()
+    """SHA-256 of the content, as the store's files write it."""
+    return content_digest([content])
