@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, KeyFaults, reading
+from accgate.inputs.checkout import LFS, absence_of, is_pointer, refuse_conflict, refuse_stand_in
 
 IN_COMMIT = "is it in the commit?"
 
@@ -28,6 +29,11 @@ def has_file(folder: Path, name: str) -> bool:
     return os.path.isfile(path_in(folder, name))  # noqa: PTH113 (Path's own raises on an over-long name)
 
 
+def no_file(folder: Path, name: str, fix: str = "write the path relative to this file") -> str:
+    """That a file is not there which a table names, and why or what to do."""
+    return f"there is no file {name!r} in {folder}; {absence_of(path_in(folder, name)) or fix}"
+
+
 def model_file_in(folder: Path, name: str, kind: str) -> Path:
     """Return the path of the file of this kind that a model's table names.
 
@@ -36,10 +42,11 @@ def model_file_in(folder: Path, name: str, kind: str) -> Path:
     KeyFaults
         When there is none.
     """
-    if not has_file(folder, name):
-        fault = f"there is no file {name!r} in {folder}; give the path of {kind}, relative to that folder"
-        raise KeyFaults((("model",), fault))
-    return path_in(folder, name)
+    path = path_in(folder, name)
+    if not has_file(folder, name) or is_pointer(path):
+        missing = no_file(folder, name, f"give the path of {kind}, relative to that folder")
+        raise KeyFaults((("model",), f"{name!r} {LFS}" if is_pointer(path) else missing))
+    return path
 
 
 def plain_size(path: Path, most: int) -> int:
@@ -48,8 +55,9 @@ def plain_size(path: Path, most: int) -> int:
     Raises
     ------
     BadInput
-        When it is missing, a folder, a pipe or a device, or has more than `most` bytes.
+        When it is missing, a folder, a pipe, a device or a pointer of Git LFS, or has more than `most` bytes.
     """
+    refuse_stand_in(path)
     try:
         with reading(path, IN_COMMIT):
             about = path.stat()
@@ -77,9 +85,11 @@ def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> An
     BadInput
         When it is no JSON, and as `plain_size` does.
     """
+    content = read_plain(path, most)
     try:
-        return json.loads(read_plain(path, most).decode(encoding))
+        return json.loads(content.decode(encoding))
     except (ValueError, RecursionError) as error:
+        refuse_conflict(path, content)
         raise BadInput(f"{path}: cannot be read as JSON: {error}; {fix}") from error
 
 

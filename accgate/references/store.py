@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput, KeyFaults, writing
+from accgate.inputs.checkout import absence_of, refuse_conflict, refuse_stand_in
 from accgate.inputs.paths import content_digest, read_plain
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Texts, Whole, parse_table_of
@@ -187,9 +188,10 @@ def read_reference(path: Path) -> Reference | None:
     Raises
     ------
     BadInput
-        When the files are damaged or do not fit each other.
+        When the files are damaged or do not fit each other, or the checkout lacks their folder.
     """
     if not (path.exists() or path.is_symlink()):
+        refuse_stand_in(path)
         return None
     source = read_toml(path, fix="record the reference again")
     about = parse_table_of(source, ReferenceFile)
@@ -215,8 +217,11 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
     """
     path = file.with_suffix(SCORES)
     if not path.is_file():
-        raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; restore it from git")
-    if digest(read_plain(path, MOST)) != sha256:
+        why = absence_of(path) or "restore it from git"
+        raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; {why}")
+    content = read_plain(path, MOST)
+    if digest(content) != sha256:
+        refuse_conflict(path, content)
         raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
     if scores.n != n or abs(float(np.mean(scores.means())) - mean) > 1e-6:
