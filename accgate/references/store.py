@@ -51,7 +51,8 @@ class ReferenceFile:
     Of so many `replies`, no answer was found in the `unread` ones, `empty` ones among them; `cut` ones ended at
     max_tokens. They are not there where there was nothing to read, and in references of earlier versions.
     `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
-    are those of the model, its engine and sampling that can change an answer. `served`, `judge_served` and
+    are those of the model, its engine and sampling that can change an answer, `environment` the versions of what lies
+    under the engine. `served`, `judge_served` and
     `judge_files` are the `Makers` of the scores; earlier versions kept none.
     """
 
@@ -81,6 +82,7 @@ class ReferenceFile:
     runs_sha256: Texts = ()
     variant: dict[Text, Any] = field(default_factory=dict)
     fingerprint: dict[Text, Text] = field(default_factory=dict)
+    environment: dict[Text, Text] = field(default_factory=dict)
     replaced: dict[Text, Any] = field(default_factory=dict)
     settings: dict[Text, Any] = field(default_factory=dict)
     served: dict[Text, Any] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from accgate.errors import VerdictName
-from accgate.text import with_capital, with_stop
+from accgate.text import some_of, with_capital, with_stop
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
 from accgate.verdict.findings import deciding_theta, needed_samples
@@ -112,7 +112,11 @@ def _after_regression(lead: Figures) -> list[Step]:
     steps = []
     if lead.lost_unread and lead.lost and 2 * lead.lost_unread >= lead.lost:
         steps.append(_next("look first at replies that can no longer be read: their form, or where they are cut off"))
+    outside = [setting.name for setting in settings_of(lead) if setting.is_outside]
     changes = len(lead.settings_changed)
+    if changes > 1 and len(outside) == changes:
+        words = "run the same commit in the reference's environment: no setting of accuracy.toml changed, "
+        return [*steps, _next(f"{words}{some_of(outside)} did")]
     if changes > 1:
         blame = Words("accgate blame", True)
         return [*steps, _next("undo the changed settings and push; ", blame, " finds which one did it")]
