@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.engines import split_options
 from accgate.engines.table import determinism
+from accgate.records import ENVIRONMENT
 from accgate.text import differences, path_text, value_text
 from accgate.verdict import Reason
 from accgate.verdict.sentences import PROMPTS
@@ -78,7 +79,8 @@ def prompt_change(reference: Reference, figures: Figures) -> str | None:
 def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | None) -> tuple[str, ...]:
     """How a run's settings differ from those of its reference, a short text for each.
 
-    A reference of an earlier version has no settings: then only engine, hardware and variant are compared.
+    A reference of an earlier version has no settings: then only engine, hardware and variant are compared. The
+    environment is compared where both sides know theirs.
 
     >>> from accgate.config.tables import Model
     >>> from accgate.references.store import ReferenceFile
@@ -89,6 +91,8 @@ def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | N
     """
     before: dict[str, Any] = {"variant": dict(reference.variant)}
     now: dict[str, Any] = {"variant": dict(model.variant)}
+    if info is not None and info.environment and reference.environment:
+        before[ENVIRONMENT], now[ENVIRONMENT] = reference.environment, info.environment
     if info is not None:
         pairs = {
             "engine": (reference.engine, info.name),

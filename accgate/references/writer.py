@@ -187,6 +187,10 @@ def add_runs(
         engine=_both(old.engine, about.engine),
         engine_version=_both(old.engine_version, about.engine_version),
         hardware=_both(old.hardware, about.hardware),
+        environment={
+            name: _both(old.environment.get(name, ""), about.environment.get(name, ""))
+            for name in {**old.environment, **about.environment}
+        },
         reason=old.reason,
         replaced=old.replaced,
         anchor=old.anchor,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from accgate.errors import VerdictName
-from accgate.text import with_capital, with_stop
+from accgate.text import some_of, with_capital, with_stop
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
 from accgate.verdict.findings import deciding_theta, needed_samples
@@ -117,8 +117,12 @@ def _after_regression(lead: Figures) -> list[Step]:
         steps.append(_next("look first at replies that can no longer be read: their form, or where they are cut off"))
     settings = settings_of(lead)
     changes = [setting.name for setting in settings if setting.name != PROMPTS]
+    outside = [setting.name for setting in settings if setting.is_outside]
     if len(changes) < len(settings):
         steps.append(_next("look first at what the model gets: the same prompts have another number of tokens"))
+    if len(changes) > 1 and outside == changes:
+        words = "run the same commit in the reference's environment: no setting of accuracy.toml changed, "
+        return [*steps, _next(f"{words}{some_of(outside)} did")]
     if len(changes) > 1:
         return [*steps, _next("undo the changed settings and push"), _next("find which one did it with ", BLAME)]
     if changes:

@@ -230,23 +230,28 @@ PROMPTS = "prompt tokens per sample"  # the name under which they stand beside t
 
 
 class Setting(NamedTuple):
-    """A setting that differs from the reference's: its name, the reference's value, this run's."""
+    """A setting that differs from the reference's: its name, the reference's value, this run's.
+
+    What `is_outside` is no setting of accuracy.toml: engine version, hardware, and what lies under the engine.
+    """
 
     name: str
     before: str
     now: str
+    is_outside: bool = False
 
 
-SHORT_NAMES = {"version": "engine version"}
+ENVIRONMENT = "environment."
+OUTSIDE = {"version": "engine version", "hardware": "hardware"}
 
 
 def settings_of(verdict: Figures) -> tuple[Setting, ...]:
-    """The settings of a check that differ from its reference's, what is only a label last.
+    """The settings of a check that differ from its reference's, what is outside of accuracy.toml or a label last.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides, changed = (ReferenceSummary(75.0, 9), CandidateSummary(70.0, 9)), ("options.kv: not set → q4_0",)
     >>> settings_of(Verdict("m", "t", "pass", "paired", 9, *sides, 0.05, 0.2, settings_changed=changed))
-    (Setting(name='kv', before='not set', now='q4_0'),)
+    (Setting(name='kv', before='not set', now='q4_0', is_outside=False),)
     """
     settings = []
     for text in verdict.settings_changed:
@@ -254,8 +259,9 @@ def settings_of(verdict: Figures) -> tuple[Setting, ...]:
         before, _, now = values.partition(" → ")
         if not now:
             name, before = text, ""
-        settings.append(Setting(SHORT_NAMES.get(name, name.removeprefix("options.")), before, now))
-    return tuple(sorted(settings, key=lambda setting: setting.name.startswith("variant.")))
+        short = OUTSIDE.get(name, name.removeprefix("options.").removeprefix(ENVIRONMENT))
+        settings.append(Setting(short, before, now, name in OUTSIDE or name.startswith(ENVIRONMENT)))
+    return tuple(sorted(settings, key=lambda setting: (setting.is_outside, setting.name.startswith("variant."))))
 
 
 def settings_sentence(verdict: Figures) -> str | None:

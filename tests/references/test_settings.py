@@ -1,5 +1,6 @@
 """What a run has differently from the recording that it is compared with is kept in the reference, and said."""
 
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.config.tables import Model, Sampling
+from accgate.engines import base
+from accgate.evaluation.assignment import engine_in
 from accgate.inputs.toml import tomllib
 from accgate.records import Figures, Scores
 from accgate.records.figures import COLUMNS
@@ -57,6 +60,51 @@ def test_every_kind_of_change_is_said_with_both_values() -> None:
         "version: vllm 0.32.0 → vllm 0.33.0",
     )
     assert setting_changes(reference, before, EngineInfo("vllm", "vllm 0.32.0", "H200")) == ()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "here", "changes"),
+    [
+        ({"torch": "2.8.0", "driver": "550.54"}, {"torch": "2.8.0", "driver": "550.54"}, ()),
+        ({"torch": "2.8.0", "cuda": "12.8"}, {"torch": "2.9.0", "cuda": "12.8"}, ("environment.torch: 2.8.0 → 2.9.0",)),
+        (
+            {"image": "sha256:a"},
+            {"torch": "2"},
+            ("environment.image: sha256:a → not set", "environment.torch: not set → 2"),
+        ),
+        ({}, {"torch": "2.9.0"}, ()),  # a reference of an earlier version
+        ({"torch": "2.9.0"}, {}, ()),  # a server, which does not say
+    ],
+)
+def test_what_lies_under_the_engine_is_compared_where_both_sides_know(
+    recorded: dict[str, str], here: dict[str, str], changes: tuple[str, ...]
+) -> None:
+    model = Model(engine="vllm", model="m")
+    reference = known(settings=answer_settings(model), environment=recorded)
+    assert setting_changes(reference, model, replace(INFO, environment=here)) == changes
+
+
+def test_the_driver_packages_and_image_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = {
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024": "550.54.15",
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build": "570.86.15",
+        "no version": None,
+    }
+    monkeypatch.setattr(base, "DRIVER", tmp_path / "version")
+    assert base.environment_of("no-such-package", environ={}) == {}
+    for line, driver in lines.items():
+        (tmp_path / "version").write_text(f"{line}\nGCC version:  gcc version 12.3.0 (Ubuntu)\n")
+        known_here = base.environment_of("numpy", environ={base.IMAGE: "sha256:a"})
+        assert known_here.pop("numpy")
+        assert known_here == {"image": "sha256:a"} | ({"driver": driver} if driver else {})
+
+
+def test_settings_beside_records_keep_the_environment() -> None:
+    info = replace(INFO, environment={"torch": "2.9.0"})
+    kept = engine_in({"engine": info.identity, "environment": dict(info.environment)})
+    assert (kept, kept.environment) == (info, info.environment)
+    assert engine_in({"engine": info.identity, "environment": 5}) == INFO
+    assert engine_in({}) == EngineInfo("", "", "")
 
 
 def test_a_reference_of_an_engine_whose_batches_vary_is_told_of() -> None:

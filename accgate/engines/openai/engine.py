@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from accgate.engines import identity
-from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, Wall
+from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, Wall, environment_of
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity, Listing
 from accgate.engines.openai import dispatch
@@ -297,7 +297,8 @@ class OpenAIEngine:
 
     def describe(self) -> EngineInfo:
         """The server's kind and version; what hardware it has, it does not say."""
-        return EngineInfo("openai", self._kind.label, "server")
+        environment = {} if self._served is None else environment_of()
+        return EngineInfo("openai", self._kind.label, "server", environment)
 
     async def close(self) -> None:
         """Close the connections, and end the server that was started."""
