@@ -19,7 +19,7 @@ COVERAGE :=
 COVER = $(if $(COVERAGE),--cov --cov-append --cov-report= --cov-fail-under=0)
 WORKFLOWS := $(wildcard .github/workflows/*.yml .github/examples/*.yml)
 ACTIONS := action.yml report/action.yml
-SCRIPTS := $(wildcard action/*.sh benchmarks/*.sh .ci/*)
+SCRIPTS := $(wildcard action/*.sh benchmarks/*.sh .ci/* docs/ci/*.sh)
 
 .PHONY: run test test-short test-parts test-long test-all coverage fuzz lint types style docs format lock bench clean
 

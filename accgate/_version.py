@@ -1,4 +1,4 @@
 """The version, and whose it is; nothing else may be imported for these."""
 
 __version__ = "0.1.0"
-REPOSITORY = "org/accgate"  # a placeholder until the first release; `.ci/organisation NAME` changes it everywhere
+REPOSITORY = "org/accgate"  # `.ci/organisation NAME` changes it everywhere

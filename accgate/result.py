@@ -85,8 +85,17 @@ def result_of_verdict(verdict: Verdict) -> Result:
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """What ran: engine, its version, and the hardware it ran on."""
+    """What ran: engine, its version, and the hardware it ran on.
+
+    `environment` has the versions of what lies under the engine, such as torch and the driver, as far as known.
+    """
 
     name: str
     version: str
     hardware: str
+    environment: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What must be the same in all parts of a run."""
+        return {"name": self.name, "version": self.version, "hardware": self.hardware}

@@ -26,7 +26,7 @@ merged_base() { # HEAD
   mapfile -t parents < <(bare_git cat-file commit "$1" | sed -n '/^$/q; s/^parent //p')
   [[ ${#parents[@]} -eq 2 && ${parents[1]} == "$ACCGATE_HEAD_SHA" ]] || return 1
   [[ ${parents[0]} != "$ACCGATE_BASE_SHA" ]] || return 1
-  plain_git init --quiet --bare "$work/line" || return 1
+  new_repository "$work/line" "$1" || return 1
   # Commits alone, without their trees; an older base than this is rare, and then the event's own decides.
   # From the server, which the workspace cannot redirect.
   fetch_with_token "$work/line" --filter=tree:0 --depth=500 -- "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY" \

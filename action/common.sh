@@ -24,12 +24,40 @@ annotate() { printf '::error title=accgate::%s\n' "$(escaped "$1")" >&"$runner";
 # fail CODE MESSAGE: writes the message as an annotation and, once there is a work folder, for the publishing step.
 fail() {
   annotate "$2"
-  if [[ -n ${ACCGATE_WORK:-} ]]; then
-    printf 'accgate: %s\n' "$2" >>"$ACCGATE_WORK/log.txt"
-    printf '%s' "$1" >"$ACCGATE_WORK/exit-code"
-  fi
-  exit "$1"
+  note_end "$1" "$2"
+  leave "$1"
 }
+
+# For the publishing step, as far as the disk takes it.
+note_end() { # CODE MESSAGE
+  [[ -n ${ACCGATE_WORK:-} ]] || return 0
+  { printf 'accgate: %s\n' "$2" >>"$ACCGATE_WORK/log.txt" && printf '%s' "$1" >"$ACCGATE_WORK/exit-code"; } 2>/dev/null || true
+}
+
+# Whatever else ends a script, such as a full disk, ends it with 3: the code of a command that failed may be 1, which is
+# a regression's. An end that is meant has 100 more on its way through subshells.
+leave() { exit $(($1 ? 100 + $1 : 0)); }
+end() {
+  local code=$?
+  trap - EXIT
+  [[ -z ${name:-} ]] || docker rm --force "$name" >/dev/null 2>&1 || true
+  case $code in
+    0 | 129 | 130 | 143) ;; # a cancelled job
+    10[1-4] | 230) exit $((code - 100)) ;;
+    *)
+      local why="the script ${0##*/} broke off, because a command ended with code $code: see the lines above"
+      ! is_full "${ACCGATE_WORK:-${RUNNER_TEMP:-/tmp}}" || why+=". The runner's disk is full"
+      annotate "$why"
+      note_end 3 "$why"
+      exit 3
+      ;;
+  esac
+}
+is_full() { # FOLDER: less than a megabyte is left
+  local free
+  free=$(df --output=avail -- "$1" 2>/dev/null | tail -n 1) && [[ $free =~ ^\ *[0-9]+$ && $free -lt 1024 ]]
+}
+trap end EXIT
 
 output() { printf '%s=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"; }
 
@@ -67,6 +95,20 @@ confined() { # NAME
     --env USER=accgate --env LOGNAME=accgate --env PYTHONSAFEPATH=1
 }
 
+# Why docker could start no container, where its words are those of a known cause.
+unstarted() { # WORDS
+  case $1 in
+    *'exec format error'* | *'no matching manifest'* | *'no image found in '*' for architecture'*)
+      printf '%s' "the image $ACCGATE_IMAGE is for another processor than this runner's ($(uname -m)); name one that is built for it" ;;
+    *'"/bin/sh": stat '* | *'exec /bin/sh: no such file'* | *"/bin/sh"*'not found in '*PATH*)
+      printf '%s' "the image $ACCGATE_IMAGE has no /bin/sh; build yours FROM one of accgate's (docs/action.md, image)" ;;
+    *'could not select device driver'* | *'unresolvable CDI devices'* | *'unknown or invalid runtime name: nvidia'*)
+      printf '%s' "docker cannot give GPUs to containers; install NVIDIA's Container Toolkit (docs/action.md, Docker with NVIDIA GPUs)" ;;
+    *'o space left on device'*) printf '%s' "the runner's disk is full; make room, such as by docker system prune" ;;
+    *) return 1 ;;
+  esac
+}
+
 # Containers work in an empty folder: a dataset's or a metric's name would else mean a folder of a tree.
 in_empty_folder() {
   bind "$ACCGATE_WORK/empty" "$INSIDE/empty" readonly
@@ -76,6 +118,15 @@ in_empty_folder() {
 # LIMITED DURATION COMMAND...: exit code 124 where it takes longer. docker passes signals on to the container.
 # shellcheck disable=SC2034
 readonly LIMITED=(timeout --kill-after=20s)
+
+# Sets `options` to the lines that commands print. A refusal of theirs ends the script, which it would not inside < <(...);
+# and no file is needed, as a here-string may need one.
+take_options() { # COMMAND...
+  local listed
+  listed=$("$@")
+  # shellcheck disable=SC2034
+  mapfile -t options < <(printf '%s' "$listed" | sed '/^$/d')
+}
 
 random() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
 
@@ -92,6 +143,18 @@ config_path() {
 
 one_line() { tr '\n' ' ' <<<"$1" | sed 's/ *$//'; }
 
+# Proxies, and the certificates of authorities, as in accgate/inputs/network.py. A proxy's password is a secret, which the
+# evaluating container gets where `env` names the variable.
+network() { # [with-passwords]
+  local variable bundle=${REQUESTS_CA_BUNDLE:-${CURL_CA_BUNDLE:-${SSL_CERT_FILE:-}}}
+  for variable in HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy; do
+    [[ -z ${!variable:-} || (${!variable} == *@* && -z ${1:-}) ]] || printf '%s\n' --env "$variable"
+  done
+  [[ -f $bundle ]] || return 0
+  bind "$bundle" "$INSIDE/ca.pem" readonly
+  printf '%s\n' --env "REQUESTS_CA_BUNDLE=$INSIDE/ca.pem" --env "SSL_CERT_FILE=$INSIDE/ca.pem"
+}
+
 # The containers with the token get no GPU and no model, and can write only to the named folders.
 with_token() { # NAME
   confined "$1"
@@ -101,16 +164,10 @@ with_token() { # NAME
     --env ACCGATE_TOKEN
   local variable
   for variable in GITHUB_ACTIONS GITHUB_API_URL GITHUB_GRAPHQL_URL GITHUB_SERVER_URL GITHUB_REPOSITORY GITHUB_EVENT_NAME \
-    GITHUB_SHA GITHUB_REF GITHUB_REF_NAME GITHUB_HEAD_REF GITHUB_BASE_REF GITHUB_RUN_ID GITHUB_RUN_ATTEMPT \
-    HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy; do
+    GITHUB_SHA GITHUB_REF GITHUB_REF_NAME GITHUB_HEAD_REF GITHUB_BASE_REF GITHUB_RUN_ID GITHUB_RUN_ATTEMPT; do
     [[ -z ${!variable:-} ]] || printf '%s\n' --env "$variable"
   done
-  # A GitHub Enterprise Server may have a certificate of the company's own.
-  local bundle=${REQUESTS_CA_BUNDLE:-${SSL_CERT_FILE:-}}
-  if [[ -n $bundle && -f $bundle ]]; then
-    bind "$bundle" "$INSIDE/ca.pem" readonly
-    printf '%s\n' --env "REQUESTS_CA_BUNDLE=$INSIDE/ca.pem"
-  fi
+  network with-passwords
   [[ ! -f ${GITHUB_EVENT_PATH:-} ]] || {
     bind "$GITHUB_EVENT_PATH" "$INSIDE/event.json" readonly
     printf '%s\n' --env "GITHUB_EVENT_PATH=$INSIDE/event.json"

@@ -6,8 +6,9 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 work=$ACCGATE_WORK
 : "${ACCGATE_ENV:=}"
-name=accgate-evaluate-$(random)
+name=   # of the container that runs, or is about to
 searching= # set while the second container finds out what explains a regression
+cancelled=
 readonly GRACE=4 # seconds for what is in flight when the job is cancelled
 
 # gpus as docker wants it: `all`, `"device=0,1"` with the quotes, or nothing.
@@ -18,21 +19,50 @@ gpus_option() {
     if [[ -v NVIDIA_VISIBLE_DEVICES ]]; then # a runner that was itself given some of the machine's GPUs
       wanted=${NVIDIA_VISIBLE_DEVICES// /}
       case $wanted in '' | void) wanted=none ;; esac
-    elif command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; then
+    elif command -v nvidia-smi >/dev/null; then
+      ask_driver
       wanted=all
     else
       wanted=none
+      ! grep -qsE "^[^#]*engine[[:space:]]*=[[:space:]]*[\"']vllm" "$work/head/$(config_path "$ACCGATE_CONFIG")" ||
+        notice "this runner has no nvidia-smi, so the container gets no GPU, and vLLM of $ACCGATE_CONFIG wants one. Is this the right runner? gpus: none is for a vLLM on the processor"
     fi
   fi
+  wanted=${wanted//runtime.nvidia.com\/gpu=/}
   case $wanted in
     # The vLLM image asks for all; void keeps GPUs out where the engine's default runtime is NVIDIA's.
     none) printf '%s\n' --env NVIDIA_VISIBLE_DEVICES=void ;;
     all) printf '%s\n' --gpus all ;;
+    *=*) # names of the Container Device Interface, which nothing else may add GPUs to
+      [[ $wanted =~ ^[a-z0-9.-]+/[a-z0-9.-]+=[A-Za-z0-9:._-]+(,[a-z0-9.-]+/[a-z0-9.-]+=[A-Za-z0-9:._-]+)*$ ]] ||
+        fail 2 "gpus is '$wanted'; write auto, all, none, indices or UUIDs such as 0,1, or devices such as nvidia.com/gpu=0"
+      printf -- '--device\n%s\n' "${wanted//,/$'\n--device\n'}"
+      printf '%s\n' --env NVIDIA_VISIBLE_DEVICES=void
+      ;;
     *)
       [[ $wanted =~ ^[A-Za-z0-9:/._-]+(,[A-Za-z0-9:/._-]+)*$ ]] ||
         fail 2 "gpus is '$ACCGATE_GPUS'; write auto, all, none, or indices or UUIDs such as 0,1"
       printf '%s\n' --gpus "\"device=$wanted\""
       ;;
+  esac
+}
+
+# Ends the job where nvidia-smi finds no GPU, or not all: on the processor a model would seem to hang. All of its output is
+# read, since 8 GPUs can have 56 parts. One that a lost GPU blocks cannot be killed; so it is left alone.
+ask_driver() {
+  local process code=0 said fix="Repair the driver or take another runner; for a model that needs no GPU write gpus: none"
+  nvidia-smi -L </dev/null >"$work/gpus.txt" 2>&1 {runner}>&- &
+  process=$!
+  timeout 60 tail --pid="$process" --sleep-interval=0.1 -f /dev/null ||
+    { kill -KILL "$process" || true; fail 3 "nvidia-smi does not answer within 60 seconds, as with a lost GPU. $fix"; }
+  wait "$process" || code=$?
+  said=$(grep -vE '^GPU [0-9]+:|^[[:space:]]+MIG |^[[:space:]]*$' "$work/gpus.txt" | head -c 1000) || true
+  grep -q '^GPU [0-9]' "$work/gpus.txt" || code=$((code + 1000))
+  case $code/$said in
+    0/) ;;
+    0/*lost* | 0/*'Unable to'* | 0/*'Unknown Error'*) fail 3 "nvidia-smi misses a GPU: $said. $fix" ;;
+    0/* | 14/*) notice "nvidia-smi says: $said" ;; # 14: a corrupt infoROM, with which a GPU works
+    *) fail 3 "nvidia-smi fails on this runner (code $((code % 1000))): ${said:-it names no GPU}. $fix" ;;
   esac
 }
 
@@ -59,10 +89,13 @@ env_options() {
 
 # What the container may take, so that a runaway model leaves the machine usable.
 limits() {
-  local memory=${ACCGATE_MEMORY:-auto} processes=${ACCGATE_PIDS_LIMIT:-32768} kilobytes
+  local memory=${ACCGATE_MEMORY:-auto} processes=${ACCGATE_PIDS_LIMIT:-32768} kilobytes runners
   if [[ $memory == auto ]]; then
+    # GitHub's runners on this machine may all have a job, and each takes its share.
+    runners=$(cat /proc/[0-9]*/comm 2>/dev/null | grep -cx Runner.Listener) || true
     kilobytes=$(sed -n 's/^MemTotal: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
-    memory=$((kilobytes * 9 / 10))k
+    memory=$((kilobytes * 9 / 10 / (runners > 1 ? runners : 1)))k
+    [[ $runners -lt 2 ]] || notice "$runners runners share this machine: the container gets nine tenths of its memory divided by $runners; the input memory sets another amount"
   fi
   [[ $memory =~ ^[1-9][0-9]*[bkmg]?$ ]] || fail 2 "memory is '$memory'; write auto, or an amount such as 64g"
   [[ $processes =~ ^[1-9][0-9]*$ ]] || fail 2 "pids-limit is '$processes'; write a number of processes and threads such as 32768"
@@ -84,10 +117,12 @@ docker_options() {
 }
 
 cache_folder() {
-  local folder=${ACCGATE_CACHE_DIR:-}
+  local folder=${ACCGATE_CACHE_DIR:-} other
   [[ -n $folder ]] || { printf '%s' "$work/cache"; return; }
   [[ $folder == /* ]] || fail 2 "cache-dir is '$folder'; write an absolute path on the runner"
   mkdir -p "$folder" 2>/dev/null && [[ -w $folder ]] || fail 3 "cache-dir $folder cannot be written by $(id -un)"
+  other=$(find "$folder" -maxdepth 4 -type d ! -writable -print -quit 2>/dev/null) || true
+  [[ -z $other ]] || notice "cache-dir holds $other, which $(stat --format %U "$other") made and $(id -un) cannot write: where a download fails, give each user a cache-dir of its own, or change the owner"
   printf '%s' "$folder"
 }
 
@@ -229,21 +264,23 @@ take_references() {
   [[ $count -gt 0 ]] || notice "no new reference was copied back from $folder; another folder must stand as references = \"...\" under [gate] of $ACCGATE_CONFIG"
 }
 
-# The options of the container of this name, which has neither token nor right that another has not.
-container_options() {
-  local listed more list
-  listed=$(confined "$name")
-  for list in gpus_option env_options limits docker_options image_digest mounts; do
-    more=$($list)
-    listed+=$'\n'$more
-  done
-  mapfile -t options < <(sed '/^$/d' <<<"$listed")
-  options+=(--shm-size "${ACCGATE_SHM_SIZE:-16g}" --env HOME=/home/accgate --env XDG_CACHE_HOME=/cache
+listed_options() {
+  local list
+  confined "$name"
+  for list in network env_options limits docker_options image_digest mounts; do $list; done
+}
+
+# The options of the container, which has neither token nor right that another has not.
+container_options() { # NAME
+  name=$1
+  take_options listed_options
+  options+=("${gpus[@]}" --shm-size "${ACCGATE_SHM_SIZE:-16g}" --env HOME=/home/accgate --env XDG_CACHE_HOME=/cache
     --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=$(<"$work/commit")" --env "ACCGATE_GRACE=$GRACE")
 }
 
 stop() {
-  : >"$work/cancelled"
+  cancelled=true
+  : >"$work/cancelled" || true
   echo "accgate: stopping the container" >&2
   # GitHub sends SIGINT, SIGTERM after 7.5 seconds, and kills everything after 10. accgate has GRACE of them for what is
   # in flight, then closes the model and writes its partial report; docker kills it 2 seconds before GitHub kills us.
@@ -256,40 +293,82 @@ stop() {
 }
 
 run_container() {
-  local resume
+  local resume watch
   resume=$(random)
   pipe=
-  trap stop INT TERM
+  code=0
+  trap stop INT TERM HUP
   # Until the random word comes again the runner takes no line of the container's for a workflow command.
   echo "::stop-commands::$resume"
-  { "${LIMITED[@]}" "${limit}m" docker run "${options[@]}" "$ACCGATE_IMAGE" "${command[@]}" && echo 0 >"$work/code" || echo $? >"$work/code"; } \
-    </dev/null 2>&1 | tee "$1" &
+  (
+    set +e # a full disk stops tee alone, and the code needs no file
+    "${LIMITED[@]}" "${limit}m" docker run "${options[@]}" "$ACCGATE_IMAGE" "${command[@]}" </dev/null 2>&1 |
+      sed -u "s#$INSIDE/\(head\|workspace\|out\)/##g" | tee "$1" # paths of the repository and of the results
+    exit "${PIPESTATUS[0]}"
+  ) &
   pipe=$!
-  [[ ! -e $work/cancelled ]] || stop
-  until wait "$pipe" || ! kill -0 "$pipe" 2>/dev/null; do :; done
-  trap - INT TERM
+  # Nobody else stops the container of a script that was killed, before this runner's next job.
+  (tail --pid=$$ --sleep-interval=0.5 -f /dev/null && exec docker rm --force "$name") >/dev/null 2>&1 {runner}>&- &
+  watch=$!
+  [[ -z $cancelled ]] || stop
+  until wait "$pipe" && code=0 || code=$?; ! kill -0 "$pipe" 2>/dev/null; do :; done
+  trap - INT TERM HUP
+  kill "$watch" 2>/dev/null || true
+  docker rm --force "$name" >/dev/null 2>&1 || true
+  name=
   printf '\n::%s::\n' "$resume"
+}
+
+# What an exit code says that is none of accgate's.
+ended_by() { # CODE
+  local why
+  case $1 in
+    125 | 126 | 127) why=$(unstarted "$(tail -c 2000 "$work/log.txt")") || why="docker could not start it; its words stand above" ;;
+    132) why="an instruction that this runner's processor lacks: the image was built for a newer one" ;;
+    134) why="the engine aborted; its words stand above" ;;
+    135) why="a bus error, as where the shared memory is full: raise shm-size" ;;
+    137) why="killed, most likely for memory: raise memory, or lower what the engine's options take" ;;
+    139) why="the engine crashed; its words stand above" ;;
+    *) why="its words stand above" ;;
+  esac
+  printf 'the container ended with exit code %s, which is no verdict: %s' "$1" "$why"
+}
+
+# Where the answers of a search stay for a further run of the same commit, base, image and inputs: in the cache, which may
+# hold links of a model's making.
+kept_search() {
+  local key
+  key=$(printf '%s\0' "$(<"$work/commit")" "${ACCGATE_BASE_SHA:-}" "$ACCGATE_IMAGE" "$ACCGATE_CONFIG" \
+    "${ACCGATE_MODELS:-}" "${ACCGATE_TASKS:-}" | sha256sum)
+  printf '%s/accgate-blame/%s' "$(realpath "$cache")" "${key:0:32}"
+}
+keep_search() { # FOLDER
+  [[ $(realpath -m "$1") == "$1" ]] || return 0
+  rm -rf "$1"
+  find "${1%/*}" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} + 2>/dev/null
+  case $code in 0 | 124 | 130) ;; *) return 0 ;; esac # another end may come again from what is kept
+  [[ ! -d $work/blame/blame || -L $work/blame/blame ]] || { mkdir -p "${1%/*}" && cp -a -- "$work/blame/blame" "$1"; }
 }
 
 # The second container, after a regression: which changed setting explains it. What it finds goes into the results; the
 # exit code is written already, and stays. It ends by itself once its minutes are over: the host's limit is for one that
 # hangs.
 blame() {
-  local config code why file
+  local config why file code kept
   config=$(config_path "$ACCGATE_CONFIG")
   rm -rf "$work/blame"
   mkdir "$work/blame"
   searching=true
-  name=accgate-blame-$(random)
+  kept=$(kept_search)
+  [[ ! -d $kept || $(realpath "$kept") != "$kept" ]] || cp -a -- "$kept" "$work/blame/blame"
   limit=$((blame_limit + 1))
-  container_options
+  container_options "accgate-blame-$(random)"
   command=(blame "$INSIDE/out" --config "$INSIDE/head/$config" --out "$INSIDE/blame" --workspace "$(models_folder)"
     --samples "$questions" --minutes "$blame_limit" --html)
   if [[ -n ${ACCGATE_BASE_SHA:-} ]]; then command+=(--base "$INSIDE/base/$config"); else command+=(--tree "$INSIDE/head"); fi
+  [[ ! -d $work/blame/blame ]] || command+=(--resume)
   run_container "$work/blame.txt"
-  docker rm --force "$name" >/dev/null 2>&1 || true
-  code=$(cat "$work/code" 2>/dev/null || echo 3)
-  rm -f "$work/code"
+  keep_search "$kept" || true
   case $code in
     0 | 1 | 2 | 3 | 4) why="the search ended with exit code $code" ;;
     124) why="the search took more than $blame_limit minutes and was stopped" ;;
@@ -313,26 +392,25 @@ limit=$(whole_number timeout-minutes "${ACCGATE_TIMEOUT_MINUTES:-350}" 350)
 questions=$(whole_number blame-samples "${ACCGATE_BLAME_SAMPLES:-400}" 400)
 blame_limit=$(whole_number blame-minutes "${ACCGATE_BLAME_MINUTES:-30}" 30)
 case ${ACCGATE_BLAME:-never} in never | on-failure) ;; *) fail 2 "blame is '$ACCGATE_BLAME'; write on-failure or never" ;; esac
-container_options
-listed=$(arguments)
-mapfile -t command <<<"$listed"
+take_options gpus_option
+gpus=("${options[@]}")
+take_options arguments
+command=("${options[@]}")
+container_options "accgate-evaluate-$(random)"
 
 run_container "$work/log.txt"
-docker rm --force "$name" >/dev/null 2>&1 || true
-code=$(cat "$work/code" 2>/dev/null || echo 3)
-rm -f "$work/code"
-[[ ! -e $work/cancelled ]] || code=130
+[[ -z $cancelled ]] || code=130
 if [[ $code -eq 124 ]]; then
   annotate "the evaluation took more than $limit minutes and was stopped; raise timeout-minutes, or evaluate fewer samples"
   code=3
 elif [[ $code -gt 4 && $code -ne 130 ]]; then
-  annotate "the container ended with exit code $code, which is no verdict (125 to 127: docker could not start it, 137: killed for memory); see docs/action.md, troubleshooting"
+  annotate "$(ended_by "$code")"
   code=3
 fi
 printf '%s' "$code" >"$work/exit-code"
 rm -rf "$work/out/cause.json" "$work/out/cause.html" "$work/out/blame.log" # only a search writes these
 [[ ${ACCGATE_COMMAND:-run} != record || $code -ne 0 ]] || take_references
-[[ $code -ne 130 ]] || exit 130
+[[ $code -ne 130 ]] || leave 130
 [[ $code -ne 1 || ${ACCGATE_BLAME:-never} == never || -n ${ACCGATE_SHARD:-} || ${ACCGATE_COMMAND:-run} == record ]] ||
   blame || notice "blame could not be carried out"
-[[ ! -e $work/cancelled ]] || exit 130
+[[ -z $cancelled ]] || leave 130

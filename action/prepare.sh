@@ -48,25 +48,47 @@ sweep() {
 
 have_image() {
   docker image inspect "$ACCGATE_IMAGE" >/dev/null 2>&1 && return
+  local shown words
   echo "::group::docker pull $ACCGATE_IMAGE"
-  docker pull "$ACCGATE_IMAGE" ||
-    fail 3 "the image $ACCGATE_IMAGE is not on this runner and cannot be pulled; check its name, the network and docker login"
+  exec {shown}>&1
+  words=$(docker pull "$ACCGATE_IMAGE" 2>&1 >&"$shown") || fail 3 "$(unstarted "$words" ||
+    printf '%s' "the image $ACCGATE_IMAGE is not on this runner and cannot be pulled; check its name, the network and docker login. docker said: $words")"
   echo "::endgroup::"
 }
 
+# Why a container does not get this runner's files.
+unreachable() { # WORDS
+  local engine
+  ! unstarted "$1" || return 0
+  engine=$(docker version 2>&1; docker info --format '{{.SecurityOptions}}' 2>&1; getenforce 2>&1) || true
+  case $1/${engine,,} in
+    *[Pp]'ermission denied'*/*podman*)
+      printf '%s' "podman stands in for docker here, and its rootless containers map the runner's user to another one; install Docker, rootless if you like" ;;
+    *[Pp]'ermission denied'*/*name=userns*)
+      printf '%s' "docker maps the users of containers to others (userns-remap in /etc/docker/daemon.json), who may not read the runner's files; take the line out, or run Docker rootless" ;;
+    *[Pp]'ermission denied'*/*name=selinux* | *[Pp]'ermission denied'*/*enforcing*)
+      printf '%s' "SELinux keeps containers from the runner's files; label its folders: chcon -Rt container_file_t ${RUNNER_TEMP:-/tmp} ${GITHUB_WORKSPACE:-}" ;;
+    *) printf '%s' "files of this runner do not reach its containers (bind mounts come out empty or read-only), as happens where the runner itself is a container or a pod. Use the job container: route of docs/action.md (Kubernetes runners)" ;;
+  esac
+}
+
 # A file of this machine must be readable, and a new one writable as this user, inside a container.
+probe_options() {
+  confined "accgate-probe-$(random)"
+  bind "$work/probe" "$INSIDE/probe"
+}
 probe_mounts() {
-  local secret seen mounts
+  local secret seen words
   mkdir "$work/probe"
   secret=$(random)
   printf '%s' "$secret" >"$work/probe/host"
-  mapfile -t mounts < <(bind "$work/probe" $INSIDE/probe)
-  mapfile -t options < <(confined "accgate-probe-$(random)")
+  take_options probe_options
   # shellcheck disable=SC2016 # the container's shell expands it
-  seen=$(docker run "${options[@]}" --network none "${mounts[@]}" --entrypoint /bin/sh "$ACCGATE_IMAGE" \
+  seen=$(docker run "${options[@]}" --network none --entrypoint /bin/sh "$ACCGATE_IMAGE" \
     -c 'cat "$0/host" && : >"$0/container"' $INSIDE/probe 2>"$work/probe.err") || true
   if [[ $seen != "$secret" || ! -e $work/probe/container ]]; then
-    fail 3 "files of this runner do not reach its containers (bind mounts come out empty or read-only), as happens where the runner itself is a container or a pod. Use the job container: route of docs/action.md (Kubernetes runners). docker said: $(tail -c 500 "$work/probe.err")"
+    words=$(tail -c 500 "$work/probe.err")
+    fail 3 "$(unreachable "$words"). docker said: $words"
   fi
 }
 
@@ -75,9 +97,24 @@ probe_mounts() {
 copy_workspace() {
   [[ -n ${GITHUB_WORKSPACE:-} && -n $(ls -A "$GITHUB_WORKSPACE" 2>/dev/null) ]] ||
     unable "the workspace is empty; run actions/checkout before accgate"
-  tar -C "$GITHUB_WORKSPACE" --exclude=.git --exclude=.git-credentials --exclude=.netrc --exclude=_netrc \
-    --warning=no-file-ignored -cf - . | tar -C "$work/workspace" --no-same-owner -xf - ||
-    unable "the workspace cannot be copied; is the runner's disk full?"
+  local words ends
+  words=$(
+    exec 2>&1 # into memory, since a full disk takes no file
+    set +e
+    LC_ALL=C tar -C "$GITHUB_WORKSPACE" --exclude=.git --exclude=.git-credentials --exclude=.netrc --exclude=_netrc \
+      --warning=no-file-ignored -cf - . | LC_ALL=C tar -C "$work/workspace" --no-same-owner -xf -
+    printf '\n%s' "${PIPESTATUS[*]}"
+  )
+  ends=${words##*$'\n'}
+  words=$(printf '%s' "${words%$'\n'*}" | grep -v 'due to previous errors\|failure status' | sed 's/^tar: \(\.\/\)*//' | head -n 3 | tr '\n' ';') || true
+  case $ends/$words in
+    '0 0'/*) ;;
+    # A server's log, for instance: what a job still writes or removes is copied as it is at that moment.
+    '1 0'/*) notice "files of the workspace changed while they were copied, and models get them as they were: $words" ;;
+    *'o space left'* | *'uota exceeded'*) unable "the workspace cannot be copied, because the runner's disk is full: $words" ;;
+    *[Pp]'ermission denied'*) unable "the workspace holds files that $(id -un) may not read, such as those of a container that ran as root: $words give them to that user or remove them before accgate's step" ;;
+    *) unable "the workspace cannot be copied: $words" ;;
+  esac
 }
 
 # The folder of the checkout that holds the config, by its path in the workspace: empty, or with a slash at the end. Of
@@ -100,6 +137,12 @@ find_checkout() {
 plain_git() {
   GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_TERMINAL_PROMPT=0 git -c core.hooksPath=/dev/null -c core.fsmonitor=false \
     -c core.autocrlf=false -c safe.directory='*' "$@"
+}
+
+# An empty repository for a commit's kind of SHA; older versions of git know SHA-1 alone, and have no option for it.
+new_repository() { # FOLDER SHA [OPTION...]
+  [[ ${#2} -ne 64 ]] || set -- "$@" --object-format=sha256
+  plain_git init --quiet --bare "${@:3}" "$1"
 }
 
 # The same without this machine's configuration either: its filters and attributes are no part of a commit. Objects of
@@ -171,10 +214,10 @@ head_commit() {
 
 lay_trees() {
   local head config shorter
-  bare_git init --quiet --bare --template= "$work/git"
-  printf '[safe]\n\tdirectory = *\n' >"$work/git/accgate" # the other end reads no -c
   head=$(head_commit)
   check_sha head "$head"
+  new_repository "$work/git" "$head" --template=
+  printf '[safe]\n\tdirectory = *\n' >"$work/git/accgate" # the other end reads no -c
   lay_commit head "$head"
   printf '%s' "$head" >"$work/commit"
   printf '%s' "$checkout" >"$work/checkout"
@@ -239,7 +282,8 @@ check_tools
 sweep
 have_image
 umask 022
-work=$(mktemp -d "${RUNNER_TEMP:-/tmp}/accgate-XXXXXXXX")
+work=$(mktemp -d "${RUNNER_TEMP:-/tmp}/accgate-XXXXXXXX") ||
+  fail 3 "$(id -un) can make no folder in ${RUNNER_TEMP:-/tmp} (RUNNER_TEMP): the line above says why; the runner's user must own it"
 mkdir "$work/empty" "$work/head" "$work/base" "$work/workspace" "$work/out" "$work/home" "$work/cache" "$work/publish"
 if [[ ${ACCGATE_COMMAND:-run} != record ]] && truth standing "${ACCGATE_STANDING:-}"; then
   output work "$work"

@@ -9,16 +9,24 @@ work=$ACCGATE_WORK
 # passed.
 plain_outcome() {
   output passed false
-  if [[ ${ACCGATE_COMMAND:-run} == record ]]; then exit "$code"; fi
   # The job that publishes a verdict decides on it; an evaluation that could not finish fails here too.
-  case $code in 0 | 1 | 4) exit 0 ;; *) exit "$code" ;; esac
+  [[ ${ACCGATE_COMMAND:-run} == record ]] || case $code in 1 | 4) exit 0 ;; esac
+  leave "$code"
 }
 
-mounts() {
+publishing_options() {
+  with_token "accgate-publish-$(random)"
   bind "$work/head" "$INSIDE/head" readonly
   [[ ! -d $work/base ]] || bind "$work/base" "$INSIDE/base" readonly
   bind "$work/out" "$INSIDE/out" readonly
   bind "$work/log.txt" "$INSIDE/log.txt" readonly
+}
+
+# What the results get beside what the container wrote.
+note_results() {
+  [[ -e $work/log.txt ]] || : >"$work/log.txt" || return
+  rm -rf "$work/out/accgate.exit-code" "$work/out/accgate.log"
+  printf '%s' "$code" >"$work/out/accgate.exit-code" && tail -c 1000000 "$work/log.txt" >"$work/out/accgate.log"
 }
 
 # Nothing was evaluated: the check that stands on the commit decides.
@@ -27,26 +35,29 @@ repeat() {
     output passed false
     exit 0
   fi
-  local config listed
+  local config
   config=$(config_path "$ACCGATE_CONFIG")
-  listed=$(with_token "accgate-publish-$(random)")
-  mapfile -t options <<<"$listed"
+  take_options with_token "accgate-publish-$(random)"
   exec "${LIMITED[@]}" 30m docker run "${options[@]}" "$ACCGATE_IMAGE" publish --standing --config "$config" \
     --check-name "$ACCGATE_CHECK_NAME" --fail-on "$ACCGATE_FAIL_ON" "--required-branches=$(one_line "${ACCGATE_REQUIRED_BRANCHES:-}")"
 }
 
 ! truth standing "${ACCGATE_STANDING:-}" || repeat
-docker ps --all --quiet --filter "label=$(runner_label)" --filter "label=$(place_label)" | xargs --no-run-if-empty docker rm --force >/dev/null
-[[ -e $work/log.txt ]] || : >"$work/log.txt"
+docker ps --all --quiet --filter "label=$(runner_label)" --filter "label=$(place_label)" | xargs --no-run-if-empty docker rm --force >/dev/null ||
+  notice "the containers of this job cannot be removed"
 code=$(cat "$work/exit-code" 2>/dev/null || echo 3)
-[[ $code =~ ^[0-9]{1,3}$ && $code -le 255 ]] || code=3 # a shell would make 0 of 256
+[[ $code =~ ^[0-4]$ || $code -eq 130 ]] || code=3 # an empty file is one that a full disk did not take
 [[ ! -e $work/cancelled ]] || code=130
 # The container that wrote out/ has ended. Only plain files and folders are kept, all of them readable.
-chmod -R u+rwX "$work/out"
-find "$work/out" ! -type f ! -type d -delete
-rm -rf "$work/out/accgate.exit-code" "$work/out/accgate.log"
-printf '%s' "$code" >"$work/out/accgate.exit-code"
-tail -c 1000000 "$work/log.txt" >"$work/out/accgate.log"
+if ! { chmod -R u+rwX "$work/out" && find "$work/out" ! -type f ! -type d -delete; }; then
+  annotate "the results hold files that $(id -un) may not change, as where docker-options set another user; nothing of them is read"
+  mv "$work/out" "$work/out-of-another"
+  mkdir "$work/out"
+  code=3
+fi
+# On a full disk what only the evaluation needed makes room for what is published.
+note_results 2>/dev/null || { rm -rf "${work:?}"/{workspace,cache,home,shards} && note_results; } ||
+  notice "the runner's disk is full: the results lack exit code or log"
 if [[ ${ACCGATE_COMMAND:-run} == record || -n ${ACCGATE_SHARD:-} ]] || ! truth publish "${ACCGATE_PUBLISH:-true}"; then
   plain_outcome
 fi
@@ -60,7 +71,5 @@ arguments+=("--models=$(one_line "${ACCGATE_MODELS:-}")" "--tasks=$(one_line "${
   "--picture-branch=$(one_line "${ACCGATE_PICTURE_BRANCH:-}")")
 [[ ! -e $work/cancelled ]] || arguments+=(--cancelled)
 ! truth untrusted "${ACCGATE_UNTRUSTED:-false}" || arguments+=(--untrusted)
-listed=$(with_token "accgate-publish-$(random)")
-more=$(mounts)
-mapfile -t options <<<"$listed"$'\n'"$more"
+take_options publishing_options
 exec "${LIMITED[@]}" 30m docker run "${options[@]}" "$ACCGATE_IMAGE" publish "${arguments[@]}"

@@ -170,11 +170,17 @@ with open(here + "/calls", "a") as calls:
     calls.write(ascii((argv, fake)) + "\\n")
 if argv[0] == "ps":
     print(read("stale"), end="")
+if argv[0] in ("image", "pull") and "FAKE_PULL" in fake:
+    print(fake["FAKE_PULL"], file=sys.stderr)
+    sys.exit(1)
 if argv[0] == "info":
     print(fake.get("FAKE_INFO", ""))
 if argv[0] == "run":
     mounts = [dict(part.split("=", 1) for part in word.split(",") if "=" in part)
               for before, word in zip(argv, argv[1:]) if before == "--mount"]
+    if "/bin/sh" in argv and "FAKE_PROBE" in fake:
+        print(fake["FAKE_PROBE"], file=sys.stderr)
+        sys.exit(126)
     if "/bin/sh" in argv:
         (probe,) = [mount["source"] for mount in mounts]
         with open(probe + "/host") as host, open(probe + "/container", "a"):

@@ -101,7 +101,7 @@ def init(arguments: argparse.Namespace) -> int:
         files[Path(f"{own.name}.toml")] = own.text
     if answers.workflow:
         inside = (folder.relative_to(repository) / config).as_posix()
-        files[workflow] = workflow_text(inside, answers.engine, answers.model)
+        files[workflow] = workflow_text(inside, answers.engine, answers.model, answers.base_url)
     _refuse_to_replace(files, force=arguments.force)
     for line in () if own is None else own.about:
         print(line)

@@ -10,6 +10,7 @@ from typing import Any
 from accgate.config.tables import AccuracyFile, Model, TaskSettings
 from accgate.design import allowed_points, allowed_share
 from accgate.errors import BadInput, Key, key_text
+from accgate.inputs.paths import no_file
 from accgate.inputs.toml import TomlFile
 from accgate.records import file_name
 from accgate.stats import PAIRED_TESTS
@@ -30,7 +31,7 @@ def faults_between(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key,
     for name, model in content.models.items():
         yield from _model_faults(name, model)
     if content.report.template is not None and not file.has_file(content.report.template):
-        yield ("report", "template"), _no_file(content.report.template, file)
+        yield ("report", "template"), no_file(file.path.parent, content.report.template)
     for variable, hosts in content.gate.secrets.items():
         for host in hosts:
             if not re.fullmatch(r"(http://)?[a-z0-9._-]+(:[0-9]+)?|(http://)?[0-9a-f:]*:[0-9a-f:]*", host):
@@ -93,7 +94,7 @@ def _source_faults(name: str, task: TaskSettings, file: TomlFile) -> Iterator[tu
         if task.library is not None:
             yield ("library",), "is set together with file; keep one of the two"
         if not file.has_file(task.file):
-            yield ("file",), _no_file(task.file, file)
+            yield ("file",), no_file(file.path.parent, task.file)
     elif (task.library or name) not in library_names():
         key: Key = ("library",) if task.library else ()
         hint = nearest(task.library or name, library_names())
@@ -104,13 +105,9 @@ def _source_faults(name: str, task: TaskSettings, file: TomlFile) -> Iterator[tu
 def _dataset_faults(task: TaskSettings, file: TomlFile) -> Iterator[tuple[Key, str]]:
     for key, path in (("dataset", task.dataset), ("few_shot_dataset", task.few_shot_dataset)):
         if path is not None and not file.has_file(path):
-            yield (key,), _no_file(path, file)
+            yield (key,), no_file(file.path.parent, path)
         elif path is not None and not path.lower().endswith(ENDINGS):
             yield (key,), f"is {path!r}; the name must end in {', '.join(ENDINGS)}"
-
-
-def _no_file(name: str, file: TomlFile) -> str:
-    return f"there is no file {name!r} in {file.path.parent}; write the path relative to this file"
 
 
 def _cost_faults(task: TaskSettings) -> Iterator[tuple[Key, str]]:

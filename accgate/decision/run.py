@@ -20,7 +20,7 @@ from accgate.planning.checks import Check, account_of
 from accgate.planning.samples import n_without_early_stopping
 from accgate.records import Figures, Record, failed_of, readings_of
 from accgate.references.anchor import drift_since, find_anchor
-from accgate.references.settings import batch_note, setting_changes
+from accgate.references.settings import batch_note, prompt_change, setting_changes
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
 from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, texts_of
@@ -70,7 +70,7 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
     decided = decide(list(evidences.values()), correction=gate.correction, checks=len(checks), left=account.left)
     cases = [
         CostCase(
-            _annotate(verdict, evidences[key], done[key].check, gate, evaluated.engines.get(done[key].check.model)),
+            _annotate(verdict, evidences[key], done[key], gate, evaluated.engines.get(done[key].check.model)),
             evidences[key],
             done[key].check,
             _records(done[key]),
@@ -99,8 +99,11 @@ def _records(item: EvaluatedCheck) -> Sequence[Record]:
     return () if item.evaluation is None else item.evaluation.records
 
 
-def _annotate(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, info: EngineInfo | None) -> Verdict:
+def _annotate(
+    verdict: Verdict, evidence: Evidence, item: EvaluatedCheck, gate: Gate, info: EngineInfo | None
+) -> Verdict:
     """The verdict with notes on its check, the settings that changed, and the drift since the anchor."""
+    check = item.check
     temperature = check.planned_model.settings.sampling.temperature
     notes, recorded = list(check.notes), 0 if check.recorded is None else check.recorded.about.repeats
     if verdict.test in PAIRED_TESTS and temperature > 0 and min(check.repeats, recorded) < 4:
@@ -119,9 +122,11 @@ def _annotate(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, in
             higher_is_better=check.design.higher_is_better,
             alpha=gate.drift_alpha,
         )
-    changed = (
-        () if check.recorded is None else setting_changes(check.recorded.about, check.planned_model.settings, info)
-    )
+    changed: tuple[str, ...] = ()
+    if check.recorded is not None:
+        prompts = prompt_change(check.recorded, Figures.of(_records(item)))
+        changed = setting_changes(check.recorded.about, check.planned_model.settings, info)
+        changed = changed if prompts is None else (prompts, *changed)
     return replace(verdict, drift=drift, settings_changed=changed).because(*notes)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import platform
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar, cast, get_type_hints
 
@@ -14,6 +17,8 @@ from accgate.errors import CannotEvaluate
 from accgate.result import EngineInfo
 
 T = TypeVar("T")
+IMAGE = "ACCGATE_IMAGE_DIGEST"  # digest of the container's image: every installed file
+DRIVER = Path("/proc/driver/nvidia/version")
 ROUNDING = 1e-3  # above 0, at most, of a log-probability in 16 bits
 CHANGES_NO_ANSWER = "changes no answer"
 Operational = Annotated[T, CHANGES_NO_ANSWER]  # an option in which --resume and merge allow a difference
@@ -255,6 +260,18 @@ async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Versions of what an engine on this machine stands on: packages, the GPU's driver, and the container's image."""
+    versions = {"image": environ.get(IMAGE, "")}
+    for name in packages:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name.removesuffix("-python")] = metadata.version(name)
+    with contextlib.suppress(OSError):
+        found = re.search(r"Module\b.*?\s(\d+(?:\.\d+)+)\s", DRIVER.read_text(encoding="utf-8", errors="replace"))
+        versions["driver"] = found[1] if found else ""
+    return {name: version for name, version in versions.items() if version}
 
 
 def cpu_name() -> str:

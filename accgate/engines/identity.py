@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, Key
-from accgate.text import nearest
+from accgate.text import closest, nearest
 
 ANY = "*"
 MODEL, FINGERPRINT, LISTED = "model", "system_fingerprint", "listed"
@@ -65,20 +66,48 @@ def may_mix(options: Mapping[str, Any], marks: Collection[str]) -> bool:
     >>> may_mix({"fingerprints": ["a"]}, {"a", "b"}), may_mix({}, {"a"})
     (False, True)
     """
-    inner = options.get("options", {})
-    named = options.get("fingerprints") or (inner.get("fingerprints") if isinstance(inner, Mapping) else None)
-    return _are_allowed(frozenset(named or ()), marks)
+    return _are_allowed(frozenset(_of_either(options, "fingerprints")), marks)
 
 
 def _are_allowed(allowed: frozenset[str], marks: Collection[str]) -> bool:
     return ANY in allowed or (allowed.issuperset(marks) if allowed else len(set(marks)) <= 1)
 
 
-def _contradictions(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """The words of both settings that cannot be of one model, with both values; it may have several fingerprints."""
+def _contradictions(
+    one: Mapping[str, Any], other: Mapping[str, Any], same: Sequence[str] = ()
+) -> Iterator[tuple[str, Any, Any]]:
+    """The words of both settings that cannot be of one model, with both values; it may have several fingerprints.
+
+    `same` are its other names.
+    """
     for key in (MODEL, LISTED):
-        if (first := one.get(key)) and (second := other.get(key)) and first != second:
+        if (first := one.get(key)) and (second := other.get(key)) and not _agree(first, second, same):
             yield key, first, second
+
+
+def _agree(one: Any, other: Any, same: Sequence[str]) -> bool:
+    """Whether two names, or two lists of models, are of one model that has these other names."""
+    if one == other:
+        return True
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return one in same or other in same
+    declared = any(name in same for name in {**one, **other})
+    return declared and sorted(map(str, one.values())) == sorted(map(str, other.values()))
+
+
+def are_one(options: Mapping[str, Any], values: Sequence[Any]) -> bool:
+    """Whether names or lists of models agree for a model with these options, or those of its replicas.
+
+    >>> are_one({"same_model": ["b"]}, ["a", "b"]), are_one({}, ["a", "b"])
+    (True, False)
+    """
+    return all(_agree(*pair, _of_either(options, "same_model")) for pair in combinations(values, 2))
+
+
+def _of_either(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """The texts of an option of a model, or of its replicas."""
+    inner = options.get("options", {})
+    return tuple(options.get(name) or (inner.get(name) if isinstance(inner, Mapping) else None) or ())
 
 
 def _in_words(key: str, one: Any, other: Any) -> tuple[str, str, str]:
@@ -100,7 +129,7 @@ def change_of(
     >>> change_of({"system_fingerprint": "a"}, {"system_fingerprint": "b"}, {"fingerprints": ["*"]})
     >>> change_of({"model": "toy"}, {})
     """
-    for contradiction in _contradictions(before, now):
+    for contradiction in _contradictions(before, now, _of_either(options or {}, "same_model")):
         what, one, other = _in_words(*contradiction)
         return f"{what} was {one!r}, and now is {other!r}"
     marks, others = fingerprints_of(before), fingerprints_of(now)
@@ -130,11 +159,11 @@ def union_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class Identity:
     """Who answers for one model; `fingerprints` are those that replies may mix, `ANY` for whichever they name.
 
-    Without any, all replies that name a fingerprint name the same one.
+    Without any, all replies that name a fingerprint name the same one. `same_model` are other names of the model.
     """
 
-    def __init__(self, fingerprints: Sequence[str] = ()) -> None:
-        self._allowed = frozenset(fingerprints)
+    def __init__(self, fingerprints: Sequence[str] = (), same_model: Sequence[str] = ()) -> None:
+        self._allowed, self._same = frozenset(fingerprints), tuple(same_model)
         self._model: str | None = None
         self._fingerprints: dict[str, None] = {}  # in the order of their first reply
         self._listed: Mapping[str, str] = {}
@@ -148,9 +177,9 @@ class Identity:
         CannotEvaluate
             When it is another than before.
         """
-        if served.model is not None and served.model != self._model:
-            if self._model is not None:
-                raise _change_fault(place, MODEL, self._model, served.model)
+        if served.model not in (None, self._model) and (self._model is None or served.model not in self._same):
+            if self._model not in (None, *self._same):
+                raise _change_fault(place, MODEL, str(self._model), str(served.model), name_note(served.model))
             self._model = served.model
             self.revision += 1
         mark = served.fingerprint
@@ -174,7 +203,7 @@ class Identity:
             When it was another than here, or in a third.
         """
         model, listed = settings.get(MODEL), dict(settings.get(LISTED, {}))
-        for contradiction in _contradictions(self.settings(), settings):
+        for contradiction in _contradictions(self.settings(), settings, self._same):
             raise _apart(*_in_words(*contradiction))
         new = sorted(fingerprints_of(settings) - self._fingerprints.keys())
         if new and self._fingerprints and not self._allowed:
@@ -200,8 +229,9 @@ class Identity:
             When it was another.
         """
         marks = fingerprints_of(other)
-        for key, before, now in _contradictions(other, self.settings()):
-            raise _resume_fault(f"{where}: its records were {deed} {key} {before!r}", f"it is {now!r}")
+        for key, before, now in _contradictions(other, self.settings(), self._same):
+            more = name_note(before) if key == MODEL else ""
+            raise _resume_fault(f"{where}: its records were {deed} {key} {before!r}", f"it is {now!r}", more)
         both = sorted(marks | self._fingerprints.keys())
         if marks and not _are_allowed(self._allowed, both):
             names = ", ".join(sorted(self._allowed)) or "none"
@@ -235,8 +265,18 @@ class Identity:
         return {key: value for key, value in values.items() if value}
 
 
+def name_note(name: Any) -> str:
+    """How another name of the same model is declared.
+
+    >>> name_note("toy-2")
+    'If that is another name of the same model, declare it: options.same_model = ["toy-2"]'
+    """
+    option = f"options.same_model = [{json.dumps(name, ensure_ascii=False)}]"
+    return f"If that is another name of the same model, declare it: {option}"
+
+
 def _balancer_note(*marks: str) -> str:
-    named = ", ".join(f'"{mark}"' for mark in marks)
+    named = ", ".join(json.dumps(mark, ensure_ascii=False) for mark in marks)
     option = f'options.fingerprints = [{named}], or ["{ANY}"] for any'
     return f"Where all are one model behind a balancer, name them: {option}"
 
@@ -266,15 +306,15 @@ def _change_fault(place: str, what: str, before: str, now: str, more: str = "") 
     return CannotEvaluate(f"{text}. {more}" if more else text)
 
 
-def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Refuse a server that describes its model differently than before.
+def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str], same: Sequence[str] = ()) -> None:
+    """Refuse a server that describes its model, with these other names, differently than before.
 
     Raises
     ------
     CannotEvaluate
         What changed.
     """
-    if before != now:
+    if not _agree(before, now, same):
         raise _change_fault(place, LIST, *difference(before, now))
 
 
@@ -336,12 +376,23 @@ def listing_of(body: Any) -> Listing:
     return Listing(kind, tuple(row["id"] for row in named), details=details)
 
 
+def model_hint(model: str, listed: Collection[str]) -> str:
+    """Which of a server's models was meant, or what it has.
+
+    >>> model_hint("qwen3-8b", ["Qwen/Qwen3-8B", "meta/Llama"])
+    'the server has Qwen/Qwen3-8B; did you mean that?'
+    """
+    tails = {name.rpartition("/")[2].lower(): name for name in listed}
+    tail = next(iter(tails)) if len(tails) == 1 else closest(model.rpartition("/")[2].lower(), tails)
+    return nearest(model, listed) if tail is None else f"the server has {tails[tail]}; did you mean that?"
+
+
 def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key, str]]:
     """Why servers, by their URLs, cannot all be asked for a model, each with the key of the model's table."""
     named = any(model in listing.models for listing in listings.values())
     for url, listing in listings.items():
         if listing.models and model not in listing.models and (named or listing.kind in STRICT):
-            yield ("model",), f"is {model!r}, which {url} does not serve; {nearest(model, listing.models)}"
+            yield ("model",), f"is {model!r}, which {url} does not serve; {model_hint(model, listing.models)}"
     (first_url, first), *others = listings.items()
     for url, listing in others:
         if listing.label != first.label:

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_name
+from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_name, environment_of
 from accgate.engines.chat import ChatProbe
 from accgate.engines.port import Blocks, Cut, Port
 from accgate.engines.silence import Silence, Stalled
@@ -144,7 +144,7 @@ class LlamaCppEngine:
 
     def describe(self) -> EngineInfo:
         """The binding's version and the processor."""
-        return EngineInfo("llamacpp", f"xllamacpp {metadata.version('xllamacpp')}", cpu_name())
+        return EngineInfo("llamacpp", f"xllamacpp {metadata.version('xllamacpp')}", cpu_name(), environment_of())
 
     async def close(self) -> None:
         """Cut off what is in flight and free the weights.

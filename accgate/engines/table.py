@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accgate.engines.base import Engine, ModelTable
+from accgate.engines.wire import extra_faults
+from accgate.errors import refuse_faults
 
 if TYPE_CHECKING:
     from accgate.engines.openai.engine import OpenAIEngine
@@ -85,6 +87,7 @@ def create(engine: str, table: ModelTable) -> Engine:
     CannotEvaluate
         When the engine is not installed, or the weights are not there.
     """
+    refuse_faults(extra_faults(table.extra))
     return KINDS[engine]().make(table)
 
 

@@ -9,7 +9,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,14 +18,27 @@ import orjson
 
 from accgate.engines.base import LogProbs, Reply, Request
 from accgate.engines.reasoning import without_blank_lines
+from accgate.errors import Key
+from accgate.records import CUT
+from accgate.records.finish import KNOWN, reason_of
 from accgate.text import clip
 
-# Finish reasons of vLLM, SGLang, OpenRouter and DeepSeek for a reply that the server did not finish.
-BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error", "insufficient_system_resource"})
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
 QUOTED = 120  # characters of a body that holds no reply
+BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # in an error that is none
 
 
+# Fields of a request, the values that do no harm, and what others do.
+UNREADABLE: Mapping[str, tuple[tuple[Any, ...], str]] = {
+    "stream": ((False,), "a reply in pieces is not read"),
+    "stream_options": ((), "a reply in pieces is not read"),
+    "n": ((1,), "of several replies only the first is read; for more of them set the task's repeats"),
+    "echo": ((False,), "a reply that begins with its prompt would be read as an answer"),
+    "background": ((False,), "a reply that comes later is not read"),
+    "messages": ((), "what is asked is the task's"),
+    "prompt": ((), "what is asked is the task's"),
+    "model": ((), "what is asked is the model of its table"),
+}
 SPECIAL = re.compile(r"\s*[<\[]")  # as the text of every model's special tokens begins
 
 
@@ -56,6 +69,17 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
     if "continue_final_message" in body and not request.prefix:
         body.pop("continue_final_message", None)  # of a model's settings; there is nothing to continue
     return body
+
+
+def extra_faults(extra: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
+    """What further fields of a request make its reply unreadable, or change what is asked, with their keys.
+
+    >>> [fault for _, fault in extra_faults({"n": 1, "stream": True, "min_p": 0.1})]
+    ['is True, and a reply in pieces is not read; remove it']
+    """
+    for name, value in extra.items():
+        if name in UNREADABLE and value not in (None, *UNREADABLE[name][0]):
+            yield ("sampling", "extra", name), f"is {value!r}, and {UNREADABLE[name][1]}; remove it"
 
 
 def second_beginning(prompt: str, tokens: Sequence[int]) -> str | None:
@@ -107,21 +131,23 @@ def reply_of(body: Any) -> Reply:
     """
     try:
         choice = body["choices"][0]
-        failed = next((each for each in (body, choice) if each.get("error")), None)
         message = choice.get("message")
         tool_calls = () if message is None else _tool_calls(message.get("tool_calls"))
         usage = body.get("usage") or {}
-        finish_reason = _finish_reason(choice.get("finish_reason"))
+        finish_reason = reason_of(said := choice.get("finish_reason"))
         prompt_tokens, completion_tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
         reasoning_tokens = _count(_reasoning_tokens(usage))
         text, reasoning = (choice["text"], None) if message is None else _message(message, finish_reason)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise MalformedReply(f"the response holds no choice with text: {clip(error_text(body), QUOTED)}") from error
-    if failed is not None or finish_reason in BROKEN_OFF:
-        why = f"finish_reason {finish_reason!r}" if failed is None else error_text(failed)
-        raise MalformedReply(f"the response was broken off by the server: {why}")
+    if errors := errors_in(body):
+        raise MalformedReply(f"the response was broken off by the server: {error_text(errors[0])}")
+    if finish_reason not in KNOWN:
+        raise MalformedReply(f"the response is not known to be whole: finish_reason {clip(str(said), QUOTED)!r}")
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
+    if message is not None and text and text == message.get("refusal") and finish_reason not in CUT:
+        finish_reason = "refusal"  # OpenAI's ends with "stop"
     return Reply(
         text,
         finish_reason,
@@ -132,12 +158,6 @@ def reply_of(body: Any) -> Reply:
         reasoning=reasoning,
         reasoning_tokens=reasoning_tokens,
     )
-
-
-def _finish_reason(value: Any) -> str | None:
-    """The reason in small letters, as gateways do not have it; SGLang's own is a table with its type."""
-    value = value.get("type") if isinstance(value, dict) else value
-    return value.lower() if isinstance(value, str) else None
 
 
 def _count(value: Any) -> int | None:
@@ -233,6 +253,23 @@ def json_value(raw: bytes) -> Any:
         return orjson.loads(raw)
     except ValueError:
         return json.loads(raw)
+
+
+def errors_in(body: Any) -> list[dict[Any, Any]]:
+    """The errors that a body tells of, beside its first choice or in it; Google's stand in a list.
+
+    Gateways write one of blank fields beside a good reply.
+
+    >>> errors_in({"choices": [{"error": {"code": 502}}], "error": {"message": "", "code": None}})
+    [{'code': 502}]
+    """
+    parts = body if isinstance(body, list) else [body]
+    choices = body.get("choices") if isinstance(body, dict) else None
+    inner = choices[:1] if isinstance(choices, list) else []
+    tables = [part for part in (*parts, *inner) if isinstance(part, dict)]
+    told = [table.get("error", {} if inner else table) for table in tables]  # a body without choices may be one itself
+    errors = [error if isinstance(error, dict) else {"message": error} for error in told]
+    return [error for error in errors if not BLANK.issuperset(str(each).strip().lower() for each in error.values())]
 
 
 def error_text(body: Any) -> str:

@@ -12,7 +12,7 @@ from accgate.config.tables import Sampling
 from accgate.engines import split_options
 from accgate.evaluation.shards.shard import Shard, samples_digest
 from accgate.planning.checks import Check
-from accgate.records import FILES, PLAN, Figures, Record
+from accgate.records import ENVIRONMENT, FILES, PLAN, Figures, Record
 from accgate.records.file import OPERATIONAL
 from accgate.result import EngineInfo
 from accgate.tasks import Sample, Task
@@ -74,6 +74,13 @@ class Assignment:
 NO_ENGINE = EngineInfo("", "", "")
 
 
+def engine_in(settings: Mapping[str, Any]) -> EngineInfo:
+    """The engine that the settings beside records name, with empty texts where they do not."""
+    engine, environment = ({} if not isinstance(t := settings.get(k), dict) else t for k in ("engine", ENVIRONMENT))
+    name, version, hardware = (str(engine.get(key, "")) for key in ("name", "version", "hardware"))
+    return EngineInfo(name, version, hardware, {str(each): str(value) for each, value in environment.items()})
+
+
 def assignment_of(
     check: Check, info: EngineInfo, shard: Shard | None = None, files: Mapping[str, str] | None = None
 ) -> Assignment:
@@ -84,7 +91,7 @@ def assignment_of(
     model = check.planned_model.settings
     answering, operational = split_options(model.engine, model.options)
     settings = {
-        "engine": asdict(info),
+        "engine": info.identity,
         "model": model.model,
         "variant": model.variant,
         "options": answering,
@@ -92,6 +99,8 @@ def assignment_of(
         "sampling": asdict(model.sampling),
         "repeats": check.repeats,
     }
+    if info.environment:
+        settings[ENVIRONMENT] = dict(info.environment)
     if files:
         settings[FILES] = dict(files)
     whole = Assignment(

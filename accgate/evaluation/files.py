@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from accgate.engines import model_file, split_options, split_parts
 from accgate.engines.table import inner_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.paths import path_in
+from accgate.inputs.paths import content_digest, path_in
 from accgate.planning.model import PlannedModel
 from accgate.records import FILES
 
@@ -59,13 +59,8 @@ class FileDigests:
         remembered = self._digests.get(name)
         if isinstance(remembered, list) and remembered[:-1] == stamp and isinstance(remembered[-1], str):
             return remembered[-1]
-        sha = hashlib.sha256()
         with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                if is_over():
-                    raise Abandoned
-                sha.update(chunk)
-        digest = sha.hexdigest()
+            digest = content_digest(_chunks(file, is_over))
         if self._clock() - max(status.st_mtime, status.st_ctime) > FRESH:
             self._digests[name] = [*stamp, digest]
             self._new = True
@@ -85,6 +80,13 @@ class FileDigests:
                 temporary.unlink(missing_ok=True)
             return
         self._new = False
+
+
+def _chunks(file: BinaryIO, is_over: Callable[[], bool]) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK):
+        if is_over():
+            raise Abandoned
+        yield chunk
 
 
 def json_table(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from accgate.engines import Reply, split_reasoning
 from accgate.engines.reasoning import without_blank_lines
 from accgate.records import CUT, Record, split_readings
+from accgate.records.finish import REFUSED
 from accgate.tasks import Sample, Task
 from accgate.tasks.choices import TIE
 from accgate.tasks.tools import parse_reply, reply_json
@@ -166,13 +167,17 @@ def _limit(readings: Readings, max_unread: float) -> str:
 def _own_problem(records: Sequence[Record], readings: Readings, max_unread: float) -> tuple[str, ...]:
     unread = [record for record in records if record.is_unread]
     cut = sum(record.reading == "cut" for record in unread)
-    parts = [f"{readings.empty:,} empty"] * bool(readings.empty) + [f"{cut:,} cut off at max_tokens"] * bool(cut)
+    refused = sum(record.finish_reason in REFUSED for record in unread)
+    counts = (readings.empty, "empty"), (cut, "cut off at max_tokens"), (refused, "refused or stopped by a filter")
+    parts = [f"{count:,} {how}" for count, how in counts if count]
     kinds = f" ({', '.join(parts)})" if parts else ""
     replies = "1 reply holds" if readings.replies == 1 else f"{readings.replies:,} replies hold"
     what = f"{readings.unread:,} of {replies} no answer{kinds}, {_limit(readings, max_unread)}"
     fix = "correct [extract] of the task" if cut < len(unread) else "raise max_tokens"
     also = "raise max_tokens, " if 0 < cut < len(unread) else ""
     fix += f', {also}or read the reasoning too (reasoning = "keep")' if any(r.reasoning for r in unread) else ""
+    if refused == len(unread):
+        fix = "look at what the model refuses, or at the content filter of its server"
     if all((record.reply or "").startswith(TIE) for record in unread):
         fix = "the options of each are equally likely; look at the log-probabilities that the engine gives"
     rightly = (

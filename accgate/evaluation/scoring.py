@@ -13,7 +13,8 @@ from accgate.engines import Engine, Request, RequestFailed, split_reasoning
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.metrics import Metric
 from accgate.planning.checks import Check
-from accgate.records import Scores
+from accgate.records import CUT, Scores
+from accgate.records.finish import REFUSED
 from accgate.references.judge import Makers, other_judge
 from accgate.tasks import Sample, Task
 from accgate.tasks.extract import by_regex
@@ -147,8 +148,10 @@ class ByJudge:
             raise NotScored(f"the judge gave no reply: {error}") from error
         except CannotEvaluate as error:
             raise JudgeFailed(self.name, error) from error
-        if reply.finish_reason == "length":
+        if reply.finish_reason in CUT:
             raise NotScored(f"the judge's reply was cut off at {request.max_tokens} tokens; raise judge.max_tokens")
+        if reply.finish_reason in REFUSED:
+            raise NotScored(f"the judge refused, or a filter stopped it: finish_reason {reply.finish_reason!r}")
         low, high = judge.lowest, judge.highest
         mark = _mark(judge, by_regex(split_reasoning(reply.text or "").answer or "", judge.regex))
         if not low <= mark <= high:

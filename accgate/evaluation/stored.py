@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Assignment, assignment_of
+from accgate.evaluation.assignment import Assignment, assignment_of, engine_in
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.evaluation.reading import is_beyond_unread
 from accgate.evaluation.resume import changed_settings, check_points, settings_of
@@ -38,7 +38,6 @@ from accgate.text import some_of
 Stops = Callable[[Sequence[Record]], bool]
 StopRuleOf = Callable[[Check], "Stops | None"]
 OWN = {"records", *NOT_COMPARED}
-ENGINE = ("name", "version", "hardware")
 
 
 def finished_evaluation(
@@ -95,10 +94,10 @@ def engine_of(settings: Mapping[str, Any], paths: RecordPaths) -> EngineInfo:
     BadInput
         When they name none.
     """
-    engine = settings.get("engine")
-    if not isinstance(engine, dict) or any(not isinstance(engine.get(key), str) for key in ENGINE):
+    engine = engine_in(settings)
+    if not engine.name:
         raise BadInput(f"{paths.settings}: names no engine; run the gate again")
-    return EngineInfo(*(engine[key] for key in ENGINE))
+    return engine
 
 
 def unfinished_evaluation(check: Check, log: RecordLog) -> Evaluation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from accgate.config.config import load_config
@@ -38,7 +38,7 @@ from accgate.text import clip
 from accgate.verdict import Verdict, name_of, sentence
 
 FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)
-INSIDE = ("/accgate/head", "/accgate/workspace")  # inside the evaluating container
+INSIDE = ("/accgate/head", "/accgate/workspace", "/accgate/out")  # inside the evaluating container
 MOST = 200  # annotations; nobody reads more, and every 50 take a request
 
 
@@ -92,7 +92,7 @@ class Announcement:
 
     def body(self) -> str:
         """The Markdown of the comment, which the job summary shows too."""
-        options, outcome, pictures = self.options, self.outcome, None
+        options, outcome, guard, pictures = self.options, self.outcome, self.guard, None
         with collect_troubles("the picture could not be written, so the comment has it as text", self.troubles):
             pictures = self._pictures()
         about = About(
@@ -112,10 +112,10 @@ class Announcement:
                 flips = None if outcome.result is None else flips_of_result(outcome.result, options.result.parent)
         except BadInput as error:
             self.troubles.append(f"the comment lacks a part: {error}")
-        failure = outcome.failure and replace(outcome.failure, log=_in_repository(outcome.failure.log, options.trees))
-        return render_comment(
-            outcome.result, about, guard=self.guard, flips=flips, failure=failure, cause=cause, template=template
+        body = render_comment(
+            outcome.result, about, guard=guard, flips=flips, failure=outcome.failure, cause=cause, template=template
         )
+        return _in_repository(body, options.trees)
 
     def _pictures(self) -> tuple[str, str] | None:
         """Addresses of the picture of all checks; None where it cannot be shown, and the comment has it as text."""
@@ -226,9 +226,7 @@ def _in_repository(text: str, trees: Trees) -> str:
     'accuracy.toml:2: gate'
     """
     folders = [*INSIDE, *([trees.head.as_posix()] if trees.head.is_absolute() else [])]
-    for folder in folders:
-        text = text.replace(f"{folder}/", "")
-    return text
+    return re.sub(f"({'|'.join(map(re.escape, folders))})/", "", text)
 
 
 def push_pictures(client: Client, event: Event, branch: str, result: Result) -> tuple[str, str] | None:

@@ -15,6 +15,7 @@ from accgate.guard.base import Selection, rule_sets_of
 from accgate.guard.changes import changed_rules
 from accgate.guard.state import Guard
 from accgate.guard.tree import has_rules
+from accgate.inputs.checkout import refuse_conflict
 from accgate.inputs.paths import read_plain
 from accgate.result import Result
 from accgate.verdict import Allowed, Reason, Verdict
@@ -101,8 +102,10 @@ def template_of(trees: Trees) -> str | None:
     if config.report.template is None:
         return None
     file = config.path(config.report.template)
+    content = read_plain(file, 1_000_000)
+    refuse_conflict(file, content)
     try:
-        return read_plain(file, 1_000_000).decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(f"{file}: cannot be read: {error}; save it as UTF-8 text") from error
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from accgate.config.config import Config
 from accgate.config.tables import Judge, TaskSettings
 from accgate.errors import BadInput, Key, reading
-from accgate.guard.tree import Tree, is_pointer
+from accgate.guard.tree import Tree
+from accgate.inputs.checkout import is_pointer
 from accgate.inputs.paths import IN_COMMIT, file_digest, path_in
 from accgate.metrics.code import code_folder
 from accgate.metrics.own import own_file

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from accgate.config.config import Config
 from accgate.config.tables import Judge, Model
-from accgate.engines.openai.options import is_this_machine
 from accgate.errors import BadInput, Key, key_text
 from accgate.guard.difference import Difference, texts
+from accgate.inputs.network import is_this_machine
 
 SERVE = "serve"  # stands for a host where the value goes to a command that the model starts
 HERE = ("auto", "local")  # addresses of a Ray cluster that the machine says

@@ -14,7 +14,7 @@ from accgate.config.config import Config
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
-from accgate.inputs.paths import file_digest, read_plain
+from accgate.inputs.paths import file_digest, read_plain, with_lf
 from accgate.planning.effective import definition_of
 from accgate.records import clusters_of
 from accgate.references.anchor import Anchor, AnchorFile, Step, anchor_beside
@@ -132,7 +132,7 @@ def _anchor_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
 
 
 def _same_files(old: Path, new: Path) -> bool:
-    """Whether both have the same bytes, so that nothing has to be parsed."""
+    """Whether both have the same content, so that nothing has to be parsed."""
     try:
         return all(_bytes(old.with_suffix(end)) == _bytes(new.with_suffix(end)) for end in (".toml", ".scores.csv"))
     except BadInput:  # the next reader reports it
@@ -140,7 +140,7 @@ def _same_files(old: Path, new: Path) -> bool:
 
 
 def _bytes(path: Path) -> bytes | None:
-    return read_plain(path, MOST) if path.exists() or path.is_symlink() else None
+    return with_lf(read_plain(path, MOST)) if path.exists() or path.is_symlink() else None
 
 
 def _summary(reference: Reference) -> str:

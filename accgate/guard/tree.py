@@ -12,10 +12,9 @@ from pathlib import Path
 
 from accgate.config.config import Config
 from accgate.errors import BadInput
+from accgate.inputs.checkout import is_pointer
 from accgate.inputs.toml import read_toml
 
-POINTER = b"version https://git-lfs.github.com/spec/"  # how a file begins that Git LFS keeps elsewhere
-POINTER_BYTES = 1024  # the most that one has
 FIX = "somebody who may push to the base must put it into the repository as a plain file, in a path without .."
 LINKS = 40  # of one path, as many as Linux follows
 GIT = ".git"
@@ -103,15 +102,6 @@ def _fault_at_end(path: Path, *, is_linked: bool) -> str | None:
     if is_linked and _identity(path) is None:
         return "leads through a link to where nothing is"
     return "is kept in Git LFS, so that the commit holds a pointer alone" if is_pointer(path) else None
-
-
-def is_pointer(path: Path) -> bool:
-    """Whether a file is a pointer of Git LFS, which has the content elsewhere."""
-    try:
-        about = path.lstat()
-        return stat.S_ISREG(about.st_mode) and about.st_size < POINTER_BYTES and path.read_bytes().startswith(POINTER)
-    except (OSError, ValueError):
-        return False
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -209,6 +209,7 @@ def _label(model: str, config: Config | None) -> str:
 
 def _against(verdict: Verdict, config: Config | None) -> Against:
     """The reference's figures, and which recorded reference it was where that can be read."""
+    from accgate.inputs.paths import file_digest
     from accgate.inputs.toml import read_toml
     from accgate.references.store import baseline_of, file_of
 
@@ -228,7 +229,7 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
     whole = _whole_mean(about, mean, n) if paired else None
     if paired and whole is None:  # replaced since: the run was compared with another one
         return Against(mean, n)
-    digest = str(about.get("scores_sha256") or "")[:16] or _digest(path.read_bytes())
+    digest = str(about.get("scores_sha256") or "")[:16] or file_digest(path)[:16]
     return Against(mean, n, digest, str(about.get("date", "")), whole)
 
 

@@ -6,14 +6,17 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, KeyFaults, reading
+from accgate.inputs.checkout import LFS, absence_of, is_pointer, refuse_conflict, refuse_stand_in
 
 IN_COMMIT = "is it in the commit?"
 
 DIGESTED = 100_000_000_000  # bytes of a file, weights of a judge among them
+BLOCK = 1 << 20  # bytes; as many tell whether a file is text
 
 
 def path_in(folder: Path, name: str) -> Path:
@@ -26,6 +29,11 @@ def has_file(folder: Path, name: str) -> bool:
     return os.path.isfile(path_in(folder, name))  # noqa: PTH113 (Path's own raises on an over-long name)
 
 
+def no_file(folder: Path, name: str, fix: str = "write the path relative to this file") -> str:
+    """That a file is not there which a table names, and why or what to do."""
+    return f"there is no file {name!r} in {folder}; {absence_of(path_in(folder, name)) or fix}"
+
+
 def model_file_in(folder: Path, name: str, kind: str) -> Path:
     """Return the path of the file of this kind that a model's table names.
 
@@ -34,10 +42,11 @@ def model_file_in(folder: Path, name: str, kind: str) -> Path:
     KeyFaults
         When there is none.
     """
-    if not has_file(folder, name):
-        fault = f"there is no file {name!r} in {folder}; give the path of {kind}, relative to that folder"
-        raise KeyFaults((("model",), fault))
-    return path_in(folder, name)
+    path = path_in(folder, name)
+    if not has_file(folder, name) or is_pointer(path):
+        missing = no_file(folder, name, f"give the path of {kind}, relative to that folder")
+        raise KeyFaults((("model",), f"{name!r} {LFS}" if is_pointer(path) else missing))
+    return path
 
 
 def plain_size(path: Path, most: int) -> int:
@@ -46,8 +55,9 @@ def plain_size(path: Path, most: int) -> int:
     Raises
     ------
     BadInput
-        When it is missing, a folder, a pipe or a device, or has more than `most` bytes.
+        When it is missing, a folder, a pipe, a device or a pointer of Git LFS, or has more than `most` bytes.
     """
+    refuse_stand_in(path)
     try:
         with reading(path, IN_COMMIT):
             about = path.stat()
@@ -75,23 +85,54 @@ def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> An
     BadInput
         When it is no JSON, and as `plain_size` does.
     """
+    content = read_plain(path, most)
     try:
-        return json.loads(read_plain(path, most).decode(encoding))
+        return json.loads(content.decode(encoding))
     except (ValueError, RecursionError) as error:
+        refuse_conflict(path, content)
         raise BadInput(f"{path}: cannot be read as JSON: {error}; {fix}") from error
 
 
+def has_crlf(start: bytes) -> bool:
+    """Whether a file that starts so is text whose first line ends with CRLF, as git may check it out.
+
+    >>> has_crlf(b"id,score\\r\\n"), has_crlf(b"id,score\\na,1\\r\\n"), has_crlf(b"\\x89PNG\\r\\n\\x1a\\n\\0")
+    (True, False, False)
+    """
+    end = start.find(b"\n", 0, BLOCK)
+    return start[end - 1 : end] == b"\r" and b"\0" not in start[:BLOCK]
+
+
+def with_lf(content: bytes) -> bytes:
+    """The content of a file, with LF for each CRLF where it `has_crlf`."""
+    return content.replace(b"\r\n", b"\n") if has_crlf(content) else content
+
+
+def content_digest(blocks: Iterable[bytes]) -> str:
+    """SHA-256 of a file's content `with_lf`, from its blocks, so that a checkout's line ends do not count.
+
+    >>> len({content_digest(blocks) for blocks in ([b"a\\nb\\n"], [b"a\\r\\nb\\r\\n"], [b"a\\r\\nb\\r", b"\\n"])})
+    1
+    """
+    digest, held, converts = hashlib.sha256(), b"", None
+    for block in blocks:
+        converts = has_crlf(block) if converts is None else converts
+        whole = held + block
+        held = b"\r" if converts and whole.endswith(b"\r") else b""  # the next block may begin with its LF
+        whole = whole[: len(whole) - len(held)]
+        digest.update(whole.replace(b"\r\n", b"\n") if converts else whole)
+    digest.update(held)
+    return digest.hexdigest()
+
+
 def file_digest(path: Path, most: int = DIGESTED) -> str:
-    """SHA-256 of a file's bytes.
+    """The `content_digest` of a file.
 
     Raises
     ------
     BadInput
         When the file cannot be read, is no plain one, or has more than `most` bytes.
     """
-    digest, left = hashlib.sha256(), plain_size(path, most)
+    size = plain_size(path, most)
     with reading(path, IN_COMMIT), path.open("rb") as file:
-        while left and (block := file.read(min(left, 1 << 20))):
-            digest.update(block)
-            left -= len(block)
-    return digest.hexdigest()
+        return content_digest(file.read(min(BLOCK, size - start)) for start in range(0, size, BLOCK))

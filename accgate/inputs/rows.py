@@ -8,15 +8,18 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, Literal
 
 from accgate.errors import BadInput, reading
-from accgate.inputs.paths import read_plain
+from accgate.inputs.checkout import refuse_conflict, refuse_stand_in
+from accgate.inputs.paths import read_plain, with_lf
 
 Row = dict[str, Any]
 BOM = "\ufeff"
+MARKER = "<<<<<<< "  # how a merge begins that is not resolved
 # Columns that say which sample a row is of, as texts or as their digests; lm-evaluation-harness writes doc_hash.
 # The file of a reference, and the settings beside records, have digests of more: what `compare` compares is TOLD.
 NAMES = ("target", "prompt", "question", "input", "doc", "dataset")
@@ -35,6 +38,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
     BadInput
         With file and line, for a file that cannot be read, is not UTF-8, or holds a line that is no row.
     """
+    refuse_stand_in(path)
     with reading(path, "give a JSONL or CSV file"):
         yield from _csv(path) if path.suffix.lower() == ".csv" else _jsonl(path)
 
@@ -89,19 +93,23 @@ def _by_json(text: str, path: Path, number: int) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         fault = f"is not a JSON object ({error}); is the file cut off? Write one object a line"
+        if text.startswith(MARKER):
+            fault = "begins an unresolved merge conflict; resolve it, and commit the file"
         raise BadInput(f"{path}:{number}: {fault}") from error
 
 
 def _csv(path: Path) -> Iterator[tuple[int, Row]]:
-    raw = read_plain(path, TABLE)
+    raw = with_lf(read_plain(path, TABLE))  # line ends within cells are the checkout's as well
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), strict=True)
     try:
         header = next(reader, [])
-        for cells in reader:
+        for cells in chain([header], reader):
+            if cells and cells[0].startswith(MARKER) and "\n" not in cells[0]:
+                refuse_conflict(path, raw)
             if cells and len(cells) != len(header):
                 counts = f"has {len(cells)} cells under a header of {len(header)}"
                 raise BadInput(f"{path}:{reader.line_num}: {counts}; is the file cut off?")
-            if cells:
+            if cells and cells is not header:
                 yield reader.line_num, dict(zip(header, cells, strict=True))
     except UnicodeDecodeError:
         raise _not_utf8(path, raw) from None

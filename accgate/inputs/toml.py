@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, key_text, reading
+from accgate.inputs.checkout import refuse_conflict, refuse_stand_in
 from accgate.inputs.paths import has_file, path_in, read_plain
 
 if sys.version_info >= (3, 11):
@@ -98,6 +99,7 @@ def read_toml(path: Path, *, fix: str) -> TomlFile:
         When the file is missing, a directory, empty, too large, not UTF-8, not TOML, or holds what no setting
         can be; `fix` says what to do where it is missing or empty.
     """
+    refuse_stand_in(path)
     with reading(path, fix):
         if path.is_dir():
             raise BadInput(f"{path}: is a directory; give the TOML file in it")
@@ -132,6 +134,7 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        refuse_conflict(path, text.encode())
         raise BadInput(_syntax_message(path, text, str(error))) from error
     except ValueError as error:  # Python reads no decimal of more than 4,300 digits
         long = re.search(r"\d[\d_]{4299,}", text)

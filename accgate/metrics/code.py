@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from accgate.errors import BadInput, reading
+from accgate.inputs.checkout import absence_of
 from accgate.inputs.paths import IN_COMMIT, file_digest, path_in
 
 COMPILED = "__pycache__"  # nothing ties what is in it to its source
@@ -46,7 +47,8 @@ def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
         elif path.is_file():
             yield path
         else:
-            raise BadInput(f"{path}: is declared by files, and there is no such file or folder; {IN_COMMIT}")
+            why = absence_of(path) or IN_COMMIT
+            raise BadInput(f"{path}: is declared by files, and there is no such file or folder; {why}")
 
 
 def files_below(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]:

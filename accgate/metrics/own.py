@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from accgate.inputs.paths import file_digest
+from accgate.inputs.paths import file_digest, no_file
 from accgate.metrics.code import code_files, declared_files, files_digest
 from accgate.metrics.metric import BadOption, Metric
 
@@ -26,7 +26,7 @@ def form_fault(name: str, folder: Path) -> str | None:
     """The fault of `module:function` or `file.py:function` as a name; None where it can be used. Runs no code."""
     place, _, function = name.rpartition(":")
     if place.endswith(".py") and function.isidentifier():
-        return None if (folder / place).is_file() else f"names no file {place!r} in {folder}"
+        return None if (folder / place).is_file() else no_file(folder, place)
     if not all(part.isidentifier() for part in (*place.split("."), function)):
         return f"is {name!r}; write package.module:function or file.py:function"
     return None

@@ -1,6 +1,7 @@
-from .figures import CUT, Figures, readings_of, split_readings
+from .figures import Figures, readings_of, split_readings
 from .file import (
     ENDINGS,
+    ENVIRONMENT,
     FILES,
     JUDGE_SERVED,
     MEASURED,
@@ -22,6 +23,7 @@ from .file import (
     to_line,
     write_settings,
 )
+from .finish import CUT
 from .ids import Ids, Places, order_of
 from .lock import sole_run
 from .log import RecordLog, beginning_of, empty_log, failed_of, fills, places_in, read_log, records_at
@@ -31,8 +33,9 @@ from .replacement import Replacements, json_line, refuse_unwritable, replacing, 
 from .scores import Codes, Floats, Scores, check_bounds, collect, in_points, is_binary, read_scores
 
 __all__ = [
-    "CUT", "ENDINGS", "FILES", "JUDGE_SERVED", "MEASURED", "MERGED", "NOT_COMPARED", "PLAN", "SERVED", "STOPPED",
-    "Codes", "Figures", "Floats", "Ids", "Places", "Record", "RecordLog", "RecordPaths", "Replacements", "Scores",
+    "CUT", "ENDINGS", "ENVIRONMENT", "FILES", "JUDGE_SERVED", "MEASURED", "MERGED", "NOT_COMPARED", "PLAN", "SERVED",
+    "STOPPED", "Codes", "Figures", "Floats", "Ids", "Places", "Record", "RecordLog", "RecordPaths", "Replacements",
+    "Scores",
     "beginning_of", "check_bounds", "clusters_of", "codes_of", "collect", "count_lines", "empty_log", "failed_of",
     "file_name", "fills", "in_points", "is_binary", "json_line", "new_records", "numbered_records", "order_of",
     "pair_scores", "paths_of", "places_in", "read_gzip_lines", "read_log", "read_records", "read_scores", "readings_of",

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
 from accgate.records.file import READINGS, Record
+from accgate.records.finish import CUT, REFUSED
 from accgate.records.ids import AT_ONCE, Ids
 from accgate.records.packed import At
 from accgate.verdict import Readings
 
-CUT = frozenset(
-    {"length", "max_tokens", "model_length"}
-)  # finish reasons: OpenAI's API, and what Inspect makes of them
 KINDS = (None, *READINGS)
 MOST = 2**31 - 1  # of a count in a file, which can be any whole number
 COLUMNS = np.dtype(
@@ -29,6 +27,7 @@ COLUMNS = np.dtype(
         ("completion_tokens", "i4"),
         ("reading", "i1"),  # place in KINDS
         ("cut", "?"),  # whether the reply was cut off at max_tokens
+        ("refused", "?"),  # whether the model refused, or a filter stopped it
         ("cached", "?"),
         ("attacked_replies", "i2"),  # replies to attacked prompts of which a reading is known
         ("attacked_unread", "i2"),
@@ -49,6 +48,7 @@ def row_of(record: Record) -> tuple[float | int | bool, ...]:
         -1 if record.completion_tokens == 0 and record.reply else _count(record.completion_tokens),  # nobody counted
         KINDS.index(record.reading),
         record.finish_reason in CUT,
+        record.finish_reason in REFUSED,
         bool(record.cached),
         len(attacked),
         len(attacked) - attacked.count("read"),
@@ -123,9 +123,7 @@ def readings_of(records: Sequence[Record]) -> Readings | None:
     own, attacked = split_readings(records)
     if own is None or attacked is None:
         return own or attacked
-    return Readings(
-        own.replies + attacked.replies, own.unread + attacked.unread, own.empty + attacked.empty, own.cut + attacked.cut
-    )
+    return Readings(*map(sum, zip(astuple(own), astuple(attacked), strict=True)))
 
 
 def split_readings(records: Sequence[Record]) -> tuple[Readings | None, Readings | None]:
@@ -137,6 +135,7 @@ def split_readings(records: Sequence[Record]) -> tuple[Readings | None, Readings
     kinds = np.bincount(columns["reading"], minlength=len(KINDS))
     cut = (columns["reading"] > 0) & ((columns["reading"] == KINDS.index("cut")) | columns["cut"])
     replies, empty = int(kinds[1:].sum()), int(kinds[KINDS.index("empty")])
-    own = Readings(replies, replies - int(kinds[KINDS.index("read")]), empty, int(cut.sum()))
+    refused = int(columns["refused"][columns["reading"] > 0].sum())
+    own = Readings(replies, replies - int(kinds[KINDS.index("read")]), empty, int(cut.sum()), refused)
     attacked = Readings(*(int(columns[f"attacked_{name}"].sum()) for name in ("replies", "unread", "empty", "cut")))
     return own if own.replies else None, attacked if attacked.replies else None

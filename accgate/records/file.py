@@ -35,12 +35,12 @@ UNPACKED, LINE = 2_000_000_000, 64_000_000  # bytes of a compressed file, and of
 # In the settings beside records: scored records of a run that was decided early; the whole plan of a shard's part; the
 # shards whose records were merged; how long how many records took; who the replies and the server's list say answered,
 # and who they say marked the answers; the options that change no answer; the digests of the files that answers depend
-# on, as far as this machine has them.
+# on, as far as this machine has them; the versions of what lies under the engine.
 STOPPED, PLAN, MERGED, MEASURED, SERVED = "stopped_with", "plan", "merged", "measured", "served"
-JUDGE_SERVED, OPERATIONAL, FILES = "judge_served", "operational", "files"
+JUDGE_SERVED, OPERATIONAL, FILES, ENVIRONMENT = "judge_served", "operational", "files", "environment"
 SETTINGS_BYTES = 200_000_000  # the plan of a shard of a million samples has 20 million of them
 # Not as they are: of who answered or marked, and of files, what both runs tell is compared.
-NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES})
+NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES, ENVIRONMENT})
 OPTIONAL = frozenset(
     {
         "cluster", "group", "label", "confidence", "attacked", "attacked_reading", "cached", "reading", "reasoning",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.engines import FINGERPRINT, union_of
-from accgate.engines.identity import change_of, settings_to_keep
+from accgate.engines.identity import LIST, MODEL, change_of, settings_to_keep
 from accgate.errors import BadInput
 from accgate.records import FILES, JUDGE_SERVED, SERVED
 from accgate.records.pairing import about_beside
@@ -74,11 +74,14 @@ def _table(about: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def other_judge(path: Path, judge: str, change: str) -> str:
     """The message that another judge marked a reference, as a change shows (`Makers.judge_change`), and what to do."""
-    hint = "; if both fingerprints are of one model, list both in the judge's options.fingerprints"
+    what, option = "both fingerprints are", "list both in the judge's options.fingerprints"
+    if FINGERPRINT not in change:
+        what, option = "both names are", "list the old one in the judge's options.same_model"
+    hint = f"; if {what} of one model, {option}" if change.startswith((FINGERPRINT, f"{MODEL} ", LIST)) else ""
     return (
         f"{path}: {judge} is not the one that marked this reference: {clip(change, CHANGE, ' …')}. Marks of two "
         f"judges cannot be compared: serve the judge of the reference, or record a new reference with this one "
-        f"(`accgate record --reason ...`){hint if FINGERPRINT in change else ''}"
+        f"(`accgate record --reason ...`){hint}"
     )
 
 

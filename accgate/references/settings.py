@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from accgate.engines import split_options
 from accgate.engines.table import determinism
+from accgate.records import ENVIRONMENT
 from accgate.text import differences, path_text, value_text
 from accgate.verdict import Reason
+from accgate.verdict.sentences import PROMPTS
 
 if TYPE_CHECKING:
     from accgate.config.tables import Model
-    from accgate.references.store import ReferenceFile
+    from accgate.records import Figures
+    from accgate.references.store import Reference, ReferenceFile
     from accgate.result import EngineInfo
 
+ENOUGH = 30  # samples of which a mean tells something of all
+TENTH = 0.0501  # a mean in a reference is rounded to tenths
 IN_PROCESS = ("llamacpp", "vllm")  # the engines that say whether they are deterministic
 
 
@@ -53,10 +59,28 @@ def batch_note(reference: ReferenceFile) -> Reason | None:
     return Reason.of("not-deterministic", discordance=reference.discordance)
 
 
+def prompt_change(reference: Reference, figures: Figures) -> str | None:
+    """How many tokens the same prompts had, and have now; None where the choice of samples may explain it.
+
+    Fewer may be a prompt that is cut, or another chat template. `figures` are those of the run's records.
+    """
+    about, scores = reference.about, reference.scores
+    counts = figures.columns["prompt_tokens"]
+    counts, whole = counts[counts >= 0], about.n * about.repeats
+    if about.prompt_tokens is None or scores is None or not len(counts) or len(figures.ids.without(scores.ids)):
+        return None
+    left = max(0.0, 1.0 - len(counts) / whole)  # of the finite population of which these are a random part
+    if left and len(counts) < ENOUGH:
+        return None
+    now, chance = float(counts.mean()), TENTH + 4.0 * float(counts.std()) * math.sqrt(left / len(counts))
+    return None if abs(now - about.prompt_tokens) <= chance else f"{PROMPTS}: {about.prompt_tokens:.1f} → {now:.1f}"
+
+
 def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | None) -> tuple[str, ...]:
     """How a run's settings differ from those of its reference, a short text for each.
 
-    A reference of an earlier version has no settings: then only engine, hardware and variant are compared.
+    A reference of an earlier version has no settings: then only engine, hardware and variant are compared. The
+    environment is compared where both sides know theirs.
 
     >>> from accgate.config.tables import Model
     >>> from accgate.references.store import ReferenceFile
@@ -67,6 +91,8 @@ def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | N
     """
     before: dict[str, Any] = {"variant": dict(reference.variant)}
     now: dict[str, Any] = {"variant": dict(model.variant)}
+    if info is not None and info.environment and reference.environment:
+        before[ENVIRONMENT], now[ENVIRONMENT] = reference.environment, info.environment
     if info is not None:
         pairs = {
             "engine": (reference.engine, info.name),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,8 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput, KeyFaults, writing
-from accgate.inputs.paths import read_plain
+from accgate.inputs.checkout import absence_of, refuse_conflict, refuse_stand_in
+from accgate.inputs.paths import content_digest, read_plain
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Texts, Whole, parse_table_of
 from accgate.records import (
@@ -49,9 +49,11 @@ class ReferenceFile:
     `repeats` counts the answers to each sample in all `runs` together, and `runs_sha256` has a digest of each run.
     Tokens are means per sample, and with `samples_per_second` those of the last run: what `plan` estimates costs from.
     Of so many `replies`, no answer was found in the `unread` ones, `empty` ones among them; `cut` ones ended at
-    max_tokens. They are not there where there was nothing to read, and in references of earlier versions.
+    max_tokens, `refused` ones were refused or stopped by a filter. They are not there where there was nothing to read,
+    and in references of earlier versions.
     `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
-    are those of the model, its engine and sampling that can change an answer. `served`, `judge_served` and
+    are those of the model, its engine and sampling that can change an answer, `environment` the versions of what lies
+    under the engine. `served`, `judge_served` and
     `judge_files` are the `Makers` of the scores; earlier versions kept none.
     """
 
@@ -75,12 +77,14 @@ class ReferenceFile:
     unread: Whole | None = None
     empty: Whole | None = None
     cut: Whole | None = None
+    refused: Whole | None = None
     reason: Text = ""
     anchor: Text = ""
     scores_sha256: Text | None = None
     runs_sha256: Texts = ()
     variant: dict[Text, Any] = field(default_factory=dict)
     fingerprint: dict[Text, Text] = field(default_factory=dict)
+    environment: dict[Text, Text] = field(default_factory=dict)
     replaced: dict[Text, Any] = field(default_factory=dict)
     settings: dict[Text, Any] = field(default_factory=dict)
     served: dict[Text, Any] = field(default_factory=dict)
@@ -97,7 +101,7 @@ class ReferenceFile:
         """How the replies were read; None where the file does not say."""
         if self.replies is None or self.unread is None:
             return None
-        return Readings(self.replies, self.unread, self.empty or 0, self.cut or 0)
+        return Readings(self.replies, self.unread, self.empty or 0, self.cut or 0, self.refused or 0)
 
 
 @dataclass(frozen=True)
@@ -188,9 +192,10 @@ def read_reference(path: Path) -> Reference | None:
     Raises
     ------
     BadInput
-        When the files are damaged or do not fit each other.
+        When the files are damaged or do not fit each other, or the checkout lacks their folder.
     """
     if not (path.exists() or path.is_symlink()):
+        refuse_stand_in(path)
         return None
     source = read_toml(path, fix="record the reference again")
     about = parse_table_of(source, ReferenceFile)
@@ -216,8 +221,11 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
     """
     path = file.with_suffix(SCORES)
     if not path.is_file():
-        raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; restore it from git")
-    if digest(read_plain(path, MOST)) != sha256:
+        why = absence_of(path) or "restore it from git"
+        raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; {why}")
+    content = read_plain(path, MOST)
+    if digest(content) != sha256:
+        refuse_conflict(path, content)
         raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
     if scores.n != n or abs(float(np.mean(scores.means())) - mean) > 1e-6:
@@ -407,5 +415,5 @@ def without_empty(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(content: bytes) -> str:
-    """SHA-256, as the store's files write it."""
-    return hashlib.sha256(content).hexdigest()
+    """SHA-256 of the content, as the store's files write it."""
+    return content_digest([content])

@@ -29,6 +29,7 @@ from accgate.records import (
     replacing,
     split_readings,
 )
+from accgate.records.finish import REFUSED
 from accgate.records.log import lines_of
 from accgate.records.pairing import changed_parts, is_rescored
 from accgate.records.scores import scores_of_rows
@@ -186,6 +187,10 @@ def add_runs(
         engine=_both(old.engine, about.engine),
         engine_version=_both(old.engine_version, about.engine_version),
         hardware=_both(old.hardware, about.hardware),
+        environment={
+            name: _both(old.environment.get(name, ""), about.environment.get(name, ""))
+            for name in {**old.environment, **about.environment}
+        },
         reason=old.reason,
         replaced=old.replaced,
         anchor=old.anchor,
@@ -217,7 +222,7 @@ def _read(path: Path, records: Sequence[Record]) -> Readings | None:
 
 def _readings(readings: Readings | None) -> dict[str, Any]:
     """The keys of a reference's file that say how its replies were read."""
-    return asdict(readings) if readings is not None else dict.fromkeys(("replies", "unread", "empty", "cut"))
+    return asdict(readings) if readings is not None else dict.fromkeys(vars(Readings(0)))
 
 
 def _sum(*runs: Readings | None) -> Readings | None:
@@ -273,9 +278,9 @@ def _store(
 
 
 def _reply_row(record: Record) -> dict[str, Any]:
-    """A reply as the sidecar keeps it; one that was cut off says so, since it is read otherwise."""
+    """A reply as the sidecar keeps it; one that did not end by itself says so, as it is counted or read otherwise."""
     row = {"id": record.id, "repeat": record.repeat, "reply": record.reply}
-    return row | {"finish_reason": record.finish_reason} if record.finish_reason in CUT else row
+    return row | {"finish_reason": record.finish_reason} if record.finish_reason in CUT | REFUSED else row
 
 
 def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:

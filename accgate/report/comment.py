@@ -52,6 +52,7 @@ from accgate.report.room import ROOMS, Room, changes_of
 from accgate.report.story import guard_sentence, headline_of, is_bootstrap, verdict_line
 from accgate.report.views import FlipsByCheck
 from accgate.verdict import Step, approval_steps
+from accgate.verdict.advice import BLAME
 
 if TYPE_CHECKING:
     from accgate.guard.state import Guard, RuleChange
@@ -122,6 +123,8 @@ def render_comment(
         def text(room: Room) -> str | None:
             values = _values(result, about, guard, flips or {}, failure, room) | {"fault": fault}
             values["cause"] = None if cause is None else cause.cut(room)
+            # A search that was made needs no advice to make it.
+            values["steps"] = [step for step in values["steps"] if not (cause and cause.rows and BLAME in step.words)]
             whole = fill_template(values, "comment.md.j2", template).encode("utf-8", "replace")
             return whole.decode() if len(whole) <= limit else None
 

@@ -224,7 +224,9 @@ def _print_settings(printer: _Printer, result: Result, story: Story) -> None:
     printer.paragraph(f"Settings that changed{of}")
     first = story.settings[:8]
     width = min(max(len(visible(setting.name)) for setting in first), 30)
-    for setting in first:
+    for number, setting in enumerate(first):
+        if setting.is_outside and not (number and first[number - 1].is_outside):
+            printer.paragraph("Changed outside accuracy.toml:", indent=4)
         name = clip(visible(setting.name), 30, "…").ljust(width)
         change = f"{visible(setting.before)} → {visible(setting.now)}" if setting.now else ""
         printer.paragraph(change, indent=4, first=f"{name}   ", hanging=4 + width + 3)

@@ -47,7 +47,10 @@ def values_of(
     story = story_of(short, answers_commands=answers_commands)
     answers = None if result is None else first_answers(worst_first(result.decided), flips)
     standing_out = [view for view in views.rows if view.standing_out is not None]
-    settings = [Setting(*(opening(text, room.names) for text in setting)) for setting in story.settings]
+    settings = [
+        Setting(opening(name, room.names), opening(before, room.names), opening(now, room.names), is_outside)
+        for name, before, now, is_outside in story.settings
+    ]
     return vars(views) | {
         "result": short,
         "symbol": story.headline.symbol,

@@ -34,9 +34,9 @@ SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/urandom", "/dev/random", "/dev/zero",
 )  # fmt: skip
 VARIABLES = (
-    "PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy",
-    "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "HF_TOKEN", "HF_ENDPOINT",
-    "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE",
+    "PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE", "HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE",
 )  # fmt: skip
 LINKED = 64_000_000  # bytes; a larger file is linked where it can be, not copied
 PATIENCE = 5.0  # seconds for a process to leave

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from accgate import metrics
 from accgate.errors import Key
+from accgate.inputs.paths import no_file
 from accgate.metrics import metric_builders
 from accgate.metrics.kinds import PARTS
 from accgate.metrics.languages import LANGUAGES
@@ -219,7 +220,7 @@ def _judge_faults(judge: JudgeTable) -> Iterator[tuple[Key, str]]:
 
 def _few_shot_faults(few_shot: FewShot, dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
     if few_shot.file is not None and not _is_file(folder / few_shot.file):
-        yield ("few_shot", "file"), f"there is no file {few_shot.file!r} in {folder}"
+        yield ("few_shot", "file"), no_file(folder, few_shot.file)
     if sum((bool(few_shot.examples), few_shot.file is not None, few_shot.split is not None)) > 1:
         yield ("few_shot",), "has several sources of examples; keep one of examples, file and split"
     if few_shot.examples and (few_shot.count or 0) > len(few_shot.examples):
@@ -234,7 +235,7 @@ def _join_faults(join: Join, folder: Path) -> Iterator[tuple[Key, str]]:
     if (join.file is None) == (join.hub is None):
         yield ("dataset", "join"), "needs one of file and hub"
     if join.file is not None and not _is_file(folder / join.file):
-        yield ("dataset", "join", "file"), f"there is no file {join.file!r} in {folder}; write it relative to this file"
+        yield ("dataset", "join", "file"), no_file(folder, join.file)
 
 
 def _where_faults(dataset: Dataset) -> Iterator[tuple[Key, str]]:
@@ -254,7 +255,7 @@ def _dataset_faults(dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]
         yield ("dataset",), f"has {' and '.join(sources) or 'no source'}; give one of file, hub, generator and parts"
     elif dataset.file is not None:
         if not _is_file(folder / dataset.file):
-            yield ("dataset", "file"), f"there is no file {dataset.file!r} in {folder}; write it relative to this file"
+            yield ("dataset", "file"), no_file(folder, dataset.file)
         elif Path(dataset.file).suffix.lower() not in ENDINGS:
             yield ("dataset", "file"), f"is {dataset.file!r}; the name must end in {', '.join(ENDINGS)}"
     elif dataset.generator is not None:

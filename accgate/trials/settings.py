@@ -15,6 +15,7 @@ from accgate.result import EngineInfo
 from accgate.text import NOT_SET, differences, path_text, value_text
 
 ENGINE = "engine and its options"
+NONE, BELOW = "none", "it lies under the engine, where no setting reaches"
 
 
 @dataclass(frozen=True)
@@ -74,14 +75,17 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
             f"{reference.path}: has no settings, so what changed since is unknown; it was recorded by an earlier "
             "version: record it again"
         )
+    old, new = about.environment, {} if info is None else info.environment
+    under = {**old, **new} if old and new else {}
     machine = (
         ("version", about.engine_version, "" if info is None else info.version, "only this version is installed here"),
         ("hardware", about.hardware, "" if info is None else info.hardware, "this is another machine"),
+        *((f"environment.{name}", old.get(name, NONE), new.get(name, NONE), BELOW) for name in under),
     )
     fixed = [
-        Change(name, value_text(old), value_text(new), why)
-        for name, old, new, why in machine
-        if old and new and old != new
+        Change(name, value_text(before), value_text(now), why)
+        for name, before, now, why in machine
+        if before and now and before != now
     ]
     labels = differences([{"variant": dict(about.variant)}, {"variant": dict(model.variant)}])
     fixed += [

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from accgate.errors import VerdictName
-from accgate.text import with_capital, with_stop
+from accgate.text import some_of, with_capital, with_stop
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
 from accgate.verdict.findings import deciding_theta, needed_samples
-from accgate.verdict.sentences import settings_of
+from accgate.verdict.sentences import PROMPTS, settings_of
 
 NOTHING = "No action needed."
 DOUBTFUL = "See that each id names the same sample on both sides."
@@ -43,6 +43,9 @@ class Words(NamedTuple):
 
     text: str
     is_code: bool = False
+
+
+BLAME = Words("accgate blame", True)
 
 
 @dataclass(frozen=True)
@@ -112,13 +115,18 @@ def _after_regression(lead: Figures) -> list[Step]:
     steps = []
     if lead.lost_unread and lead.lost and 2 * lead.lost_unread >= lead.lost:
         steps.append(_next("look first at replies that can no longer be read: their form, or where they are cut off"))
-    changes = len(lead.settings_changed)
-    if changes > 1:
-        blame = Words("accgate blame", True)
-        return [*steps, _next("undo the changed settings and push; ", blame, " finds which one did it")]
-    if changes == 1:
-        name = settings_of(lead)[0].name
-        return [*steps, _next("put ", Words(name, True), " back and push")]
+    settings = settings_of(lead)
+    changes = [setting.name for setting in settings if setting.name != PROMPTS]
+    outside = [setting.name for setting in settings if setting.is_outside]
+    if len(changes) < len(settings):
+        steps.append(_next("look first at what the model gets: the same prompts have another number of tokens"))
+    if len(changes) > 1 and outside == changes:
+        words = "run the same commit in the reference's environment: no setting of accuracy.toml changed, "
+        return [*steps, _next(f"{words}{some_of(outside)} did")]
+    if len(changes) > 1:
+        return [*steps, _next("undo the changed settings and push"), _next("find which one did it with ", BLAME)]
+    if changes:
+        return [*steps, _next("put ", Words(changes[0], True), " back and push")]
     bisect = Words("accgate bisect", True)
     return [*steps, _next("fix the change and push; ", bisect, " finds the commit")]
 

@@ -26,13 +26,15 @@ NO_GROUP = "(none)"  # of samples that have no group, where others have one
 class Readings:
     """How replies were read: of so many `replies`, no answer was found in the `unread` ones.
 
-    `empty` ones are among those. `cut` ones ended at max_tokens, whether or not an answer came before.
+    `empty` ones are among those. `cut` ones ended at max_tokens, whether or not an answer came before. `refused`
+    ones were refused by the model or stopped by a filter, as the server says.
     """
 
     replies: int
     unread: int = 0
     empty: int = 0
     cut: int = 0
+    refused: int = 0
 
     @property
     def share(self) -> float:

@@ -192,21 +192,25 @@ def loss_sentence(verdict: Figures) -> str | None:
 
 
 def readings_text(readings: Readings) -> str | None:
-    """How many replies hold no answer or were cut off; None where all were read whole.
+    """How many replies hold no answer, were cut off or refused; None where all were read whole.
 
     >>> readings_text(Readings(400, unread=12, empty=3, cut=9))
     '12 of 400 replies hold no answer (3 empty), 9 were cut off at max_tokens'
     >>> readings_text(Readings(400, cut=1))
     '1 of 400 replies was cut off at max_tokens'
+    >>> readings_text(Readings(400, cut=1, refused=2))
+    '1 of 400 replies was cut off at max_tokens, 2 were refused or stopped by a filter'
     """
     replies = f"{readings.replies:,} repl{'y' if readings.replies == 1 else 'ies'}"
     parts = []
     if readings.unread:
         empty = f" ({readings.empty:,} empty)" if readings.empty else ""
         parts.append(f"{readings.unread:,} of {replies} hold{'s' if readings.unread == 1 else ''} no answer{empty}")
-    if readings.cut:
-        of = "" if parts else f" of {replies}"
-        parts.append(f"{readings.cut:,}{of} w{'as' if readings.cut == 1 else 'ere'} cut off at max_tokens")
+    ends = (readings.cut, "cut off at max_tokens"), (readings.refused, "refused or stopped by a filter")
+    for count, how in ends:
+        if count:
+            of = "" if parts else f" of {replies}"
+            parts.append(f"{count:,}{of} w{'as' if count == 1 else 'ere'} {how}")
     return ", ".join(parts) or None
 
 
@@ -222,24 +226,32 @@ def readings_sentence(verdict: Figures) -> str | None:
     return f"{text or f'All {now.replies:,} replies were read whole'}{reference}"
 
 
+PROMPTS = "prompt tokens per sample"  # the name under which they stand beside the settings that changed
+
+
 class Setting(NamedTuple):
-    """A setting that differs from the reference's: its name, the reference's value, this run's."""
+    """A setting that differs from the reference's: its name, the reference's value, this run's.
+
+    What `is_outside` is no setting of accuracy.toml: engine version, hardware, and what lies under the engine.
+    """
 
     name: str
     before: str
     now: str
+    is_outside: bool = False
 
 
-SHORT_NAMES = {"version": "engine version"}
+ENVIRONMENT = "environment."
+OUTSIDE = {"version": "engine version", "hardware": "hardware"}
 
 
 def settings_of(verdict: Figures) -> tuple[Setting, ...]:
-    """The settings of a check that differ from its reference's, what is only a label last.
+    """The settings of a check that differ from its reference's, what is outside of accuracy.toml or a label last.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides, changed = (ReferenceSummary(75.0, 9), CandidateSummary(70.0, 9)), ("options.kv: not set → q4_0",)
     >>> settings_of(Verdict("m", "t", "pass", "paired", 9, *sides, 0.05, 0.2, settings_changed=changed))
-    (Setting(name='kv', before='not set', now='q4_0'),)
+    (Setting(name='kv', before='not set', now='q4_0', is_outside=False),)
     """
     settings = []
     for text in verdict.settings_changed:
@@ -247,8 +259,9 @@ def settings_of(verdict: Figures) -> tuple[Setting, ...]:
         before, _, now = values.partition(" → ")
         if not now:
             name, before = text, ""
-        settings.append(Setting(SHORT_NAMES.get(name, name.removeprefix("options.")), before, now))
-    return tuple(sorted(settings, key=lambda setting: setting.name.startswith("variant.")))
+        short = OUTSIDE.get(name, name.removeprefix("options.").removeprefix(ENVIRONMENT))
+        settings.append(Setting(short, before, now, name in OUTSIDE or name.startswith(ENVIRONMENT)))
+    return tuple(sorted(settings, key=lambda setting: (setting.is_outside, setting.name.startswith("variant."))))
 
 
 def settings_sentence(verdict: Figures) -> str | None:

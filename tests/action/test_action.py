@@ -20,6 +20,7 @@ from tests.runner import ROOT, load_yaml, posix_tools
 
 ACTION, REPORT = load_yaml(ROOT / "action.yml"), load_yaml(ROOT / "report/action.yml")
 ACTIONS = {REPOSITORY: ACTION, f"{REPOSITORY}/report": REPORT}
+CI = sorted((ROOT / "docs/ci").iterdir())
 EXAMPLES = sorted((ROOT / ".github/examples").glob("*.yml"))
 WORKFLOWS = [*EXAMPLES, *sorted((ROOT / ".github/workflows").glob("*.yml"))]
 DOCS = (ROOT / "docs/action.md").read_text(encoding="utf-8")
@@ -112,11 +113,14 @@ def test_only_steps_that_publish_or_fetch_get_the_token() -> None:
 
 def test_version_image_and_changelog_are_in_step() -> None:
     pinned = re.compile(rf"ghcr\.io/{REPOSITORY}:{re.escape(__version__)}-(cpu|gpu)(@sha256:[0-9a-f]{{64}})?")
-    texts = {path: path.read_text(encoding="utf-8") for path in [*EXAMPLES, ROOT / "docs/action.md"]}
+    texts = {path: path.read_text(encoding="utf-8") for path in [*EXAMPLES, *CI, ROOT / "docs/action.md"]}
     texts |= {ROOT / path: json.dumps(action) for path, action in (("action.yml", ACTION), ("report", REPORT))}
     for path, text in texts.items():
-        for image in re.findall(r"ghcr\.io/[\w-]+/accgate:[^\s\"`]+", text):
+        for image in re.findall(r"ghcr\.io/[\w-]+/accgate:[^\s\"`']+", text):
             assert pinned.fullmatch(image), f"{path}: {image}"
+    for name in ("README.md", "docs/action.md"):
+        versions = re.findall(r"(?:accgate@|# |accgate )v(\d+\.\d+\.\d+)", (ROOT / name).read_text(encoding="utf-8"))
+        assert set(versions) - set(re.findall(r"uses: actions/\S+ # v(\S+)", DOCS)) == {__version__}, name
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     heading = re.search(r"^## \[([^\]]+)\]", changelog, re.MULTILINE)
     assert heading is not None
@@ -144,10 +148,7 @@ def test_a_release_names_the_images_by_digest_in_action_and_changelog(tmp_path: 
     changelog = tmp_path / "CHANGELOG.md"
     unreleased = changelog.read_text()
     changelog.write_text(unreleased.replace("## [Unreleased]", f"## [{__version__}] - 2026-12-01\n\n- News."))
-    assert release("check", __version__).returncode == 0
-    assert release("check", __version__, REPOSITORY).returncode == 0
-    assert "run .ci/organisation acme" in release("check", __version__, "acme/accgate").stderr
-    assert "pyproject.toml does not have" in release("check", "9.9.9").stderr
+    assert "pyproject.toml does not have" in release("pin", "9.9.9", *digests).stderr
     assert "is no digest" in release("pin", __version__, "latest", digests[1]).stderr
     assert release("pin", __version__, *digests).returncode == 0
     gpu = load_yaml(tmp_path / "action.yml")["inputs"]["image"]["default"]
@@ -159,7 +160,8 @@ def test_a_release_names_the_images_by_digest_in_action_and_changelog(tmp_path: 
     assert cpu in notes
     assert "- News." in notes
     changelog.write_text(unreleased.replace(f"## [{__version__}]", "## [0.0.0]"))
-    assert "CHANGELOG.md has no heading" in release("check", __version__).stderr
+    assert "CHANGELOG.md has no heading" in release("pin", __version__, *digests).stderr
+    assert [release("major", version).stdout for version in ("0.1.0", "1.4.0", "2.0.0")] == ["v1\n", "v1\n", "v2\n"]
 
 
 def uses(workflow: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -114,6 +114,25 @@ def test_what_was_found_before_it_was_killed_is_kept_and_what_is_no_small_plain_
     docker.write_text(whole)
 
 
+def test_a_run_again_of_the_same_commit_goes_on_from_what_was_asked(
+    machine: tuple[Runner, FakeDocker], tmp_path: Path
+) -> None:
+    asked = json.dumps({"/accgate/blame/blame/1/m/t.jsonl": "{}"})
+    on = ON | {"ACCGATE_CACHE_DIR": str(tmp_path / "cache"), "FAKE_FILES": asked}
+    for more, resumed in (
+        ({}, False), ({}, True), ({"ACCGATE_IMAGE": "accgate:other"}, False), ({"FAKE_BLAME_CODE": "2"}, True),
+        ({}, False), ({"FAKE_BLAME_CODE": "124"}, True), ({}, True),
+    ):  # fmt: skip
+        (_, second), _ = ran(machine, **on | more)
+        assert ("--resume" in second) == resumed, more
+    (tmp_path / "cache/accgate-blame").rename(tmp_path / "elsewhere")
+    (tmp_path / "cache/accgate-blame").symlink_to(tmp_path / "elsewhere")
+    before = sorted(path.name for path in (tmp_path / "elsewhere").iterdir())
+    (_, second), _ = ran(machine, **on, ACCGATE_MODELS="other")
+    assert "--resume" not in second
+    assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == before
+
+
 def test_an_input_that_cannot_be_used_is_refused_before_anything_runs(machine: tuple[Runner, FakeDocker]) -> None:
     runner, docker = machine
     for name, value, words in (

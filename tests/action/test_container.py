@@ -63,7 +63,6 @@ GPUS = [
     ("GPU-8f2c,MIG-1a", None, False, ['"device=GPU-8f2c,MIG-1a"']),
     ("none", "all", True, []),
     ("auto", None, True, ["all"]),
-    ("auto", None, False, []),
     ("", None, True, ["all"]),
     ("auto", "", True, []),
     ("auto", "void", True, []),
@@ -80,7 +79,7 @@ def test_gpus_are_what_the_input_the_host_and_the_driver_say(
 ) -> None:
     runner, _ = machine
     smi_path = runner.bin / "nvidia-smi"
-    smi_path.write_text(f"#!/bin/sh\n{'echo GPU 0: H200' if smi else 'echo no driver; exit 9'}\n")
+    smi_path.write_text(f"#!/bin/sh\n{'echo GPU 0: H200' if smi else 'exit 9'}\n")
     smi_path.chmod(0o755)
     more = {} if visible is None else {"NVIDIA_VISIBLE_DEVICES": visible}
     argv = again(machine, ACCGATE_GPUS=gpus, **more)
@@ -207,3 +206,23 @@ def test_what_the_container_prints_is_no_workflow_command(machine: tuple[Runner,
     assert "::set-output name=verdict::pass" in inside
     runner.evaluate()
     assert word not in runner.evaluate().text
+
+
+def test_proxies_and_authorities_of_the_runner_reach_both_containers_but_no_password_the_models(
+    runner: Runner, docker: FakeDocker
+) -> None:
+    bundle = runner.workspace.parent / "company.pem"
+    bundle.write_text("certificates")
+    runner.variables |= {
+        "https_proxy": "http://me:secret@proxy:1", "ALL_PROXY": "http://proxy:2", "NO_PROXY": "10.0.0.0/8",
+        "SSL_CERT_FILE": str(bundle),
+    }  # fmt: skip
+    evaluating = evaluated(runner, docker)
+    assert runner.publish().code == 0
+    publishing = docker.calls[-1][0]
+    trusted = {f"{name}=/accgate/ca.pem" for name in ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")}
+    for argv, more in ((evaluating, set()), (publishing, {"https_proxy"})):
+        names = set(after(argv, "--env"))
+        assert names >= {"ALL_PROXY", "NO_PROXY"} | trusted | more
+        assert ("https_proxy" in names) == bool(more)
+        assert f"type=bind,source={bundle},target=/accgate/ca.pem,readonly" in after(argv, "--mount")

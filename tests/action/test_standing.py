@@ -15,6 +15,8 @@ from accgate.cli.starter.files import workflow_text
 from tests.runner import ROOT, FakeDocker, Runner, after, load_yaml, posix_tools
 
 pytestmark = posix_tools
+EXAMPLES = ROOT / ".github/examples"
+USUAL, BASE_CHANGE = "pull-request", "base-change"
 ADVICE = "split-forks-evaluate"  # no ruleset may require it
 TITLE = "github.event.action == 'edited' && !github.event.changes.base"
 
@@ -71,28 +73,40 @@ def test_the_actions_steps_are_left_out_by_that_output_alone() -> None:
 
 
 def workflows() -> dict[str, dict[str, Any]]:
-    """Every workflow of the repository that an edited pull request starts, and the one of `init`."""
+    """Every workflow of the repository that an edited pull request starts."""
     paths = [*(ROOT / ".github/examples").glob("*.yml"), *(ROOT / ".github/workflows").glob("*.yml")]
     found = {path.stem: load_yaml(path) for path in paths}
-    found["init"] = load_text(workflow_text("accuracy.toml"))
     types = {
         name: (flow["on"].get("pull_request") or {}) for name, flow in found.items() if isinstance(flow["on"], dict)
     }
     return {name: found[name] for name, about in types.items() if "edited" in about.get("types", ())}
 
 
-def load_text(text: str) -> dict[str, Any]:
-    import yaml
-
-    return {("on" if key is True else key): value for key, value in yaml.safe_load(text).items()}
+def test_the_usual_workflows_hold_where_a_ruleset_requires_them(tmp_path: Path) -> None:
+    """GitHub starts a required workflow for the default types alone, and counts a skipped job as successful."""
+    (tmp_path / "init.yml").write_text(workflow_text("accuracy.toml"))
+    usual, required, change = (
+        load_yaml(EXAMPLES / f"{name}.yml") for name in (USUAL, "required-workflow", BASE_CHANGE)
+    )
+    for workflow in (usual, required, load_yaml(tmp_path / "init.yml")):
+        assert "types" not in (workflow["on"]["pull_request"] or {})
+        assert "merge_group" in workflow["on"]
+        assert [job for job in workflow["jobs"].values() if "if" in job] == []
+    assert required["on"]["pull_request"] is None
+    assert "concurrency" not in json.dumps(required)
+    assert required["jobs"] == usual["jobs"]
+    assert change["on"]["pull_request"] == usual["on"]["pull_request"] | {"types": ["edited"]}
+    assert not set(change["jobs"]) & set(usual["jobs"])  # skipped after a new title, it has nobody's name
+    (job,), (same,) = change["jobs"].values(), usual["jobs"].values()
+    assert job == same | {"if": "github.event.changes.base"}
 
 
 def test_no_job_that_gives_the_verdict_is_skipped() -> None:
     """A job may be skipped only where a later one, which always runs, then ends with the verdict that stands."""
     gates = workflows()
-    assert {"pull-request", "matrix", "shards", "gate", "init", "kubernetes"} <= set(gates)
+    assert {"matrix", "shards", "gate", "kubernetes"} <= set(gates)
     for name, workflow in gates.items():
-        if name == ADVICE:
+        if name in (ADVICE, BASE_CHANGE):
             continue
         jobs = workflow["jobs"]
         needed = {

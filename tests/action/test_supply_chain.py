@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from accgate._version import REPOSITORY
+from accgate._version import REPOSITORY, __version__
 from accgate.cli.starter.files import workflow_text
 from accgate.inputs.toml import tomllib
 from tests.action.test_action import EXAMPLES, tool
@@ -51,9 +51,8 @@ def test_every_action_is_pinned_by_its_commit_and_says_its_version_the_same_ever
     pins = defaultdict(set)
     for line in re.findall(r"^.*\buses:.*$", "\n".join([*texts, workflow_text("accuracy.toml")]), re.MULTILINE):
         used = line.split("uses:")[1].strip()
-        if re.fullmatch(
-            rf"{REPOSITORY}(/report)?@v\d+", used
-        ):  # readers put in the commit of the release that they read
+        # Readers put in the commit of the release that they read.
+        if re.fullmatch(rf"{REPOSITORY}(/report)?@v(1|{re.escape(__version__)})", used):
             continue
         if used == "./":  # gate.yml, which gates the tree that it checked out
             continue
@@ -265,6 +264,36 @@ def test_every_file_names_the_same_organisation() -> None:
     assert code == {ROOT / "accgate/_version.py"}
 
 
+def check_of_a_release(tree: Path, script: Callable[..., subprocess.CompletedProcess[str]], repository: str) -> None:
+    """A renamed tree is told what RELEASING.md leaves to do, and passes once that is done."""
+    before = {path: path.read_bytes() for path in map(tree.joinpath, CHANGED_BY_A_RELEASE)}
+    open_ = script("release", "check", __version__, repository).stderr
+    if "## [Unreleased]" in (tree / "CHANGELOG.md").read_text():
+        assert f"CHANGELOG.md has no heading '## [{__version__}] - DATE'" in open_
+    elsewhere = script("release", "check", "9.9.9", "acme/accgate").stderr
+    for words in ("run .ci/organisation acme", "_version.py does not have", "is not 9.9.9"):
+        assert words in elsewhere, words
+    for path in before:
+        lines = path.read_text().replace("[Unreleased]", f"[{__version__}] - 2026-12-01").splitlines(keepends=True)
+        named = {int(line) for line in re.findall(rf"{path.relative_to(tree)}:(\d+) says", open_)}
+        path.write_text("".join(line for number, line in enumerate(lines, 1) if number not in named))
+    done = script("release", "check", __version__, repository)
+    assert (done.returncode, done.stderr) == (0, "")
+    owners = tree / ".github/CODEOWNERS"
+    team = owners.read_text()
+    owners.write_text(team.replace(f"@{repository}-maintainers", "@acme/others"))
+    assert "@acme/others, which is no team of" in script("release", "check", __version__, repository).stderr
+    owners.write_text(team)
+    for path, content in before.items():
+        path.write_bytes(content)
+
+
+# Where accgate says that it is not released yet, and the changelog.
+CHANGED_BY_A_RELEASE = (
+    "CHANGELOG.md", "README.md", "docs/start.md", "accgate/cli/starter/templates/workflow.yml.j2"
+)  # fmt: skip
+
+
 @posix_tools
 def test_one_command_changes_the_organisation_everywhere(tmp_path: Path) -> None:
     files = committed()
@@ -273,9 +302,13 @@ def test_one_command_changes_the_organisation_everywhere(tmp_path: Path) -> None
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
 
-    def change(name: str) -> int:
+    def script(*command: str) -> subprocess.CompletedProcess[str]:
         variables = os.environ | {"ACCGATE_TREE": str(tmp_path)}
-        return subprocess.run([str(ROOT / ".ci/organisation"), name], env=variables, check=False).returncode
+        words = [str(ROOT / ".ci" / command[0]), *command[1:]]
+        return subprocess.run(words, env=variables, capture_output=True, text=True, check=False)
+
+    def change(name: str) -> int:
+        return script("organisation", name).returncode
 
     other = "another-one"
     assert change("a/b") == change("") == 2
@@ -286,6 +319,9 @@ def test_one_command_changes_the_organisation_everywhere(tmp_path: Path) -> None
     assert set(after) == {other}
     assert {path.relative_to(tmp_path) for path in after[other]} == {path.relative_to(ROOT) for path in before}
     assert f'REPOSITORY = "{other}/accgate"' in (tmp_path / "accgate/_version.py").read_text()
+    left = re.compile(rf"(?<![\w.@-]){organisation}(\\\\?/)accgate(?![\w.])|@{organisation}/accgate")
+    assert [str(copy) for copy in copies if left.search(copy.read_text(encoding="utf-8", errors="ignore"))] == []
+    check_of_a_release(tmp_path, script, f"{other}/accgate")
     assert change(organisation) == 0
     for path, copy in zip(files, copies, strict=True):
         assert copy.read_bytes() == path.read_bytes(), path

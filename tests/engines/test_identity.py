@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accgate.engines.identity import Identity, Served
+from accgate.engines.identity import Identity, Served, are_one, change_of
 from accgate.errors import BadInput, CannotEvaluate
 from tests.cases import each
 
@@ -75,3 +75,48 @@ def test_replicas_are_compared_with_what_answered_before_a_resume() -> None:
     identity.join({"model": "toy"})  # a server without a list
     with pytest.raises(CannotEvaluate, match="list of models is"):
         identity.join({"listed": INT4})
+
+
+@each(
+    ("same", "names", "refused"),
+    [
+        (("gate/toy",), ("toy", "gate/toy", "toy"), False),
+        (("gate/toy",), ("gate/toy", "toy", "gate/toy"), False),
+        (("gate/toy", "old"), ("old", "gate/toy", "toy"), False),
+        (("gate/toy",), ("gate/toy", "toy", "other"), True),
+        (("gate/toy",), ("toy", "other"), True),
+        ((), ("toy", "gate/toy"), True),
+    ],
+)
+def test_other_names_of_the_same_model_are_declared(
+    same: tuple[str, ...], names: tuple[str, ...], refused: bool
+) -> None:
+    identity = Identity((), same)
+    *first, last = names
+    for name in first:
+        identity.check(Served(name), "there")
+    if not refused:
+        identity.check(Served(last), "there")
+        Identity((), same).expect({"model": names[0]}, "there")
+        return
+    with pytest.raises(CannotEvaluate, match=rf'declare it: options.same_model = \["{last}"\]$'):
+        identity.check(Served(last), "there")
+
+
+@each(
+    ("before", "now", "options", "change"),
+    [
+        ({"model": "a"}, {"model": "b"}, {"same_model": ["a"]}, False),
+        ({"model": "a"}, {"model": "b"}, {"options": {"same_model": ["a"]}}, False),
+        ({"model": "a"}, {"model": "b"}, {"same_model": ["c"]}, True),
+        ({"listed": {"a": "{}"}}, {"listed": {"b": "{}"}}, {"same_model": ["a"]}, False),
+        ({"listed": {"a": "{}"}}, {"listed": {"b": '{"root": "x"}'}}, {"same_model": ["a"]}, True),
+        ({"listed": {"a": "{}"}}, {"listed": {"b": "{}"}}, {}, True),
+    ],
+)
+def test_a_judge_may_have_another_name_than_the_references_where_that_is_declared(
+    before: Any, now: Any, options: Any, change: bool
+) -> None:
+    assert (change_of(before, now, options) is not None) is change
+    key = next(iter(before))
+    assert are_one(options, [before[key], now[key]]) is not change

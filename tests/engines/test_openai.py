@@ -10,6 +10,7 @@ import random
 import re
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +18,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.openai import dispatch, pace
-from accgate.engines.openai.client import proxy_of, retry_after
+from accgate.engines.openai import client, dispatch, pace
+from accgate.engines.openai.client import retry_after
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.inputs.network import proxy_of
+from tests.cases import each
 from tests.servers import Fault, Server
 
 QUESTION = Request("a", 0, "1 + 1 =", mode="completion")
@@ -125,7 +128,7 @@ def test_the_key_stands_in_no_repr(monkeypatch: pytest.MonkeyPatch) -> None:
 
 TALK = r"cannot talk to http://127\.0\.0\.1:\d+/v1: "
 RETRIED = [
-    *((Fault(status, SLOW_DOWN), rf"HTTP {status} from http://127.*/v1: slow down") for status in (408, 409, 425)),
+    (Fault(409, SLOW_DOWN), r"HTTP 409 from http://127.*/v1: slow down"),
     *((Fault(status, b"<h1>Oh</h1>"), rf"HTTP {status} from .*: <h1>Oh</h1>") for status in (500, 501)),
     (Fault(cut=True), TALK + "(ServerDisconnectedError|ClientOSError)"),
     (Fault(body=b'{"choices": [', cut=True), TALK + "ClientPayloadError"),
@@ -139,7 +142,7 @@ RETRIED = [
     (Fault(body=b"data: {}\n\n"), "holds no choice with text: data: {}"),
     (
         Fault(body={"choices": [{"text": "4", "finish_reason": "abort"}]}),
-        "broken off by the server: finish_reason 'abort'",
+        "the response is not known to be whole: finish_reason 'abort'",
     ),
     (Fault(body={"choices": [{"text": "4"}], "error": {"message": "gone"}}), "broken off by the server: gone"),
     (Fault(body={"choices": [{"message": {"content": None}}]}), "the response's text is None"),
@@ -200,12 +203,27 @@ def test_what_no_request_can_pass_ends_the_run_with_the_mend(server: Server, fau
     assert len(server.seen) == 1
 
 
-def test_a_server_that_cannot_be_reached_is_named() -> None:
+@each("host", ["127.0.0.1", "localhost", "0.0.0.0"])
+def test_a_server_that_cannot_be_reached_is_named_and_in_a_container_whose_address_that_is(
+    host: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with pytest.raises(CannotEvaluate, match=rf"^cannot reach {url}: connection refused; is the server up"):
+        url = f"http://{host}:{free.getsockname()[1]}/v1"
+    monkeypatch.setattr(client, "CONTAINER_MARKS", (str(tmp_path / "none"),))
+    with pytest.raises(CannotEvaluate, match=rf"^cannot reach {url}: [^(]*; is the server up"):
         outcomes(url, QUESTION)
+    monkeypatch.setattr(client, "CONTAINER_MARKS", (str(tmp_path),))
+    with pytest.raises(
+        CannotEvaluate, match=rf"\(in this container {host} is the container itself, .*; is the server up"
+    ):
+        outcomes(url, QUESTION)
+
+
+def test_another_machines_address_is_no_containers_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(client, "CONTAINER_MARKS", (str(tmp_path),))
+    with pytest.raises(CannotEvaluate, match=r"^cannot reach [^(]*; is the server up"):
+        outcomes("http://models.invalid:1/v1", QUESTION)
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000/v1", "localhost:8000/v1", "/v1", "http://", "http://[::1/v1", "x y"])

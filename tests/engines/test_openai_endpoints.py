@@ -228,9 +228,12 @@ def details(**fields: Any) -> Any:
     [
         (
             (listing("toy"), listing("tyo"), listing("toy")),
-            "model: is 'toy', which {1} does not serve; did you mean 'ty",
+            "model: is 'toy', which {1} does not serve; the server has ty",
         ),
-        ((listing("x", kind="vllm"),) * 3, "model: is 'toy', which {0} does not serve; known are x"),
+        (
+            (listing("x", kind="vllm"),) * 3,
+            "model: is 'toy', which {0} does not serve; the server has x; did you mean that?",
+        ),
         (
             (listing("a"), listing("a"), listing("b")),
             "options.base_url: names servers of different models: {0} has a, {2} has b",

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines import Reply, Request
+from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.openai import client, dispatch, pace
 from accgate.engines.openai.client import retry_after
 from accgate.engines.openai.engine import OpenAIEngine, renamed
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.records.file import read_records
+from tests.cases import each
 from tests.servers import Fault, Server
 
 
@@ -70,6 +71,51 @@ def test_a_server_that_limits_its_rate_fails_no_request_and_refuses_few(server: 
     server.fault_of = limit
     assert len(replies(server, 1000, max_retries=0)) == 1000
     assert 0 < refused < 1000  # without a pace it refuses ten thousand
+
+
+AWAY = [502, 503, 504, 408, 424, 425, 505, 507, 511, *range(520, 528), 530, 561, 598, 599]
+OUTAGES: list[tuple[str, int, Any]] = [
+    *(("away", status, "<h1>away</h1>") for status in AWAY),
+    *(("busy", status, {}) for status in (429, 529)),
+    *(("away", 200, {"error": {"code": code, "message": "Provider returned error"}}) for code in (502, "503", 524)),
+    *(("busy", 200, {"error": {"code": code, "message": "Provider returned error"}}) for code in (429, 529)),
+    ("away", 200, {"choices": [{"text": "1", "finish_reason": "error", "error": {"code": 502, "message": "gone"}}]}),
+    ("busy", 200, {"error": {"message": "Rate limit reached for requests", "type": "requests", "code": None}}),
+    ("busy", 200, {"object": "error", "message": "Too many requests", "type": "RateLimitError", "code": 1302}),
+    ("busy", 200, {"code": 429, "msg": "slow down"}),
+    ("busy", 200, {"detail": "Rate limit exceeded"}),
+    ("busy", 200, "Too Many Requests"),
+    ("busy", 200, [{"error": {"code": 429, "message": "quota per minute", "status": "RESOURCE_EXHAUSTED"}}]),
+    ("busy", 400, {"error": {"type": "ThrottlingException", "message": "wait"}}),
+    ("busy", 403, {"error": {"code": "rateLimitExceeded", "message": "wait"}}),
+    ("busy", 400, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+    *(("", status, {}) for status in (409, 500, 501)),
+    ("", 200, {"error": {"code": 500, "message": "CUDA error"}}),
+    (None, 200, {"error": {"code": 400, "message": "no such option"}}),
+    (None, 200, {"choices": [{"text": "1 about rate limits: 429", "finish_reason": "network_error"}]}),
+    (None, 400, {"error": {"code": 400, "message": "the prompt is about a rate limit"}}),
+    *((None, status, {"error": {"code": status}}) for status in (400, 401, 403, 404, 413, 422)),
+]
+
+
+@each(("kind", "status", "body"), OUTAGES)
+def test_an_outage_is_told_from_a_refusal_by_status_and_body(kind: str | None, status: int, body: Any) -> None:
+    assert client.kind_of(client.meant_by(body, status)) == kind
+
+
+@pytest.mark.parametrize("kind", ["away", "busy"])
+def test_outages_in_any_form_cost_no_retry_and_no_sample(server: Server, kind: str) -> None:
+    faults = [Fault(status, body) for told, status, body in OUTAGES if told == kind]
+    server.fail(faults[-4:])
+    assert len(replies(server, 6, workers=3, max_retries=0)) == 6
+    assert not server.faults
+
+
+def test_an_error_in_a_good_status_that_may_be_of_one_request_alone_fails_its_sample(server: Server) -> None:
+    for code, message in ((500, "CUDA error"), (400, "no such option")):
+        server.fail([Fault(200, {"error": {"code": code, "message": message}})] * 2)
+        with pytest.raises(RequestFailed, match=rf"{message} \(after 2 attempts\)"):
+            replies(server, 1, max_retries=1)
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
@@ -179,8 +225,9 @@ def test_a_server_that_answers_and_does_not_say_what_it_serves_is_an_outage(
     assert [r for r in caplog.records if "no server takes a request" in r.getMessage()]
 
 
-def test_a_quota_that_is_used_up_ends_the_run_at_once(server: Server) -> None:
-    server.fault_of = lambda _: Fault(429, {"error": {"message": "no credit", "code": "insufficient_quota"}})
+@pytest.mark.parametrize("status", [200, 403, 429])
+def test_a_quota_that_is_used_up_ends_the_run_at_once(server: Server, status: int) -> None:
+    server.fault_of = lambda _: Fault(status, {"error": {"message": "no credit", "code": "insufficient_quota"}})
     with pytest.raises(CannotEvaluate, match=r"no credit; the key's quota is used up"):
         replies(server, 1)
     assert len(server.seen) == 1

@@ -117,9 +117,7 @@ def test_init_says_of_vllm_that_its_options_were_not_checked_alone_and_under_ray
     assert "is vllm, which is not installed here, so its options were not checked" in printed(capsys)
 
 
-@each(
-    "url", [URL, "https://api.example/v1/", "HTTP://h", "http://[::1]:8000/v1", "http://user:pw@h:1/v1", "http://ü.de"]
-)
+@each("url", [URL, "https://api.example/v1/", "HTTP://h", "http://[::1]:8000/v1", "http://ü.de"])
 def test_a_url_of_a_server_is_taken(url: str) -> None:
     assert url_fault(url) is None
 

@@ -64,7 +64,7 @@ def test_a_model_that_a_strict_server_lacks_is_a_fault_with_the_nearest(tmp_path
     with Server() as server:
         server.models = {"data": [{"id": "qwen3-8b", "owned_by": "vllm"}]}
         assert validated(tmp_path, model="qwen3-8", base_url=server.url) == 2
-        assert "did you mean 'qwen3-8b'?" in said(capsys)
+        assert "the server has qwen3-8b; did you mean that?" in said(capsys)
 
 
 def test_a_server_that_is_not_there_refuses_or_says_nothing_is_said_in_seconds(

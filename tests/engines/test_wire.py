@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
+from accgate.records import CUT
+from accgate.records.finish import REFUSED
 from tests.cases import each
 
 
@@ -34,6 +36,10 @@ def test_extra_fields_have_the_last_word() -> None:
     assert (body["temperature"], body["seed"], body["n"]) == (1, 2, 1)
 
 
+NO_ERRORS: list[Any] = [
+    None, "", " ", {}, [], False, 0, "null", {"message": ""}, {"message": None, "type": None, "code": None},
+    {"code": 0, "message": "success"}, {"code": "200", "message": "OK"}, {"code": None, "message": " ", "metadata": {}},
+]  # fmt: skip
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
 
 
@@ -60,7 +66,7 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
             {"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}}]},
             Reply("", tool_calls=(("f", "{}"),)),
         ),
-        ({"choices": [{"message": {"content": None, "refusal": "No."}}]}, Reply("No.")),
+        ({"choices": [{"message": {"refusal": "No."}, "finish_reason": "stop"}]}, Reply("No.", "refusal")),
         (
             {"choices": [{"message": {"content": [
                 {"type": "thinking", "thinking": [{"type": "text", "text": "so"}]}, {"type": "text", "text": "4"},
@@ -77,7 +83,7 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
         ({"choices": [{"message": None, "text": "4"}]}, Reply("4")),
         ({"choices": [{"text": "4", "finish_reason": "MAX_TOKENS"}]}, Reply("4", "max_tokens")),
         ({"choices": [{"text": "4", "finish_reason": {"type": "length", "length": 8}}]}, Reply("4", "length")),
-        ({"choices": [{"text": "4"}], "error": None}, Reply("4")),
+        *(({"choices": [{"text": "4", "error": error}], "error": error}, Reply("4")) for error in NO_ERRORS),
     ],
 )  # fmt: skip
 def test_a_completion_is_read(body: Any, reply: Reply) -> None:
@@ -92,13 +98,47 @@ def test_a_completion_is_read(body: Any, reply: Reply) -> None:
         {"choices": [{"text": None, "finish_reason": "stop"}]}, {"choices": [{"message": {"content": None}}]},
         {"choices": [{"text": "4"}], "usage": [1]}, {"error": {"message": "no"}},
         {"error": {"message": "no"}, "choices": [{"text": "4"}]}, {"choices": [{"text": "4", "error": {"code": 502}}]},
-        *({"choices": [{"text": "4", "finish_reason": reason}]}
-          for reason in ("abort", "error", "ERROR", "cancelled", {"type": "abort"}, "insufficient_system_resource")),
     ],
 )  # fmt: skip
 def test_what_holds_no_text_is_malformed(body: Any) -> None:
     with pytest.raises(MalformedReply, match=r"^the response"):
         reply_of(body)
+
+
+WHOLE = (
+    "stop STOP eos eos_token end_turn stop_sequence end_id stop_words tool_calls tool-calls TOOL_CALL tool_use "
+    "COMPLETE functionCall complete FINISH endoftext normal null FinishReason.STOP MALFORMED_FUNCTION_CALL"
+)
+LIMITS = (
+    "length LENGTH max_tokens MAX_TOKENS max-tokens maxTokens max_output_tokens model_length token_limit "
+    "model_context_window_exceeded FinishReason.MAX_TOKENS"
+)
+FILTERS = (
+    "content_filter CONTENT_FILTERED contentFilter sensitive refusal SAFETY RECITATION PROHIBITED_CONTENT SPII "
+    "BLOCKLIST blacklist guardrail_intervened ERROR_TOXIC repetition"
+)
+BROKEN_OFF = (
+    "abort aborted cancelled error ERROR ERROR_LIMIT error_limit USER_CANCEL network_error timeout timed_out TIMEOUT "
+    "not_finished load unload insufficient_system_resource time_limit pause_turn OTHER unknown unheard_of 超时"
+)
+ENDS: list[tuple[Any, bool, bool]] = [
+    *((word, False, False) for word in (*WHOLE.split(), {"type": "stop", "matched": 2}, None, "", 1)),
+    *((word, True, False) for word in (*LIMITS.split(), {"type": "length", "length": 8})),
+    *((word, False, True) for word in FILTERS.split()),
+]
+
+
+@each(("reason", "is_cut", "is_refused"), ENDS)
+def test_a_reply_is_taken_as_it_ended(reason: Any, is_cut: bool, is_refused: bool) -> None:
+    reply = reply_of({"choices": [{"text": "4", "finish_reason": reason}]})
+    assert (reply.text, reply.finish_reason in CUT, reply.finish_reason in REFUSED) == ("4", is_cut, is_refused)
+
+
+@each("reason", [*BROKEN_OFF.split(), {"type": "abort", "message": "out of memory"}])
+def test_an_end_that_is_not_known_is_no_reply_and_keeps_the_servers_word(reason: Any) -> None:
+    with pytest.raises(MalformedReply, match=r"^the response is not known to be whole: finish_reason ") as error:
+        reply_of({"choices": [{"text": "4", "finish_reason": reason}]})
+    assert str(reason).strip("{}'") in str(error.value)
 
 
 KEYS = st.sampled_from(

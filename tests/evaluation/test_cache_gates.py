@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
+from accgate.engines.base import IMAGE
 from accgate.evaluation.cache import identity
-from accgate.evaluation.cache.identity import IMAGE
 from accgate.records.file import read_records
 from accgate.tasks.library import library_file
 from tests.gates import without_seconds

@@ -13,8 +13,9 @@ import pytest
 
 from accgate.config.config import Config, load_config
 from accgate.engines import Request
+from accgate.engines.base import IMAGE
 from accgate.evaluation.cache import identity
-from accgate.evaluation.cache.identity import IMAGE, KeyIncomplete, identity_of, request_key
+from accgate.evaluation.cache.identity import KeyIncomplete, identity_of, request_key
 from accgate.evaluation.files import FileDigests
 from accgate.planning.design import planned_model
 from accgate.result import EngineInfo

@@ -90,7 +90,10 @@ def test_a_model_that_its_server_lacks_ends_the_run_before_the_first_model_is_as
     assert run(tmp_path, *more, command=command) == 2
     told = said(capsys)
     for name, model in (("b", "toy-8"), ("c", "toi-8b")):  # all that is wrong at once
-        assert f"models.{name}.model: is '{model}', which {second.url} does not serve; did you mean 'toy-8b'?" in told
+        assert (
+            f"models.{name}.model: is '{model}', which {second.url} does not serve; the server has toy-8b; did you"
+            in told
+        )
     assert (first.seen, second.seen) == ([], [])
     assert not (tmp_path / "out" / "accgate.json").exists()
 
@@ -164,7 +167,7 @@ def test_resume_asks_no_server_of_a_finished_model(tmp_path: Path, second: Serve
     assert other["candidate"]["mean"] is not None
     assert paths_of(tmp_path / "out", "a", "arithmetic").records.read_bytes() == kept
     engines = json.loads((tmp_path / "out" / "accgate.json").read_text())["engines"]
-    assert engines["a"] == {"name": "openai", "version": "toyserver", "hardware": "server"}
+    assert engines["a"] == {"name": "openai", "version": "toyserver", "hardware": "server", "environment": {}}
     second.listings = 0
     assert run(tmp_path, "--resume") in {0, 4}
     assert second.listings == 0

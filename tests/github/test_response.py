@@ -255,7 +255,7 @@ class TestUnreadable:
     def test_a_head_that_is_no_commit_is_no_head(self, checked, tmp_path, head):
         checked.store.pulls[7]["head"] = head
         environ = job(tmp_path, checked, ACCEPT)
-        with pytest.raises(CannotPublish, match="what GitHub's API promises"):
+        with pytest.raises(CannotPublish, match=r"what GitHub's API promises \(head"):
             respond(Job(environ, lambda _: checked.client(), print), "accgate")
 
     def test_where_even_the_reply_fails_the_first_fault_is_said(self, checked, tmp_path):

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from accgate._version import REPOSITORY as WHOSE
 from tests.gates import Project, right_but
 from tests.github.server import GitHub
 from tests.github.store import REPOSITORY
@@ -22,8 +23,8 @@ from tests.runner import ROOT, commit, git, load_yaml
 STAND_INS = Path(__file__).parent / "stand_ins"
 # act would download these; the scripts do the same with a folder of this machine.
 DOWNLOADED = {"actions/upload-artifact": "upload", "actions/download-artifact": "download"}
-OURS = {"org/accgate@v1": "./.github/accgate", "org/accgate/report@v1": "./.github/accgate/report"}
-IMAGE = re.compile(r"ghcr\.io/org/accgate:[\w.-]+")
+OURS = {f"{WHOSE}@v1": "./.github/accgate", f"{WHOSE}/report@v1": "./.github/accgate/report"}
+IMAGE = re.compile(rf"ghcr\.io/{re.escape(WHOSE)}:[\w.-]+")
 
 
 class Example:

@@ -46,13 +46,22 @@ def test_the_usual_one_publishes_a_comment_a_check_and_the_results(example: Exam
     assert example.checks == [PASSED]
     assert "Passed: " in next(example.comments())
     assert (example.artifacts / "accuracy/accgate.json").exists()
-    edited = event_of(example.hub, action="edited") | {"changes": {"title": {"from": "x"}}}
-    assert example.run("pull-request", "pull_request", edited)[0] == 0
-    assert example.checks == [PASSED]  # an edited title evaluates nothing, and the verdict stands
-    for row in example.hub.store.check_runs.values():
-        row["conclusion"] = "failure"
-    code, text = example.run("pull-request", "pull_request", edited)
-    assert code == 1, text  # as any job that failed: the action itself ends with 4
+
+
+def test_a_required_workflow_does_the_same(example: Example) -> None:
+    example.push(60)
+    code, text = example.run("required-workflow", "pull_request", event_of(example.hub))
+    assert code == 1, text
+    assert example.checks == [FAILED]
+
+
+def test_a_new_base_starts_the_gate_and_a_new_title_does_not(example: Example) -> None:
+    example.push(12)
+    edited = event_of(example.hub, action="edited")
+    code, text = example.run("base-change", "pull_request", edited | {"changes": {"title": {"from": "x"}}})
+    assert (code, example.checks) == (0, []), text
+    code, text = example.run("base-change", "pull_request", edited | {"changes": {"base": {"ref": {"from": "dev"}}}})
+    assert (code, example.checks) == (0, [PASSED]), text
 
 
 def test_of_a_matrix_each_model_has_a_check_and_a_comment(image: str, tmp_path: Path, hub: GitHub) -> None:
@@ -60,8 +69,12 @@ def test_of_a_matrix_each_model_has_a_check_and_a_comment(image: str, tmp_path: 
     example.push(10, 60)
     code, text = example.run("matrix", "pull_request", event_of(hub))
     assert code == 1, text
-    assert example.checks == [("accgate llama-8b", "success"), ("accgate qwen-14b", "failure")]
+    verdicts = [("accgate llama-8b", "success"), ("accgate qwen-14b", "failure")]
+    assert example.checks == verdicts
     assert len(list(example.comments())) == 2
+    edited = event_of(hub, action="edited") | {"changes": {"title": {"from": "x"}}}
+    assert example.run("matrix", "pull_request", edited)[0] == 1  # evaluates nothing: each verdict stands
+    assert example.checks == verdicts
 
 
 # Neither compiler nor installer are in the image for CPU, which stands for the one with vLLM.

@@ -71,6 +71,17 @@ def test_recorded_scores_are_gated_as_a_user_that_the_image_does_not_know(image:
         assert owners == {UID}
 
 
+def test_a_refused_address_of_the_containers_own_says_so(image: str) -> None:
+    with machine() as made:
+        made.workspace.chmod(0o777)
+        mounts = ("--mount", f"type=bind,source={made.workspace},target=/work")
+        base = ("run", *CONFINED, "--user", f"{UID}:{UID}", *mounts, image)
+        said(*base, "init", "--no-probe", "--no-workflow", "--yes")
+        done = docker.docker(*base, "validate", "--probe")
+    assert done.returncode == 3
+    assert "connection refused (in this container 127.0.0.1 is the container itself" in done.stdout + done.stderr
+
+
 def test_the_image_has_a_name_for_its_user_and_folders_that_it_can_write(image: str) -> None:
     program = (
         "import getpass, json, os, pathlib, tempfile\n"

@@ -1,17 +1,27 @@
 """What a run has differently from the recording that it is compared with is kept in the reference, and said."""
 
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from accgate.cli.main import main
 from accgate.config.tables import Model, Sampling
+from accgate.engines import base
+from accgate.evaluation.assignment import engine_in
 from accgate.inputs.toml import tomllib
-from accgate.references.settings import answer_settings, batch_note, setting_changes
-from accgate.references.store import ReferenceFile
+from accgate.records import Figures, Scores
+from accgate.records.figures import COLUMNS
+from accgate.records.ids import Ids
+from accgate.references.settings import answer_settings, batch_note, prompt_change, setting_changes
+from accgate.references.store import Reference, ReferenceFile
 from accgate.result import EngineInfo
 from accgate.verdict.reasons import words_of
+from tests.cases import each
 from tests.gates import Project, right_but
+from tests.servers import Server
 
 INFO = EngineInfo("vllm", "vllm 0.33.0", "H200")
 
@@ -50,6 +60,51 @@ def test_every_kind_of_change_is_said_with_both_values() -> None:
         "version: vllm 0.32.0 → vllm 0.33.0",
     )
     assert setting_changes(reference, before, EngineInfo("vllm", "vllm 0.32.0", "H200")) == ()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "here", "changes"),
+    [
+        ({"torch": "2.8.0", "driver": "550.54"}, {"torch": "2.8.0", "driver": "550.54"}, ()),
+        ({"torch": "2.8.0", "cuda": "12.8"}, {"torch": "2.9.0", "cuda": "12.8"}, ("environment.torch: 2.8.0 → 2.9.0",)),
+        (
+            {"image": "sha256:a"},
+            {"torch": "2"},
+            ("environment.image: sha256:a → not set", "environment.torch: not set → 2"),
+        ),
+        ({}, {"torch": "2.9.0"}, ()),  # a reference of an earlier version
+        ({"torch": "2.9.0"}, {}, ()),  # a server, which does not say
+    ],
+)
+def test_what_lies_under_the_engine_is_compared_where_both_sides_know(
+    recorded: dict[str, str], here: dict[str, str], changes: tuple[str, ...]
+) -> None:
+    model = Model(engine="vllm", model="m")
+    reference = known(settings=answer_settings(model), environment=recorded)
+    assert setting_changes(reference, model, replace(INFO, environment=here)) == changes
+
+
+def test_the_driver_packages_and_image_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = {
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024": "550.54.15",
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build": "570.86.15",
+        "no version": None,
+    }
+    monkeypatch.setattr(base, "DRIVER", tmp_path / "version")
+    assert base.environment_of("no-such-package", environ={}) == {}
+    for line, driver in lines.items():
+        (tmp_path / "version").write_text(f"{line}\nGCC version:  gcc version 12.3.0 (Ubuntu)\n")
+        known_here = base.environment_of("numpy", environ={base.IMAGE: "sha256:a"})
+        assert known_here.pop("numpy")
+        assert known_here == {"image": "sha256:a"} | ({"driver": driver} if driver else {})
+
+
+def test_settings_beside_records_keep_the_environment() -> None:
+    info = replace(INFO, environment={"torch": "2.9.0"})
+    kept = engine_in({"engine": info.identity, "environment": dict(info.environment)})
+    assert (kept, kept.environment) == (info, info.environment)
+    assert engine_in({"engine": info.identity, "environment": 5}) == INFO
+    assert engine_in({}) == EngineInfo("", "", "")
 
 
 def test_a_reference_of_an_engine_whose_batches_vary_is_told_of() -> None:
@@ -92,6 +147,55 @@ def test_a_gate_says_it_everywhere_a_person_looks(
     assert project.check["settings_changed"] == [said]
     shown = capsys.readouterr().out
     assert ("sampling.top_k   not set → 5" in shown) == (verdict == "regression")
+    for kind in ("md", "html"):
+        text = unescape((project.out / f"report.{kind}").read_text())
+        assert said in " ".join(text.replace("`", "").split())
+
+
+def counted(tokens: list[int]) -> Figures:
+    """Figures of records with these prompt tokens; -1 where nobody counted them."""
+    columns = np.zeros(len(tokens), dtype=COLUMNS)
+    columns["prompt_tokens"] = tokens
+    return Figures(Ids([f"s{i}" for i in range(len(tokens))]), columns)
+
+
+@each(
+    ("before", "tokens", "change"),
+    [
+        (12.0, [8] * 100, "12.0 → 8.0"),
+        (12.0, [8] * 40, "12.0 → 8.0"),  # an early stop
+        (12.0, [13] * 100, "12.0 → 13.0"),  # a second token that begins the text
+        (12.0, [12] * 100, None),
+        (12.0, [8] * 9, None),  # too few to tell
+        (12.0, [2, 19] * 20, None),  # another part of the samples
+        (None, [8] * 100, None),
+        (12.0, [-1] * 100, None),
+        (12.0, [8] * 101, None),  # a sample that the reference lacks
+    ],
+)
+def test_prompts_whose_tokens_changed_stand_beside_the_settings(
+    before: float | None, tokens: list[int], change: str | None
+) -> None:
+    about = ReferenceFile(model="m", task="t", mean=50.0, n=100, prompt_tokens=before)
+    scores = Scores([f"s{i}" for i in range(100)], np.zeros((100, 1)))
+    said = prompt_change(Reference(Path("t.toml"), about, scores), counted(tokens))
+    assert said == (None if change is None else f"prompt tokens per sample: {change}")
+
+
+def test_a_server_that_cuts_prompts_is_told_in_comment_and_report(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=40)
+    with Server() as server:
+        choice = {"message": {"content": "1"}, "finish_reason": "stop"}
+        project.models["m"] = {"engine": "openai", "model": "toy", "options": {"base_url": server.url}}
+        project.write()
+        right = {f"What is {i} + {i}?": {"content": str(2 * i)} for i in range(40)}
+        server.choice_of = lambda prompt: choice | {"message": right[prompt], "usage": {"prompt_tokens": 12}}
+        assert main(["record", str(project.config)]) == 0
+        server.choice_of = lambda _: choice | {"usage": {"prompt_tokens": 8}}
+        assert main(["run", str(project.config), "--out", str(project.out), "--html"]) == 1
+    said = "prompt tokens per sample: 12.0 → 8.0"
+    assert project.check["settings_changed"] == [said]
+    assert "look first at what the model gets" in " ".join(capsys.readouterr().out.split())
     for kind in ("md", "html"):
         text = unescape((project.out / f"report.{kind}").read_text())
         assert said in " ".join(text.replace("`", "").split())

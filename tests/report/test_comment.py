@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.guard.state import Guard, RuleChange
+from accgate.report.cause import CauseView
 from accgate.report.comment import About, Failure, render_comment
 from accgate.report.flips import Flip, flips_of_result
 from accgate.report.result_file import read_result
@@ -85,6 +86,20 @@ def test_the_figures_of_the_table_are_those_of_the_result_and_the_worst_stands_f
         assert all(abs(shown - value) <= 0.051 for shown, value in pairs), row
         assert verdict.theta is not None
         assert 0.0 <= figures[-1] - verdict.theta < 0.1001  # rounded up: no run sees less than it says
+
+
+def test_a_search_that_was_made_is_not_advised() -> None:
+    kind = kinds()["failed"]
+    assert kind.result is not None
+    (lost,) = kind.result.checks
+    result = replace(kind.result, checks=(replace(lost, settings_changed=("options.a: 1 → 2", "options.b: 1 → 2")),))
+    for cause, advised in (
+        (None, True), (CauseView(("That is unknown: it took too long.",)), True),
+        (CauseView(("options.a explains it.",), (("options.a", "1", "2", "9", "9", "explains"),)), False),
+    ):  # fmt: skip
+        text = first_screen(render_comment(result, ABOUT, cause=cause))
+        assert "undo the changed settings and push" in text
+        assert ("find which one did it with accgate blame" in text) == advised
 
 
 def test_answers_and_settings_are_three_at_most_and_the_rest_is_counted() -> None:

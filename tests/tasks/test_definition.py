@@ -162,10 +162,10 @@ def test_a_fault_names_line_key_and_mend(tmp_path: Path, top: str, message: str)
     [
         ("", ["5: dataset: has no source; give one of file, hub, generator and parts"]),
         ("file = 'task.toml'\nhub = 'x'", ["5: dataset: has file and hub; give one of file, hub, generator and parts"]),
-        ("file = 'no.csv'", ["6: dataset.file: there is no file 'no.csv' in FOLDER; write it relative to this file"]),
-        ("file = '.'", ["6: dataset.file: there is no file '.' in FOLDER; write it relative to this file"]),
+        ("file = 'no'", ["6: dataset.file: there is no file 'no' in FOLDER; write the path relative to this file"]),
+        ("file = '.'", ["6: dataset.file: there is no file '.' in FOLDER; write the path relative to this file"]),
         (f"file = '{'a' * 5000}'", [
-            f"6: dataset.file: there is no file '{'a' * 5000}' in FOLDER; write it relative to this file"]),
+            f"6: dataset.file: there is no file '{'a' * 5000}' in FOLDER; write the path relative to this file"]),
         ("file = 'task.toml'", ["6: dataset.file: is 'task.toml'; the name must end in .jsonl, .json, .csv, .parquet"]),
         ("generator = 'arithmetics'", ["6: dataset.generator: is 'arithmetics'; did you mean 'arithmetic'?"]),
         ("generator = 'x'", [f"6: dataset.generator: is 'x'; known are {', '.join(generator_names())}"]),

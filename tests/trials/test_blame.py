@@ -397,3 +397,25 @@ def test_what_failed_or_held_no_answer_is_said_beside_what_was_asked_again(
     done = json.loads(capsys.readouterr().out)
     assert sum(done["scored"].values()) == len(ids) - 1
     assert sum(done["unread"].values()) == 1
+
+
+def test_answers_that_were_kept_serve_a_search_after_the_same_run_was_made_again(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[int] = []
+
+    def loses(i: int, body: Mapping[str, Any]) -> bool:
+        asked.append(i)
+        return "gamma_mode" in body and luck(i, "g") < 0.6
+
+    project = Project(tmp_path, server, loses)
+    first, second = tmp_path / "first", tmp_path / "second"
+    blame = blamed(project, capsys, "--out", str(first))
+    shutil.rmtree(tmp_path / "out")
+    assert project.command("run", "--models", "changed", "--out", str(tmp_path / "out")) == 1
+    shutil.copytree(first / "blame", second / "blame")
+    asked.clear()
+    capsys.readouterr()
+    assert project.blame("--json", "--resume", "--out", str(second)) == 0
+    assert json.loads(capsys.readouterr().out) == blame
+    assert len(asked) == 0

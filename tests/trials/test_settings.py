@@ -1,6 +1,6 @@
 """What differs from a reference's settings, and how each is put back."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,12 @@ def test_what_belongs_to_the_machine_is_told_and_not_put_back() -> None:
         "hardware: a processor → another processor (this is another machine)",
     ]  # fmt: skip
     assert list(settings.values) == ["options.n_ctx"]
+    moved = replace(INFO, environment={"image": "b", "driver": "550"})
+    under = settings_of(reference(before, environment={"image": "a", "torch": "2"}), now, moved)
+    assert {str(change).partition(" (")[0] for change in under.fixed} == {
+        "environment.image: a → b", "environment.torch: 2 → none", "environment.driver: none → 550",
+    }  # fmt: skip
+    assert settings_of(reference(before, environment={"image": "a"}), now, INFO).fixed == ()
     labelled = settings_of(
         reference(before, variant={"kv": "f16"}), model(options={"n_ctx": 128}, variant={"kv": "q4"}), INFO
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
 import tomli_w
 
@@ -39,9 +40,9 @@ LARGEST = 100.0  # points, the largest drop that scores of 0 to 100 can take
 ROOM, ROOM_TO_REASON = 8192, 40960  # tokens of context
 
 WORKFLOW_FILE = ".github/workflows/accuracy.yml"
-ON_CPU = ("llamacpp", "recorded")  # need no GPU, nor vLLM's image of several gigabytes
+ON_CPU = ("llamacpp", "recorded", "openai")  # need no GPU, nor vLLM's image of several gigabytes
 PACKAGE = "package://"
-PLAIN = r"[A-Za-z0-9_./-]+"  # needs no quotes in YAML, and is one word of docker-options
+PLAIN = re.compile(r"[A-Za-z0-9_./-]+")  # needs no quotes in YAML, and is one word of docker-options
 
 
 @dataclass(frozen=True)
@@ -102,17 +103,18 @@ def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None
     )
 
 
-def workflow_text(config: str, engine: str = "openai", model: str = "") -> str:
+def workflow_text(config: str, engine: str = "openai", model: str = "", base_url: str = Answers.base_url) -> str:
     """Return the workflow that runs the gate on pull requests.
 
     `config` is the path of accuracy.toml in the repository.
 
-    >>> workflow_text("gates/a b.toml").splitlines()[-1].strip()
-    'config: "gates/a b.toml"'
-    >>> workflow_text("accuracy.toml", "llamacpp", "weights/m.gguf").splitlines()[-2].strip()
-    'gpus: none'
+    >>> 'config: "gates/a b.toml"' in workflow_text("gates/a b.toml")
+    True
+    >>> "--network host" in workflow_text("accuracy.toml", base_url="http://models.example.org/v1")
+    False
     """
     from accgate._version import REPOSITORY, __version__
+    from accgate.inputs.network import is_this_machine
 
     weights = os.path.normpath(os.path.join(os.path.dirname(config), model))  # noqa: PTH118, PTH120 (a path in YAML)
     in_package = engine == "llamacpp" and model.startswith(PACKAGE)
@@ -121,8 +123,9 @@ def workflow_text(config: str, engine: str = "openai", model: str = "") -> str:
         "workflow.yml.j2",
         repository=REPOSITORY,
         version=__version__,
-        config=config if _is_plain(config) else json.dumps(config),
+        config=config if PLAIN.fullmatch(config) else json.dumps(config),
         on_cpu=engine in ON_CPU,
+        beside=engine == "openai" and is_this_machine(urlsplit(base_url).hostname or ""),
         package=model.removeprefix(PACKAGE).partition("/")[0] if in_package else None,
         weights=_place_of(weights, model) if engine == "llamacpp" else "",
         folder=os.path.dirname(weights),  # noqa: PTH120
@@ -132,15 +135,10 @@ def workflow_text(config: str, engine: str = "openai", model: str = "") -> str:
 
 def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository", "elsewhere"]:
     """Where the container finds the weights, as far as their path shows it."""
-    if model.startswith(PACKAGE):
-        return "elsewhere"
-    if weights.startswith("/") and _is_plain(weights):
+    if weights.startswith("/") and PLAIN.fullmatch(weights):
         return "mounted"
-    return "elsewhere" if weights.startswith(("/", "..", "~")) or model.startswith("~") else "in the repository"
-
-
-def _is_plain(text: str) -> bool:
-    return re.fullmatch(PLAIN, text) is not None
+    outside = weights.startswith(("/", "..")) or model.startswith(("~", PACKAGE))
+    return "elsewhere" if outside else "in the repository"
 
 
 def schema_text() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -13,19 +14,22 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urljoin
 
 from accgate.engines.base import RequestFailed
-from accgate.engines.identity import Listing, listing_of
-from accgate.engines.openai.options import is_this_machine, url_fault
-from accgate.engines.wire import MalformedReply, error_text, json_bytes, json_value
+from accgate.engines.identity import Listing, listing_of, model_hint
+from accgate.engines.openai.hints import codes_of, field_hint, redirect_hint
+from accgate.engines.wire import MalformedReply, error_text, errors_in, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.inputs.network import certificate_hint, is_this_machine, proxy_of, trust
 
 if TYPE_CHECKING:
     import aiohttp
 
 T = TypeVar("T")
+Kind = Literal["", "refused", "away", "busy", "cut", "silent"]
 
-RETRIED = frozenset({408, 409, 425})  # and every 5xx
 BUSY = frozenset({429, 529})  # too much at once: the server takes the same request later
-AWAY = frozenset({502, 503, 504})  # a gateway whose server is away, or a server that takes nothing now
+OWN = frozenset({409, 500, 501})  # of the server itself, and maybe of this request alone
+LATER = frozenset({408, 424, 425})  # as a 5xx: a gateway's server was too slow, failed, or is not ready
+LIMITS = re.compile(r"(?i)rate.?limit|too.?many.?(requests|tokens)|throttl|overload|resource.?exhausted|at.?capacity")
 FATAL = {
     401: "the key is refused; check the variable that options.api_key_env names",
     403: "the key may not use this model",
@@ -34,9 +38,15 @@ FATAL = {
     407: "the proxy wants a name and a password; write them into its variable, as http://NAME:PASSWORD@HOST:PORT",
 }
 REFUSED = frozenset({401, 403})
+CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")  # Docker's, Podman's
+OWN_LOOPBACK = (
+    " (in this container {} is the container itself, unless it has the host's network: docker run --network host, in "
+    "the action docker-options: --network host)"
+)
 CONNECT_SECONDS = 30.0
 HEALTH_SECONDS = 5.0
 LARGEST = 16 * 2**20  # bytes of an answer: a line of a score file, which has the reply and more, may have 64 million
+LONGEST_HEADER = 2**18  # bytes; aiohttp's own 8 kB are too few for a gateway's policy or trace
 LISTING_SECONDS = 30.0
 CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", default=None)  # of the POST of this task
 
@@ -51,7 +61,7 @@ class Fault:
 
     text: str
     wait: float = 0.0
-    kind: Literal["", "refused", "away", "busy", "cut", "silent"] = ""
+    kind: Kind = ""
 
     @property
     def down(self) -> bool:
@@ -60,9 +70,19 @@ class Fault:
 
 
 class Client:
-    """A session with any number of servers. `key` is sent to each of them and never shown."""
+    """A session with any number of servers. `key` is sent to each of them and never shown.
 
-    def __init__(self, *, connections: int, timeout: float, key: str = "") -> None:
+    `fields` is the option, for hints.
+    """
+
+    def __init__(
+        self,
+        *,
+        connections: int,
+        timeout: float,
+        key: str = "",
+        fields: Mapping[str, str | Literal[False]] | None = None,
+    ) -> None:
         import aiohttp
 
         class Connector(aiohttp.TCPConnector):
@@ -86,14 +106,19 @@ class Client:
                 return made
 
         self._timeout = timeout
-        self._key = key
-        self._proxies: dict[str, str | None] = {}
+        is_login = key.lower().startswith("basic ")
+        self._key = key[6:].strip() if is_login else key
+        self._fields = fields or {}
+        self._listed: dict[str, tuple[str, ...]] = {}  # the names of each server's models
+        self._ways: dict[str, dict[str, Any]] = {}
         headers = {"content-type": "application/json"}
         self._session = aiohttp.ClientSession(
-            headers=headers | ({"authorization": f"Bearer {key}"} if key else {}),
+            headers=headers | ({"authorization": key if is_login else f"Bearer {key}"} if key else {}),
             connector=Connector(limit=connections),  # over all servers: which is asked is not its business
             timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
+            max_line_size=LONGEST_HEADER,
+            max_field_size=LONGEST_HEADER,
         )
 
     async def post(
@@ -115,9 +140,7 @@ class Client:
         CONNECTED.set(connected)
         url, sent = base + path, payload if isinstance(payload, bytes) else json_bytes(payload)
         try:
-            async with self._session.post(
-                url, data=sent, allow_redirects=False, proxy=self._proxy_of(base)
-            ) as response:
+            async with self._session.post(url, data=sent, allow_redirects=False, **self._way_to(base)) as response:
                 raw = await body_of(response, base)
                 status, headers = response.status, response.headers
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
@@ -135,24 +158,33 @@ class Client:
                 return read(body)
             except MalformedReply as error:
                 where = base if status == 200 else f"HTTP {status} from {base}"
-                return Fault(self.without_key(f"{where}: {body_fault(raw) or error}"))
-        return self._refusal(base, path, status, headers, body)
+                text = self.without_key(f"{where}: {body_fault(raw) or error}")
+                return self._passing(text, meant_by(body, status), headers, body) or Fault(text)
+        return self._refusal(base, path, status, headers, body, sent)
 
-    def _refusal(self, base: str, path: str, status: int, headers: Any, body: Any) -> Fault:
+    def _passing(self, text: str, status: int, headers: Any, body: Any) -> Fault | None:
+        """The fault of an answer with this status where the same request may be answered later."""
+        if "insufficient_quota" in codes_of(body):
+            raise CannotEvaluate(f"{text}; the key's quota is used up: raise it, then go on with --resume")
+        loading = status == 503 and "loading" in text.lower()  # as llama.cpp says it after a restart
+        kind = "refused" if loading else kind_of(status)
+        return None if kind is None else Fault(text, wait_of(headers), kind)
+
+    def _refusal(self, base: str, path: str, status: int, headers: Any, body: Any, sent: bytes) -> Fault:
         message = error_text(body)
         text = self.without_key(": ".join(filter(None, (f"HTTP {status} from {base}", message))))
-        if status in BUSY and "insufficient_quota" in _codes(body):
-            raise CannotEvaluate(f"{text}; the key's quota is used up: raise it, then go on with --resume")
-        if status in RETRIED or status in BUSY or status >= 500:
-            loading = status == 503 and "loading" in message.lower()  # as llama.cpp says it after a restart
-            kind = {status in AWAY: "away", status in BUSY: "busy", loading: "refused"}.get(True, "")
-            return Fault(text, wait_of(headers), kind)  # type: ignore[arg-type]
+        if fault := self._passing(text, meant_by(body, status), headers, body):
+            return fault
         if 300 <= status < 400 and (place := headers.get("location")):
             target = self.without_key(urljoin(base + path, place).removesuffix(path))
-            raise CannotEvaluate(f"{base} redirects to {target}; write that as options.base_url")
+            raise CannotEvaluate(f"{base} redirects to {target}; {redirect_hint(target)}")
+        request, listed = json_value(sent), self._listed.get(base, ())
+        model, about = request.get("model"), f"HTTP {status} {message}".lower()
+        is_unknown = listed and model not in listed and ("404" in about or "model" in about)
+        hint = f"; {model_hint(str(model), listed)}" if is_unknown else ""
         if status in FATAL:
-            raise CannotEvaluate(f"{text}; {FATAL[status]}")
-        raise RequestFailed(text + field_hint(body))
+            raise CannotEvaluate(f"{text}; {FATAL[status]}{hint}")
+        raise RequestFailed(text + hint + field_hint(body, request, self._fields))
 
     async def listing(self, base: str, *, strict: bool = False) -> Listing | Fault:
         """What a server says it serves; a fault where it cannot be reached, or still loads.
@@ -168,7 +200,7 @@ class Client:
 
         limit = aiohttp.ClientTimeout(total=LISTING_SECONDS)
         try:
-            async with self._session.get(base + "/models", timeout=limit, proxy=self._proxy_of(base)) as response:
+            async with self._session.get(base + "/models", timeout=limit, **self._way_to(base)) as response:
                 if fault := listing_fault(response.status, response.headers, strict=strict):
                     return fault
                 raw = await body_of(response, base)
@@ -182,6 +214,7 @@ class Client:
             models = listing_of(json.loads(raw))
         except (ValueError, RecursionError):
             return Listing()  # it answers, but not with a list of models: not every server has one
+        self._listed[base] = models.models
         return replace(models, version=await self._version(base)) if models.kind == "vllm" else models
 
     async def _version(self, base: str) -> str:
@@ -191,7 +224,7 @@ class Client:
         try:
             limit = aiohttp.ClientTimeout(total=LISTING_SECONDS)
             url = root_of(base) + "/version"
-            async with self._session.get(url, timeout=limit, proxy=self._proxy_of(base)) as response:
+            async with self._session.get(url, timeout=limit, **self._way_to(base)) as response:
                 return str(json.loads(await body_of(response, base))["version"])
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, LookupError, TypeError, RecursionError):
             return ""
@@ -203,7 +236,7 @@ class Client:
         limit = aiohttp.ClientTimeout(total=HEALTH_SECONDS)
         try:
             for url in (root_of(base) + "/health", base + "/models"):
-                async with self._session.get(url, timeout=limit, proxy=self._proxy_of(base)) as response:
+                async with self._session.get(url, timeout=limit, **self._way_to(base)) as response:
                     if response.status not in (404, 405, 501):
                         return response.status == 200
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError):
@@ -214,24 +247,48 @@ class Client:
         """A server's words, which may repeat the key, with the key struck out."""
         return text.replace(self._key, "***") if self._key else text
 
-    def _proxy_of(self, base: str) -> str | None:
-        if base not in self._proxies:  # with each request: servers may be behind different proxies
-            self._proxies[base] = proxy_of(base)
-        return self._proxies[base]
+    def _way_to(self, base: str) -> dict[str, Any]:
+        if base not in self._ways:  # with each request: servers may be behind different proxies
+            proxy = proxy_of(base)
+            is_open = not f"{base} {proxy}".lower().count("https://")
+            self._ways[base] = {"proxy": proxy} if is_open else {"proxy": proxy, "ssl": trust()}
+        return self._ways[base]
 
     async def close(self) -> None:
         """Close the connections."""
         await self._session.close()
 
 
+def kind_of(status: int) -> Kind | None:
+    """The kind of the fault that a status stands for; None where the same request is refused again.
+
+    Gateways have codes of their own from 502 on, as Cloudflare's 520 to 530.
+    """
+    if status in BUSY:
+        return "busy"
+    return "" if status in OWN else "away" if status in LATER or status >= 500 else None
+
+
+def meant_by(body: Any, status: int) -> int:
+    """The status that an answer means: a gateway may send an error as 200, and a limit as any refusal.
+
+    >>> meant_by({"error": {"code": 502, "message": "Provider returned error"}}, 200)
+    502
+    >>> meant_by("Rate limit exceeded", 200), meant_by({"error": {"type": "ThrottlingException"}}, 400)
+    (429, 429)
+    """
+    words = [*codes_of(body)]
+    if 200 <= status < 300:
+        words += map(error_text, errors_in(body) if isinstance(body, dict) else [body])
+        codes = [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
+        status = next((code for code in codes if kind_of(code) is not None), status)
+    return 429 if kind_of(status) is None and LIMITS.search(" ".join(words)) else status
+
+
 def listing_fault(status: int, headers: Mapping[str, str], *, strict: bool) -> Fault | None:
     """Why a server with this status gives no list of its models; None where it may give one."""
-    if status in AWAY:  # also one that still loads, as llama.cpp says it
-        return Fault(f"HTTP {status}", wait_of(headers), "away")
-    if status in BUSY:
-        return Fault(f"HTTP {status}", wait_of(headers), "busy")
-    if status >= 500:
-        return Fault(f"HTTP {status}")
+    if (kind := kind_of(status)) is not None:  # also of one that still loads, as llama.cpp says it
+        return Fault(f"HTTP {status}", wait_of(headers), kind)
     return Fault(f"HTTP {status}: {FATAL[status]}") if strict and status in REFUSED else None
 
 
@@ -263,27 +320,6 @@ def body_fault(raw: bytes) -> str:
     except UnicodeDecodeError as error:
         return f"the response is not UTF-8 text: byte 0x{raw[error.start]:02x} at {error.start}"
     return ""
-
-
-def _codes(body: Any) -> tuple[str, ...]:
-    """What an error body calls itself, by `code` and `type`."""
-    error = body.get("error") if isinstance(body, dict) else None
-    return tuple(str(error.get(key)) for key in ("code", "type")) if isinstance(error, dict) else ()
-
-
-def field_hint(body: Any) -> str:
-    """How to leave out or rename a field of a request that the server refuses by name; "" where it names none.
-
-    >>> field_hint({"error": {"code": "unsupported_parameter", "param": "max_tokens", "message": "no"}})
-    '; options.fields renames a field, as in fields = { max_tokens = "max_completion_tokens" }, or leaves it out: false'
-    """
-    if not {"unsupported_parameter", "unsupported_value", "unknown_parameter"} & set(_codes(body)):
-        return ""
-    name = body["error"].get("param")
-    other = '"max_completion_tokens"' if name == "max_tokens" else "false"
-    how = "renames a field" if name == "max_tokens" else "leaves a field out"
-    also = ", or leaves it out: false" if name == "max_tokens" else ""
-    return f"; options.fields {how}, as in fields = {{ {name} = {other} }}{also}"
 
 
 def date_of(header: str | None) -> float | None:
@@ -320,9 +356,11 @@ def connection_fault(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, of_another):
         cause = error.os_error
         words = cause.strerror if isinstance(cause, socket.gaierror) else cause.errno and os.strerror(cause.errno)
-        if words:
-            return f"{words[:1].lower()}{words[1:]}"
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+        inside = is_this_machine(error.host) and any(map(os.path.exists, CONTAINER_MARKS))
+        if words or inside:
+            words = words or "no connection"
+            return f"{words[:1].lower()}{words[1:]}{OWN_LOOPBACK.format(error.host) if inside else ''}"
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{certificate_hint(error)}"
 
 
 def root_of(base: str) -> str:
@@ -349,39 +387,6 @@ def key_of(variable: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise BadInput(f"{named} holds no key: a key has printable ASCII characters only")
     return key
-
-
-def proxy_of(url: str) -> str | None:
-    """The proxy that the environment names for a URL (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), looked up once.
-
-    One without a scheme is an HTTP proxy, as for curl and pip. aiohttp's own `trust_env` looks it up in a thread for
-    each request, which halves the request rate.
-
-    Raises
-    ------
-    CannotEvaluate
-        When what it names is no URL of an HTTP proxy; it is not shown, since it may hold a password.
-    """
-    import urllib.request
-
-    try:
-        parts = urllib.parse.urlsplit(url)
-    except ValueError:
-        return None  # the first request says what is wrong with it
-    if not parts.hostname or is_this_machine(parts.hostname):
-        return None  # no proxy reaches this machine's own servers
-    if urllib.request.proxy_bypass(parts.hostname):
-        return None
-    proxy = urllib.request.getproxies().get(parts.scheme)
-    if not proxy:
-        return None
-    proxy = proxy if "://" in proxy else f"http://{proxy}"
-    if not proxy.lower().startswith(("http://", "https://")) or url_fault(proxy):
-        raise CannotEvaluate(
-            f"the environment variable {parts.scheme}_proxy names no HTTP proxy; write it as http://HOST:PORT, or name "
-            f"{parts.hostname} in no_proxy"
-        )
-    return proxy
 
 
 def wait_of(headers: Mapping[str, str]) -> float:

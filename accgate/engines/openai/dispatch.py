@@ -325,7 +325,7 @@ class Dispatcher:
         about = replace(listing, version=listing.version or self._version).about(self._model)
         if not about:
             return Fault(f"{endpoint.url} lists no models any more", kind="away")
-        refuse_changed(endpoint.url, endpoint.listed, about)
+        refuse_changed(endpoint.url, endpoint.listed, about, self._options.same_model)
         return None
 
     def _note(self, endpoint: Endpoint, fault: Fault, sent: float) -> None:

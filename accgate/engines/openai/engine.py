@@ -12,19 +12,20 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from accgate.engines import identity
-from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, Wall
+from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, Wall, environment_of
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity, Listing
 from accgate.engines.openai import dispatch
 from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints, Rescue
-from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
+from accgate.engines.openai.options import PORT, Options, faults_of
 from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
+from accgate.inputs.network import is_this_machine
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
 from accgate.result import EngineInfo
@@ -55,7 +56,7 @@ class OpenAIEngine:
         self._endpoints = self._endpoints_at(self._urls)
         self._client: Client | None = None
         self._dispatcher: Dispatcher | None = None
-        self.identity = Identity(options.fingerprints)
+        self.identity = Identity(options.fingerprints, options.same_model)
         self._recovery = asyncio.Lock()
         self._is_second = False  # whether the server that was started was started again
         self._tell = logging.getLogger(__name__).warning
@@ -140,7 +141,9 @@ class OpenAIEngine:
         """Start the server where `serve` says how, and see that every server answers and has the model."""
         key = "" if self._options.api_key_env is None else key_of(self._options.api_key_env)
         allow_connections(self.concurrency)
-        self._client = Client(connections=self.concurrency, timeout=self._options.timeout, key=key)
+        self._client = Client(
+            connections=self.concurrency, timeout=self._options.timeout, key=key, fields=self._options.fields
+        )
         if self._options.serve:
             await self._serve(self._client)
         until = time.monotonic() + self._options.max_outage
@@ -294,7 +297,8 @@ class OpenAIEngine:
 
     def describe(self) -> EngineInfo:
         """The server's kind and version; what hardware it has, it does not say."""
-        return EngineInfo("openai", self._kind.label, "server")
+        environment = {} if self._served is None else environment_of()
+        return EngineInfo("openai", self._kind.label, "server", environment)
 
     async def close(self) -> None:
         """Close the connections, and end the server that was started."""

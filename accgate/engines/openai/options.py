@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -18,6 +18,11 @@ SERVED_URL = f"http://127.0.0.1:{PORT}/v1"
 # Fields that make up the question.
 SPOKEN = frozenset({"model", "messages", "prompt", "echo", "logprobs", "tools", "tool_choice"})
 SILENCE = 600.0  # seconds
+LOGIN = (
+    "leave it out, and name an environment variable in options.api_key_env, which holds the key, or for a name and a "
+    'password the words "Basic" and BASE64, where BASE64 is what `printf NAME:PASSWORD | base64` prints'
+)
+QUERY = "would be lost; write the URL up to and with /v1 (Azure's is https://NAME.openai.azure.com/openai/v1)"
 EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with /v1'
 
 
@@ -82,6 +87,9 @@ class Options:
     fingerprints: Operational[Texts] = Field(
         default=(), description='system_fingerprints that replies may mix, "*" for any; without, they name one'
     )
+    same_model: Operational[Texts] = Field(
+        default=(), description="other names under which servers answer for this same model"
+    )
     serve: Texts = Field(default=(), description="command that serves the model, a word each, with {port} for its port")
     serve_timeout: Operational[Number] = Field(
         default=600.0, gt=0, description="seconds the command may take to answer, above 0"
@@ -106,30 +114,28 @@ OPERATIONAL = operational_of(Options)
 def url_fault(url: str) -> str | None:
     """What keeps a text from being the URL of a server; None where nothing does.
 
+    Requests could not be sent by it, or records would keep a secret. What may be one is not shown.
+
     >>> url_fault("localhost:8000")
     "is 'localhost:8000', which does not begin with http:// or https://; write it as http://127.0.0.1:8000/v1"
     """
-    fix = "write it as http://127.0.0.1:8000/v1"
+    fix, shown = "write it as http://127.0.0.1:8000/v1", re.sub(r"(?:(?<=//)|^(?!http)).*@|(?<=[?#]).+", "***", url)
     if not url.lower().startswith(("http://", "https://")):
-        return f"is {url!r}, which does not begin with http:// or https://; {fix}"
+        return f"is {shown!r}, which does not begin with http:// or https://; {fix}"
     try:
         parts = urlsplit(url.replace(PORT, "1"))
         whole = bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is no number up to 65535, a bracket that stays open
         whole = False
-    return None if whole and url.isprintable() and " " not in url else f"is {url!r}, which is not a URL; {fix}"
-
-
-def is_this_machine(host: str) -> bool:
-    """Whether a host of a URL is this machine by its very name: no name server and no proxy is asked for it.
-
-    >>> [is_this_machine(host) for host in ("localhost", "127.0.0.9", "::1", "127.example.org", "10.0.0.1")]
-    [True, True, True, False, False]
-    """
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    if not whole or not url.isprintable() or " " in url:
+        return f"is {shown!r}, which is not a URL; {fix}"
+    if "@" in parts.netloc:
+        return f"is {shown!r}, which holds a secret; {LOGIN}"
+    if "?" in url or "#" in url:
+        return (
+            f"is {shown!r}; requests add their paths to the end, so what follows {'?' if parts.query else '#'} {QUERY}"
+        )
+    return None
 
 
 def faults_of(options: Options) -> Iterator[tuple[str, str]]:

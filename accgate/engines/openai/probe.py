@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from accgate.engines.base import RequestFailed
-from accgate.engines.identity import Listing
+from accgate.engines.identity import Listing, model_hint
 from accgate.engines.openai.client import Client, Fault, key_of, root_of
 from accgate.engines.silence import timeout
 from accgate.engines.wire import SPECIAL, second_beginning
 from accgate.errors import CannotEvaluate
-from accgate.text import nearest
 
 SECONDS = 5.0  # that a server may take for its list of models
 VERSION = "/v1"
@@ -58,7 +57,7 @@ class Answer:
             return f"{self.url} answers and has {model}"
         if not self.models:
             return f"{self.url} answers; it lists no models"
-        return f"{self.url} answers; it does not list {model} ({nearest(model, self.models)}), but may serve it"
+        return f"{self.url} answers; it does not list {model} ({model_hint(model, self.models)}), but may serve it"
 
 
 def ask_server(url: str, api_key_env: str | None = None) -> Answer:

@@ -92,7 +92,7 @@ class RayEngine:
         self.unchecked = None if unchecked is None else outward(unchecked)
         self.concurrency = options.replicas * (1 if self.inner is None else self.inner.concurrency)
         self._options = options
-        self.identity = Identity(options.options.get("fingerprints", ()))
+        self.identity = Identity(*(options.options.get(name, ()) for name in ("fingerprints", "same_model")))
         self._connection: Connection | None = None
         self._lifeline: Lifeline | None = None
         self._replicas: Replicas | None = None

@@ -261,9 +261,12 @@ def combine_infos(infos: Sequence[EngineInfo]) -> EngineInfo:
     'H100; H200'
     """
     kinds = sorted({_words(replace(info, hardware="")) for info in infos})
+    under = sorted({name for info in infos for name in info.environment})
     if len(kinds) > 1:
         raise CannotEvaluate(f"the replicas are not the same: {'; '.join(kinds)}; install one version on every node")
-    return replace(infos[0], hardware="; ".join(sorted({info.hardware for info in infos})))
+    environment = {name: "; ".join(sorted({info.environment.get(name, "none") for info in infos})) for name in under}
+    hardware = "; ".join(sorted({info.hardware for info in infos}))
+    return replace(infos[0], hardware=hardware, environment=environment)
 
 
 def _words(info: EngineInfo) -> str:

@@ -12,13 +12,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, cpu_name
+from accgate.engines.base import (
+    EngineDied,
+    LogProbs,
+    ModelTable,
+    Reply,
+    Request,
+    RequestFailed,
+    cpu_name,
+    environment_of,
+)
 from accgate.engines.reasoning import opened_by, split_reasoning
 from accgate.engines.silence import Silence, Stalled, within
 from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
 from accgate.engines.wire import body_of, second_beginning, tell_second_beginning
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
+from accgate.records.finish import KNOWN
 from accgate.result import EngineInfo
 from accgate.text import value_text
 
@@ -237,7 +247,7 @@ class VllmEngine:
     async def _complete(self, request: Request) -> Reply:
         final = await self._final(request, await self._render(request), self._sampling(request))
         output = final.outputs[0]
-        if output.finish_reason in ("abort", "error"):
+        if output.finish_reason not in KNOWN:
             raise RequestFailed(f"vLLM ended the request with {output.finish_reason!r}")
         logprobs = None
         if request.logprobs:
@@ -355,14 +365,18 @@ class VllmEngine:
         return final
 
     def describe(self) -> EngineInfo:
-        """vLLM's version, and the processors or GPUs that it uses."""
+        """vLLM's version, the processors or GPUs that it uses, and what it stands on."""
+        import torch
         import vllm
         from vllm.platforms import current_platform
 
         parallel = self._engine.vllm_config.parallel_config
         count = parallel.world_size * parallel.data_parallel_size
         device = cpu_name() if current_platform.is_cpu() else current_platform.get_device_name()
-        return EngineInfo("vllm", f"vllm {vllm.__version__}", device if count == 1 else f"{count} x {device}")
+        environment = environment_of("torch", "transformers", "flashinfer-python", "triton")
+        environment |= {"cuda": cuda} if (cuda := torch.version.cuda) else {}
+        hardware = device if count == 1 else f"{count} x {device}"
+        return EngineInfo("vllm", f"vllm {vllm.__version__}", hardware, environment)
 
     async def close(self) -> None:
         """End the engine and its processes; what is in flight is lost."""

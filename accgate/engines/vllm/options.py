@@ -17,10 +17,11 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable, Operational, operational_of
 from accgate.engines.vllm.process import one_line
-from accgate.errors import Key, KeyNotReady, refuse_faults
-from accgate.inputs.paths import has_file, path_in
+from accgate.errors import Key, KeyFaults, KeyNotReady, refuse_faults
+from accgate.inputs.checkout import LFS, is_pointer, refuse_conflict
+from accgate.inputs.paths import has_file, no_file, path_in, read_plain
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, parse_table
-from accgate.text import nearest
+from accgate.text import nearest, some_of
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.
 RESERVED = {
@@ -29,6 +30,7 @@ RESERVED = {
 }
 # Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
+TEMPLATE_BYTES = 10_000_000
 LARGEST_BIAS = 100.0  # vLLM's server cuts larger ones; its engine does not
 UNSAMPLED = {
     "n": "is always 1 in accgate; several answers to one sample are the task's repeats",
@@ -75,9 +77,11 @@ def own_options(table: ModelTable) -> tuple[Own, dict[str, Any]]:
         (("options", name), fault) for name, fault in RESERVED.items() if name in table.options
     ]
     if own.chat_template is not None and not has_file(table.folder, own.chat_template):
-        faults.append((("options", "chat_template"), f"there is no file {own.chat_template!r} in {table.folder}"))
+        faults.append((("options", "chat_template"), no_file(table.folder, own.chat_template)))
     refuse_faults(faults)
     template, log = (name and str(path_in(table.folder, name).absolute()) for name in (own.chat_template, own.log))
+    if template is not None:
+        refuse_conflict(Path(template), read_plain(Path(template), TEMPLATE_BYTES))
     lora = None if own.lora is None else weights(own.lora, table.folder, ("options", "lora"))
     own = dataclasses.replace(own, chat_template=template, log=log, lora=lora)
     return own, {name: value for name, value in table.options.items() if name not in names}
@@ -93,6 +97,8 @@ def weights(name: str, folder: Path, key: Key) -> str:
     """
     path = path_in(folder, name)
     if path.exists():
+        if pointers := [each.name for each in (path.iterdir() if path.is_dir() else [path]) if is_pointer(each)]:
+            raise KeyFaults((key, f"holds {some_of(pointers)}, which {LFS}"))
         return os.path.abspath(path)  # noqa: PTH100 (Path's own follows links, which hub caches are made of)
     if name.startswith((".", "/", "~")) or (name.count("/") > 1 and "://" not in name):
         fault = f"there is no folder {name!r} in {folder}; name a folder with config.json, or a hub id"

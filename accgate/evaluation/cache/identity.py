@@ -6,13 +6,14 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from accgate.config.tables import Model
 from accgate.engines import Request
+from accgate.engines.base import DRIVER, IMAGE
 from accgate.evaluation.files import (
     DigestOf,
     digest_of_value,
@@ -26,7 +27,6 @@ from accgate.evaluation.files import (
 from accgate.planning.model import PlannedModel
 from accgate.result import EngineInfo
 
-IMAGE = "ACCGATE_IMAGE_DIGEST"  # digest of the container's image: every installed file
 DISTRIBUTIONS = {"llamacpp": "xllamacpp", "vllm": "vllm"}  # what answers in process
 WHY_NOT = {
     "openai": "a server does not say what it was built from",
@@ -41,7 +41,6 @@ SETTINGS = re.compile(
     r"HIPBLASLT|HIP|HSA|AITER|SYCL|ONEAPI|XPU|ASCEND|HABANA|PT_HPU)_|LD_(PRELOAD|LIBRARY_PATH)$"
 )
 NO_SETTING = re.compile(r".*_(KEY|TOKEN|PORT|HOST|IP|CACHE_ROOT|CACHE_DIR)$|(CUDA|NVIDIA)_VISIBLE_DEVICES$")
-DRIVER = Path("/proc/driver/nvidia/version")
 
 
 class KeyIncomplete(Exception):
@@ -83,7 +82,7 @@ def identity_of(
     if environ.get("PYTHONPATH"):
         raise KeyIncomplete("PYTHONPATH adds code that no package lists")
     parts = {
-        "engine": asdict(info),
+        "engine": info.identity,
         "installed": environ.get(IMAGE) or installation_digest(DISTRIBUTIONS[model.engine], digest_of),
         "machine": [platform.machine(), _cores(), _text(DRIVER)],
         "environment": sorted(
@@ -94,7 +93,7 @@ def identity_of(
         "options": model.options,
         "files": sorted(named_files(model, planned.folder, digest_of)),
     }
-    about = {"model": planned.name, "weights": parts["weights"], **asdict(info), "variant": dict(model.variant)}
+    about = {"model": planned.name, "weights": parts["weights"], **info.identity, "variant": dict(model.variant)}
     return Identity(digest_of_value(parts), about)
 
 

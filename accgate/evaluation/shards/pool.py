@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from accgate.engines import FINGERPRINT, union_of
-from accgate.engines.identity import fingerprints_of, may_mix
+from accgate.engines.identity import are_one, fingerprints_of, may_mix
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of
+from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of, engine_in
 from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
@@ -56,8 +56,7 @@ class Source:
     @property
     def engine(self) -> EngineInfo:
         """Engine, version and hardware that answered."""
-        engine = self.table("engine")
-        return EngineInfo(*(str(engine.get(key, "")) for key in ("name", "version", "hardware")))
+        return engine_in(self.settings)
 
     def table(self, name: str) -> Mapping[str, Any]:
         """A table of the settings; empty where there is none."""
@@ -175,7 +174,7 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.check.key).settings)
-            engines[pool.check.model][place] = {"engine": asdict(source.engine)}
+            engines[pool.check.model][place] = {"engine": source.engine.identity}
             for name, digest in source.table(FILES).items():
                 files[pool.check.model, name][place] = {f"the content of {name}": digest}
     faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
@@ -201,8 +200,9 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
                     named[who, key][place] = {key: value}
     faults = []
     for (who, key), each in named.items():
-        marks = frozenset().union(*map(fingerprints_of, each.values()))
-        if key != FINGERPRINT or not may_mix(asked[who].settings.options, marks):
+        marks, options = frozenset().union(*map(fingerprints_of, each.values())), asked[who].settings.options
+        values = [value[key] for value in each.values()]
+        if not (may_mix(options, marks) if key == FINGERPRINT else are_one(options, values)):
             more = ", or name those of one model in options.fingerprints" if key == FINGERPRINT else ""
             about = asked[who].name if asked[who].table == "models" else f"judge {asked[who].name}"
             faults += [fault + more for fault in mismatches(about, each)]

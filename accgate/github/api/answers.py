@@ -10,6 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from pydantic import ValidationError
+
+from accgate.inputs.typed import first_fault
+
 
 class CannotPublish(Exception):
     """Something could not be read from or written to GitHub; the message says what, where, and the fix."""
@@ -119,4 +123,5 @@ def as_promised(what: str) -> Iterator[None]:
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Unreadable(f"{what}: the answer lacks what GitHub's API promises") from error
+        where = first_fault(error) if isinstance(error, ValidationError) else str(error)
+        raise Unreadable(f"{what}: the answer lacks what GitHub's API promises ({where[:200]})") from error

@@ -58,7 +58,7 @@ class Client:
         self._origin = origin_of(self.api_url)
         self._sleep, self._clock, self._luck = sleep, clock, luck
         self._left = waiting
-        self._session = Session()
+        self._session = Session(self.api_url)
         self._session.auth = Bearer(token, self._origin)
         self._session.headers.update(
             {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION, "User-Agent": "accgate"}

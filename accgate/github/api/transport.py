@@ -12,6 +12,8 @@ import requests
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError, NewConnectionError
 
+from accgate.inputs.network import bundle_of, certificate_hint, proxy_of
+
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0  # between two bytes
 ANSWER_SECONDS = 120.0  # for a whole answer: a server that drips bytes meets no read time-out
@@ -44,7 +46,14 @@ class Trouble:
 
 
 class Session(requests.Session):
-    """A session that follows no redirect, and does not even look where it leads."""
+    """A session with one server that follows no redirect, and does not even look where it leads."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.trust_env = False  # proxies and authorities are those of accgate's other client
+        proxy, bundle = proxy_of(url), bundle_of()
+        self.proxies = {} if proxy is None else {"all": proxy}
+        self.verify = True if bundle is None else bundle[1]
 
     def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002, D102
         return None
@@ -134,7 +143,7 @@ def _trouble(error: Exception) -> Trouble:
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     cause = type(reason if isinstance(reason, BaseException) else error).__name__
     if isinstance(error, requests.exceptions.SSLError):
-        return Trouble(f"no trusted connection ({cause})", sent=False, lasting=True)
+        return Trouble(f"no trusted connection ({cause}){certificate_hint(error)}", sent=False, lasting=True)
     if isinstance(error, requests.exceptions.ConnectTimeout) or isinstance(reason, NewConnectionError):
         return Trouble(f"no connection can be opened ({cause})", sent=False)
     if isinstance(error, requests.exceptions.Timeout):

@@ -80,7 +80,7 @@ def test_in_a_folder_of_a_repository_the_workflow_goes_to_its_top(tmp_path: Path
     monkeypatch.chdir(inner)
     assert main(["init", "--yes"]) == 0
     workflow = load_yaml(tmp_path / ".github/workflows/accuracy.yml")
-    assert workflow["jobs"]["accuracy"]["steps"][1]["with"] == {"config": "models/a b/accuracy.toml"}
+    assert workflow["jobs"]["accuracy"]["steps"][1]["with"]["config"] == "models/a b/accuracy.toml"
     assert (inner / "accuracy.toml").is_file()
     assert not (inner / ".github").exists()
 

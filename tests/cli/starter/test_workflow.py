@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accgate._version import REPOSITORY
+from accgate._version import REPOSITORY, __version__
 from accgate.cli.main import main
 from accgate.cli.starter.files import MODELS, WORKFLOW_FILE, workflow_text
 from tests.cases import each
@@ -17,6 +17,7 @@ from tests.runner import load_yaml
 
 ROOT = Path(__file__).parents[3]
 CPU_IMAGE = load_yaml(ROOT / "report/action.yml")["inputs"]["image"]["default"]
+EXAMPLE = load_yaml(ROOT / ".github/examples/pull-request.yml")
 WEIGHTS = {
     "default": MODELS["llamacpp"],
     "in the repository": "weights/m.gguf",
@@ -58,15 +59,18 @@ def test_the_workflow_runs_the_action_as_it_is(workflows: list[Path], number: in
     workflow = load_yaml(path)
     assert path.read_text() == workflow_text("accuracy.toml", *CASES[number])
     assert workflow["permissions"] == {}
-    assert workflow["concurrency"]["group"].endswith(
-        "&& github.run_id || github.ref }}"
-    )  # an edited title stops no run
-    assert "edited" in workflow["on"]["pull_request"]["types"]
     (job,) = workflow["jobs"].values()
     step = job["steps"][1]
-    assert step["uses"] == f"{REPOSITORY}@v1"
+    assert step["uses"] == f"{REPOSITORY}@v{__version__}"
     assert set(step["with"]) <= set(load_yaml(ROOT / "action.yml")["inputs"])
     assert step["with"]["config"] == "accuracy.toml"
+    (example,) = EXAMPLE["jobs"].values()
+    assert job["steps"][0] == example["steps"][0]
+    assert job["steps"][2:] == example["steps"][2:]
+    assert set(example["steps"][1]["with"]) <= set(step["with"])
+    assert {key: value for key, value in workflow.items() if key != "jobs"} == {
+        key: value for key, value in EXAMPLE.items() if key != "jobs"
+    }
 
 
 def test_a_workflow_passes_the_linters_of_security(workflows: list[Path]) -> None:
@@ -80,15 +84,36 @@ def test_a_workflow_passes_the_linters_of_security(workflows: list[Path]) -> Non
 
 @each("engine", sorted(MODELS))
 def test_an_engine_that_needs_no_gpu_gets_the_cpu_image_and_no_runner_with_a_gpu(tmp_path: Path, engine: str) -> None:
-    job, text = job_of(tmp_path, engine, MODELS[engine])
+    job, text = job_of(tmp_path, engine, MODELS[engine], "http://models.example.org/v1")
     given = job["steps"][1]["with"]
-    if engine in ("llamacpp", "recorded"):
+    if engine in ("llamacpp", "recorded", "openai"):
         assert (given["image"], given["gpus"]) == (CPU_IMAGE, "none")
         assert "gpu" not in job["runs-on"]
-        assert "GPU" not in text
+        assert "a GPU\n" not in text
+        assert ("llama.cpp" in text) == (engine == "llamacpp")
     else:
-        assert given == {"config": "accuracy.toml"}
+        assert given == {"config": "accuracy.toml", "cache-dir": "/var/cache/accgate"}
         assert "gpu" in job["runs-on"]
+
+
+@each(
+    ("base_url", "beside"),
+    [
+        ("http://127.0.0.1:8000/v1", True),
+        ("http://localhost:8000/v1", True),
+        ("http://[::1]:30000/v1", True),
+        ("http://0.0.0.0:8000", True),
+        ("http://10.0.0.7:8000/v1", False),
+        ("https://localhost.example.org/v1", False),
+    ],
+)
+def test_a_server_on_the_runner_is_reached_through_the_hosts_network(
+    tmp_path: Path, base_url: str, beside: bool
+) -> None:
+    job, text = job_of(tmp_path, "openai", "m", base_url)
+    assert job["steps"][1]["with"].get("docker-options") == ("--network host" if beside else None)
+    assert ("gpu" in job["runs-on"]) == beside
+    assert ("reaches\n          # whatever listens on this runner" in text) == beside
 
 
 @each(
@@ -117,7 +142,3 @@ def test_weights_beside_a_config_in_a_folder_are_in_the_repository(tmp_path: Pat
     beside = "../weights/m.gguf"
     assert "come from the repository" in job_of(tmp_path, "llamacpp", beside, config="gates/accuracy.toml")[1]
     assert "come from the repository" not in job_of(tmp_path, "llamacpp", beside)[1]
-
-
-def test_it_says_that_the_action_has_no_address_yet() -> None:
-    assert f"# {REPOSITORY} is a placeholder until accgate's first release: " in workflow_text("accuracy.toml")

@@ -1,0 +1,78 @@
+"""What to write into accuracy.toml after a server refused a request: only what `accgate validate` takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from accgate.engines.openai.options import Options, url_fault
+from accgate.engines.wire import errors_in
+from accgate.errors import KeyFaults
+from accgate.inputs.toml import tomllib
+from accgate.inputs.typed import parse_table
+
+REFUSES_A_FIELD = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
+
+
+def option_text(name: str, value: Any) -> str | None:
+    """An option of the openai engine as TOML; None where validate would refuse it.
+
+    >>> option_text("fields", {"top_k": False}), option_text("fields", {"messages": False})
+    ('fields = { top_k = false }', None)
+    """
+    text = f"{name} = {_inline(value)}"
+    try:
+        parse_table(tomllib.loads(text), Options, ())
+    except (tomllib.TOMLDecodeError, KeyFaults):
+        return None
+    return text
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, Mapping):
+        pairs = (f"{key if _is_bare(key) else _inline(key)} = {_inline(each)}" for key, each in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_bare(key: str) -> bool:
+    return key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+
+
+def codes_of(body: Any) -> tuple[str, ...]:
+    """What an error body calls itself, by `code`, `type` or `status`."""
+    keys = ("code", "type", "status", "status_code")
+    return tuple(str(error.get(key)) for error in errors_in(body) for key in keys)
+
+
+def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+    """How to leave out or rename a field of a request that the server refuses by name; "" where nothing would help.
+
+    `sent` is the request's body, `fields` the option as it is: what is written in its place keeps what it has.
+
+    >>> body = {"error": {"code": "unsupported_parameter", "param": "max_tokens", "message": "no"}}
+    >>> field_hint(body, {"max_tokens": 9}, {})
+    '; options.fields renames a field, as in fields = { max_tokens = "max_completion_tokens" }, or leaves it out: false'
+    """
+    names = [error["param"] for error in errors_in(body) if "param" in error]
+    name = names[0] if names and REFUSES_A_FIELD & set(codes_of(body)) else None
+    if not isinstance(name, str) or name not in sent:
+        return ""  # within a message, or none of the request's
+    renames = name == "max_tokens"
+    own = next((own for own, other in fields.items() if other == name), name)
+    text = option_text("fields", {**fields, own: "max_completion_tokens" if renames else False})
+    if text is None:
+        return ""
+    how, also = ("renames a field", ", or leaves it out: false") if renames else ("leaves a field out", "")
+    return f"; options.fields {how}, as in {text}{also}"
+
+
+def redirect_hint(target: str) -> str:
+    """What to do about a server that sends requests on to another address.
+
+    >>> redirect_hint("https://h/v1"), redirect_hint("https://h/login?next=v1")
+    ('write that as options.base_url', 'that is no address of an API; does the server want a login?')
+    """
+    is_api = url_fault(target) is None
+    return "write that as options.base_url" if is_api else "that is no address of an API; does the server want a login?"

@@ -1,0 +1,45 @@
+"""The words with which servers say why a reply ended, and what they mean for its score.
+
+They are an open set. A reply counts only where the server says a word that is known, or none: a part of a reply that
+was broken off looks like a wrong answer. The words are those of OpenAI, vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp,
+Ollama, Anthropic, Google, Cohere, Bedrock, Mistral, DeepSeek, Zhipu, Baidu, watsonx and OpenRouter, as their
+documentation or source has them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+# The model ended its reply. A call that it wrote wrongly is its own answer too.
+ENDED = """
+    stop stopped stop_sequence stop_string stop_token stop_word stop_words complete completed finish finished normal
+    eos eos_token eos_found eog_token end_id end_turn end_of_turn end_of_message endoftext success null none unspecified
+    finish_reason_unspecified tool_call tool_calls tool_use function_call function_calls malformed_function_call
+    malformed_tool_use malformed_model_output unexpected_tool_call too_many_tool_calls
+"""
+# It met a limit of tokens.
+LIMITED = """
+    length max_length max_len max_tokens max_new_tokens max_output_tokens max_completion_tokens token_limit truncated
+    out_of_tokens model_length max_context context_length_exceeded context_window_exceeded model_context_window_exceeded
+"""
+# The model or a filter declined to go on; vLLM's detector of repetitions is such a filter.
+DECLINED = """
+    refusal refused content_filter content_filtered sensitive safety image_safety recitation blocklist blacklist spii
+    prohibited_content language model_armor guardrail_intervened error_toxic repetition
+"""
+CUT, REFUSED = frozenset(LIMITED.split()), frozenset(DECLINED.split())
+KNOWN = {None, *ENDED.split(), *CUT, *REFUSED}  # a reply that ended for one of these reasons can be scored
+
+
+def reason_of(value: Any) -> str | None:
+    """A finish reason as these tables spell it; None where the server gives no word.
+
+    SGLang's own is a table with its type. Gateways write it in capitals, with hyphens, or after the name of an enum.
+
+    >>> reason_of("FinishReason.MAX_TOKENS"), reason_of("tool-calls"), reason_of({"type": "endTurn"}), reason_of(" ")
+    ('max_tokens', 'tool_calls', 'end_turn', None)
+    """
+    word = value.get("type") if isinstance(value, dict) else value
+    word = re.sub(r"^\s*\w+\.(?=\w)", "", word) if isinstance(word, str) else ""
+    return "_".join(re.findall(r"[A-Z]?[^A-Z\W_]+|[A-Z]+", word)).lower() or None

@@ -1,0 +1,275 @@
+"""What the runner's machine does to the host scripts: its GPUs, memory, disk, users, engine and git."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cases import each
+from tests.runner import FakeDocker, Runner, after, again, git, posix_tools
+
+pytestmark = posix_tools
+
+
+def put(runner: Runner, name: str, script: str) -> None:
+    """Place a program before this machine's own."""
+    (runner.bin / name).write_text(f"#!/bin/sh\n{script}\n")
+    (runner.bin / name).chmod(0o755)
+
+
+ONE = "echo 'GPU 0: H200 (UUID: GPU-1)'"
+MANY = """
+for gpu in 0 1 2 3 4 5 6 7; do
+  echo "GPU $gpu: H200 (UUID: GPU-$gpu)"
+  for part in 0 1 2 3 4 5 6; do echo "  MIG 1g.18gb     Device  $part: (UUID: MIG-$gpu$part)"; done
+  sleep 0.01
+done"""
+SEES = [
+    (MANY, ""),
+    (f"{ONE}; echo 'WARNING: infoROM is corrupted at gpu 0000:18:00.0'; exit 14", "nvidia-smi says: WARNING: infoROM"),
+]
+FAILS = [
+    ("echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18", "(code 18): Failed to initialize"),
+    ("echo 'Failed to initialize NVML: Unknown Error' >&2; exit 255", "(code 255): Failed to initialize NVML"),
+    ("echo 'No devices found.'; exit 6", "No devices found."),
+    ("echo 'No devices were found'", "No devices were found"),
+    ("", "it names no GPU"),
+    (f"{ONE}; echo 'Unable to determine the device handle for GPU1: 0000:19:00.0: GPU is lost.'", "misses a GPU: Una"),
+    (f"{ONE}; echo 'GPU is lost'; exit 15", "(code 15): GPU is lost"),
+    ("exec sleep 20", "does not answer within 60 seconds"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def impatient(prepared: tuple[Runner, FakeDocker]) -> None:
+    """Let a minute's wait for another process be short."""
+    put(
+        prepared[0], "timeout", 'if [ "$2" = tail ]; then shift; exec /usr/bin/timeout 0.2 "$@"; fi\nshift 2\nexec "$@"'
+    )
+
+
+@pytest.mark.parametrize(("script", "words"), SEES)
+def test_all_gpus_are_seen_however_long_their_list_is(
+    machine: tuple[Runner, FakeDocker], script: str, words: str
+) -> None:
+    put(machine[0], "nvidia-smi", script)
+    done = machine[0].evaluate(ACCGATE_GPUS="auto")
+    assert after(machine[1].runs[-1], "--gpus") == ["all"]
+    assert words in done.text
+    assert bool(words) == ("::notice" in done.text)
+
+
+@pytest.mark.parametrize(("script", "words"), FAILS)
+def test_a_driver_that_fails_ends_the_job_with_its_words(
+    machine: tuple[Runner, FakeDocker], impatient: None, script: str, words: str
+) -> None:
+    put(machine[0], "nvidia-smi", script)
+    done = machine[0].evaluate(ACCGATE_GPUS="auto")
+    assert (done.code, machine[0].exit_code, machine[1].runs) == (3, 3, [])
+    assert words in done.text
+    assert "gpus: none" in done.text
+
+
+@pytest.mark.parametrize(("gpus", "visible", "option", "values"), [
+    ("auto", "nvidia.com/gpu=0,nvidia.com/gpu=1:0", "--device", ["nvidia.com/gpu=0", "nvidia.com/gpu=1:0"]),
+    ("nvidia.com/gpu=all", "void", "--device", ["nvidia.com/gpu=all"]),
+    ("auto", "runtime.nvidia.com/gpu=0,runtime.nvidia.com/gpu=1", "--gpus", ['"device=0,1"']),
+    ("--privileged=1", "", "--gpus", []),
+])  # fmt: skip
+def test_devices_by_their_cdi_names_are_given_as_devices(
+    machine: tuple[Runner, FakeDocker], gpus: str, visible: str, option: str, values: list[str]
+) -> None:
+    done = machine[0].evaluate(ACCGATE_GPUS=gpus, NVIDIA_VISIBLE_DEVICES=visible)
+    assert done.code == (0 if values else 2)
+    assert [value for argv in machine[1].runs for value in after(argv, option)] == values
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has GPUs")
+def test_no_gpu_is_told_where_the_engine_wants_one(machine: tuple[Runner, FakeDocker]) -> None:
+    runner, _ = machine
+    (runner.bin / "nvidia-smi").unlink(missing_ok=True)
+    config = runner.work / "head/accuracy.toml"
+    kept = config.read_text()
+    for text, told in (('engine = "vllm"\n', True), ("engine = 'vllm'\n", True), ('engine = "openai"\n', False),
+                       ('# engine = "vllm"\n', False)):  # fmt: skip
+        config.write_text(text)
+        done = runner.evaluate(ACCGATE_GPUS="auto")
+        assert ("no nvidia-smi, so the container gets no GPU" in done.text) == told, text
+        (runner.work / "exit-code").unlink()
+    config.write_text(kept)
+
+
+def test_runners_of_one_machine_share_its_memory(machine: tuple[Runner, FakeDocker], tmp_path: Path) -> None:
+    listener = tmp_path / "Runner.Listener"
+    listener.write_text("#!/bin/sh\nread line\n")
+    listener.chmod(0o755)
+    (alone,) = after(again(machine), "--memory")
+    (machine[0].work / "exit-code").unlink()
+    others = [subprocess.Popen([str(listener)], stdin=subprocess.PIPE) for _ in range(2)]
+    time.sleep(0.1)
+    (shared,) = after(again(machine), "--memory")
+    for other in others:
+        other.communicate(b"")
+    assert int(shared[:-1]) <= int(alone[:-1]) // 2
+
+
+def test_a_cache_with_another_users_folders_is_told(machine: tuple[Runner, FakeDocker], tmp_path: Path) -> None:
+    put(machine[0], "find", f"echo {tmp_path}")
+    done = machine[0].evaluate(ACCGATE_CACHE_DIR=str(tmp_path))
+    (machine[0].bin / "find").unlink()
+    assert "give each user a cache-dir of its own" in done.text
+
+
+@pytest.mark.parametrize(("code", "words"), [
+    (126, "docker could not start it"), (132, "built for a newer one"), (135, "raise shm-size"), (137, "raise memory"),
+])  # fmt: skip
+def test_each_way_a_container_dies_is_named(machine: tuple[Runner, FakeDocker], code: int, words: str) -> None:
+    assert words in machine[0].evaluate(FAKE_CODE=str(code), FAKE_SAYS="").text
+
+
+def test_a_cause_that_docker_names_is_told_as_what_it_is(machine: tuple[Runner, FakeDocker]) -> None:
+    said = 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]]'
+    assert "install NVIDIA's Container Toolkit" in machine[0].evaluate(FAKE_CODE="125", FAKE_SAYS=said).text
+
+
+def test_paths_of_the_container_are_those_of_the_repository(machine: tuple[Runner, FakeDocker]) -> None:
+    said = "/accgate/head/sub/accuracy.toml:3: none in /accgate/head/references; accgate explain /accgate/out/r.json"
+    text = machine[0].evaluate(FAKE_SAYS=said).text
+    assert "\nsub/accuracy.toml:3: none in references; accgate explain r.json\n" in text
+
+
+DENIED = "cat: /accgate/probe/host: Permission denied"
+PROBES = [
+    ("exec /bin/sh: exec format error", "", "another processor"),
+    ('exec: "/bin/sh": stat /bin/sh: no such file or directory: unknown', "", "has no /bin/sh"),
+    ("crun: executable file `/bin/sh` not found in $PATH: No such file or directory", "", "has no /bin/sh"),
+    (DENIED, "[name=seccomp,profile=default name=userns]", "userns-remap"),
+    (DENIED, "[name=selinux]", "chcon -Rt container_file_t"),
+    (DENIED, "Emulate Docker CLI using podman", "podman stands in"),
+    ("cat: /accgate/probe/host: No such file or directory", "[name=selinux]", "Kubernetes runners"),
+]
+
+
+@pytest.mark.parametrize(("words", "engine", "told"), PROBES)
+def test_why_a_container_does_not_start_or_sees_no_files_has_its_own_sentence(
+    tmp_path: Path, words: str, engine: str, told: str
+) -> None:
+    runner = Runner(tmp_path)
+    FakeDocker(runner)
+    done = runner.step("prepare.sh", FAKE_PROBE=words, FAKE_INFO=engine)
+    assert done.code == 3
+    assert told in done.text
+
+
+@each("words", ["no matching manifest for linux/arm64/v8 in the manifest list entries", "manifest unknown"])
+def test_an_image_that_cannot_be_pulled_says_why(tmp_path: Path, words: str) -> None:
+    runner = Runner(tmp_path)
+    FakeDocker(runner)
+    done = runner.step("prepare.sh", FAKE_PULL=words)
+    assert done.code == 3
+    assert ("another processor" if "arm64" in words else f"docker said: {words}") in done.text
+
+
+def test_a_folder_that_cannot_be_written_is_no_regression(tmp_path: Path) -> None:
+    runner = Runner(tmp_path)
+    FakeDocker(runner)
+    for variables in ({"RUNNER_TEMP": "/proc/nowhere"}, {"GITHUB_OUTPUT": "/proc/nowhere"}):
+        done = runner.step("prepare.sh", **variables)
+        assert done.code == 3
+        assert "::error title=accgate::" in done.text
+
+
+def test_a_full_disk_during_the_evaluation_ends_with_3(machine: tuple[Runner, FakeDocker]) -> None:
+    runner, _ = machine
+    (runner.work / "log.txt").symlink_to("/dev/full")
+    (runner.work / "exit-code").symlink_to("nowhere/at-all")
+    done = runner.evaluate(FAKE_SAYS="words of the engine")
+    (runner.work / "exit-code").unlink()
+    (runner.work / "log.txt").unlink()
+    assert done.code == 3
+    assert "words of the engine" in done.text
+    assert "::error title=accgate::the script evaluate.sh broke off" in done.text
+
+
+def test_a_full_disk_does_not_keep_the_check_open(machine: tuple[Runner, FakeDocker]) -> None:
+    runner, docker = machine
+    (runner.work / "exit-code").touch()  # as a full disk leaves it
+    put(runner, "tail", '[ ! -d "$ACCGATE_WORK/workspace" ]')
+    moved = runner.work.parent / "kept"
+    shutil.copytree(runner.work / "workspace", moved, symlinks=True)
+    done = runner.publish()
+    (runner.bin / "tail").unlink()
+    for name in ("cache", "home"):
+        (runner.work / name).mkdir()
+    moved.rename(runner.work / "workspace")
+    assert done.code == 0
+    assert after(docker.runs[-1], "--exit-code") == ["3"]
+
+
+def test_results_of_another_user_are_not_read_and_the_check_is_closed(machine: tuple[Runner, FakeDocker]) -> None:
+    runner, docker = machine
+    (runner.work / "exit-code").write_text("0")
+    put(runner, "chmod", "exit 1")
+    done = runner.publish()
+    (runner.bin / "chmod").unlink()
+    (runner.work / "out-of-another").rename(runner.folder / "moved")
+    assert "where docker-options set another user" in done.text
+    assert after(docker.runs[-1], "--exit-code") == ["3"]
+    assert list((runner.work / "out").glob("*.json")) == []
+
+
+def test_a_script_that_is_killed_leaves_no_container(machine: tuple[Runner, FakeDocker]) -> None:
+    runner, docker = machine
+    noted = runner.bin / "calls"
+    runner.step(
+        "evaluate.sh", send=signal.SIGKILL, when=lambda: noted.exists() and "(['run'" in noted.read_text(),
+        ACCGATE_GPUS="none", FAKE_SLEEP="0.2",
+    )  # fmt: skip
+    for _ in range(50):
+        if any(argv[:2] == ["rm", "--force"] for argv, _ in docker.calls):
+            return
+        time.sleep(0.1)
+    pytest.fail("the container runs on")
+
+
+COPIES = [
+    ("./server.log: file changed as we read it", 1, "c", "::notice", "server.log: file changed"),
+    ("./lock: File removed before we read it", 1, "c", "::notice", "models get them as they were"),
+    ("./cache/x: Cannot open: Permission denied", 2, "c", "::error", "give them to that user or remove them"),
+    ("./big: Wrote only 4096 of 10240 bytes: No space left on device", 2, "x", "::error", "disk is full"),
+    ("./a: Read error at byte 0: Input/output error", 2, "c", "::error", "Input/output error"),
+]
+
+
+@pytest.mark.parametrize(("said", "code", "side", "kind", "words"), COPIES)
+def test_a_workspace_that_moves_is_copied_and_a_fault_is_named(
+    runner: Runner, docker: FakeDocker, said: str, code: int, side: str, kind: str, words: str
+) -> None:
+    put(
+        runner,
+        "tar",
+        f"{shutil.which('tar')} \"$@\"\ncase $* in *-{side}f*) echo 'tar: {said}' >&2; exit {code};; esac",
+    )
+    done = runner.prepare()
+    assert done.code == 0
+    (line,) = [line for line in done.text.splitlines() if line.startswith(kind)]
+    assert words in line
+    assert (runner.work / "exit-code").exists() == (kind == "::error")
+
+
+def test_a_repository_with_sha_256_is_laid_out(tmp_path: Path) -> None:
+    runner = Runner(tmp_path)
+    FakeDocker(runner)
+    git(runner.workspace, "init", "--quiet", "--object-format=sha256")
+    (runner.workspace / "accuracy.toml").write_text("head\n")
+    git(runner.workspace, "add", ".")
+    git(runner.workspace, "commit", "--quiet", "--message", "head")
+    base = git(runner.workspace, "rev-parse", "HEAD")
+    assert runner.prepare(ACCGATE_BASE_SHA=base).code == 0
+    assert len((runner.work / "commit").read_text()) == 64
+    assert (runner.work / "base/accuracy.toml").read_text() == "head\n"

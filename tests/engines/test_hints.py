@@ -1,0 +1,179 @@
+"""What accgate advises to write into accuracy.toml is TOML, and validate takes it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.engines.base import ModelTable
+from accgate.engines.identity import model_hint
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.openai.hints import field_hint, option_text, redirect_hint
+from accgate.engines.openai.options import Options, url_fault
+from accgate.engines.table import create
+from accgate.engines.wire import extra_faults
+from accgate.errors import BadInput
+from accgate.inputs.toml import tomllib
+from accgate.inputs.typed import parse_table
+from tests.cases import each
+from tests.servers import Fault, Server
+
+ROOT = Path(__file__).parents[2]
+NAMES = "|".join(Options.__dataclass_fields__)
+ADVICE = re.compile(
+    rf"(?:\bas in |\bwrite |\badd it: |\bor |\boptions\.)((?:{NAMES}) = (?:\{{.*?\}}|\[.*?\]|\"[^\"]*\"))"
+)
+MAY_ADVISE = re.compile(rf"\b(?:{NAMES}) = ")
+SENT = {"model": "toy", "messages": [], "max_tokens": 9, "temperature": 0.0, "top_k": 1, "a.b": 1, 'q"': 1}
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """Strings of a file that has advice; what f-strings put in is a word."""
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)) if MAY_ADVISE.search(source) else ():
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def refusal(param: Any, code: str = "unsupported_parameter") -> dict[str, Any]:
+    return {"error": {"message": "no", "code": code, "param": param}}
+
+
+def advised(hint: str) -> dict[str, Any]:
+    """The options that a hint advises, as validate reads them."""
+    match = ADVICE.search(hint)
+    assert match is not None, hint
+    table = tomllib.loads(match[1])
+    parse_table(table, Options, ())
+    return table
+
+
+def test_every_option_that_a_message_advises_is_toml_that_validate_takes() -> None:
+    files = [*(ROOT / "accgate").rglob("*.py"), *(ROOT / "tests" / "engines").glob("test_[!h]*.py")]
+    hints = {match[1] for path in files for text in texts_of(path) for match in ADVICE.finditer(text)}
+    for hint in hints:
+        parse_table(tomllib.loads(hint.replace("[x]", '["x"]')), Options, ())  # "[x]": quoted where it is made
+    assert {hint.partition(" ")[0] for hint in hints} >= {"fields", "base_url", "fingerprints", "serve"}
+
+
+@each(
+    ("param", "fields", "advice"),
+    [
+        ("max_tokens", {}, {"max_tokens": "max_completion_tokens"}),
+        ("max_completion_tokens", {"max_tokens": "max_completion_tokens"}, {"max_tokens": False}),
+        ("temperature", {}, {"temperature": False}),
+        ("temperature", {"top_k": False}, {"top_k": False, "temperature": False}),
+        ("a.b", {}, {"a.b": False}),
+        ('q"', {}, {'q"': False}),
+    ],
+)
+def test_a_field_that_a_server_refuses_is_left_out_beside_what_fields_has(
+    param: str, fields: dict[str, Any], advice: dict[str, Any]
+) -> None:
+    sent = {name: value for name, value in SENT.items() if name not in fields} | dict.fromkeys(fields.values(), 1)
+    assert advised(field_hint(refusal(param), sent, fields)) == {"fields": advice}
+
+
+@each("param", ["messages[0].role", "messages", "model", None, "None", 4, "", "response_format.json_schema", ["top_k"]])
+def test_there_is_no_hint_that_would_not_work(param: Any) -> None:
+    assert field_hint(refusal(param), SENT, {}) == ""
+    assert field_hint({"error": "no"}, SENT, {}) == field_hint("no", SENT, {}) == ""
+    assert field_hint(refusal("top_k", "rate_limit"), SENT, {}) == ""
+
+
+def test_an_option_that_validate_refuses_is_not_advised() -> None:
+    assert option_text("fields", {"\x00": False}) == 'fields = { "\\u0000" = false }'
+    assert option_text("timeout", -1) is None
+    assert option_text("no_option", "x") is None
+
+
+@each(
+    ("model", "listed", "hint"),
+    [
+        ("Qwen3-8B", ["Qwen/Qwen3-8B"], "the server has Qwen/Qwen3-8B; did you mean that?"),
+        ("qwen3-8b", ["Qwen/Qwen3-8B", "meta/Llama-3"], "the server has Qwen/Qwen3-8B; did you mean that?"),
+        ("gpt-4", ["/models/weights"], "the server has /models/weights; did you mean that?"),
+        ("zzz", ["one", "two"], "known are one, two"),
+    ],
+)
+def test_a_wrong_name_of_a_model_is_answered_with_the_right_one(model: str, listed: list[str], hint: str) -> None:
+    assert model_hint(model, listed) == hint
+
+
+@each(
+    ("status", "message", "told"),
+    [
+        (404, "nothing here", True), (400, "Invalid model name passed in model=toy", True),
+        (422, "temperature is too low", False),
+    ],
+)  # fmt: skip
+def test_a_gateway_that_refuses_the_model_later_says_which_it_has(status: int, message: str, told: bool) -> None:
+    from tests.engines.test_openai import outcome
+
+    with Server() as server:
+        server.models = {"data": [{"id": "team/toy-7b"}, {"id": "other"}]}
+        server.fault_of = lambda _: Fault(status, {"error": {"message": message}})
+        assert ("the server has team/toy-7b; did you mean that?" in str(outcome(server))) is told
+
+
+@each(
+    ("url", "cause"),
+    [
+        ("https://h/v1?api-version=2024-06-01", "requests add their paths to the end"),
+        ("https://h/v1#top", "requests add their paths to the end"),
+        ("https://h/v1?key=SECRET", "requests add their paths to the end"),
+        ("https://me:SECRET@h/v1", "which holds a secret; leave it out, and name an environment variable"),
+        ("https://SECRET@h/v1", "which holds a secret"),
+        ("https://me:SECRET/x@h/v1", "which is not a URL"),
+        ("me:SECRET@h/v1", "does not begin with http"),
+        ("//me:SECRET@h/v1", "does not begin with http"),
+    ],
+)
+@each("key", [{}, {"api_key_env": "KEY"}])
+def test_a_url_that_cannot_work_or_holds_a_secret_is_told_before_the_run(
+    url: str, cause: str, key: dict[str, str]
+) -> None:
+    with pytest.raises(BadInput, match=r"^options.base_url: ") as caught:
+        OpenAIEngine.of_table(ModelTable("toy", {"base_url": url, **key}, Path()))
+    assert cause in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+    assert redirect_hint(url).startswith("that is no address of an API")
+    assert url_fault(url) is not None
+
+
+@each(
+    ("extra", "refused"),
+    [
+        ({"stream": True}, "stream"), ({"stream": False}, None),
+        ({"stream_options": {"include_usage": True}}, "stream_options"),
+        ({"n": 2}, "n"), ({"n": 1}, None), ({"echo": True}, "echo"), ({"messages": []}, "messages"),
+        ({"model": "other"}, "model"), ({"min_p": 0.1, "response_format": {"type": "json_object"}}, None),
+    ],
+)  # fmt: skip
+def test_further_fields_that_no_reply_can_come_of_are_told_before_the_run(extra: Any, refused: str | None) -> None:
+    keys = [key for key, _ in extra_faults(extra)]
+    assert keys == ([] if refused is None else [("sampling", "extra", refused)])
+    table = ModelTable("toy", {"base_url": "http://h/v1"}, Path(), extra)
+    if refused is None:
+        assert create("openai", table)
+    else:
+        with pytest.raises(BadInput, match=rf"^sampling.extra.{refused}: is .*; remove it$"):
+            create("openai", table)
+
+
+def test_a_key_that_begins_with_basic_is_a_name_and_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.engines.test_openai import outcome
+
+    monkeypatch.setenv("KEY", "Basic bWU6cHc=")
+    with Server() as server:
+        server.fault_of = lambda _: Fault(400, {"error": {"message": json.dumps("bWU6cHc= is unknown")}})
+        assert "bWU6" not in str(outcome(server, api_key_env="KEY"))
+        assert server.seen[0].headers["authorization"] == "Basic bWU6cHc="

@@ -1,0 +1,177 @@
+"""What a checkout has in place of a file: each reader names it, and what to do."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from accgate.engines.vllm.options import weights
+from accgate.errors import BadInput, KeyFaults
+from accgate.inputs.checkout import absence_of
+from accgate.inputs.paths import file_digest, model_file_in, read_json, read_plain
+from accgate.inputs.rows import read_table
+from accgate.inputs.toml import read_toml
+from tests.cases import each
+from tests.gates import Project, questions, right_but, said, write_task
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+AS_POINTER = "is a Git LFS pointer and not the file itself; run `git lfs pull`, or check out with `lfs: true`"
+N = 12
+GIT = (
+    "git",
+    "-c",
+    "user.name=a",
+    "-c",
+    "user.email=a@b.c",
+    "-c",
+    "protocol.file.allow=always",
+    "-c",
+    "commit.gpgsign=false",
+)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run([*GIT, "-C", str(folder), *arguments], check=True, capture_output=True)
+
+
+def in_conflict(text: str, *, start: int = 2) -> str:
+    """A text whose lines from `start` on two branches changed."""
+    lines = text.splitlines(keepends=True)
+    rest = "".join(lines[start:])
+    return "".join(lines[:start]) + f"<<<<<<< HEAD\n{rest}=======\n{rest}>>>>>>> other\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "gate").mkdir()
+    project = Project(tmp_path / "gate", n=N)
+    task = {"dataset.file": "rows.csv", "metric": "code/mine.py:right", "files": ["words.txt"], "few_shot.count": 1}
+    write_task(project.folder, rows=questions(N), **task, **{"few_shot.file": "shots.json"})
+    (project.folder / "code").mkdir()
+    rows = "q,a\n" + "".join(f"{row['q']},{row['a']}\n" for row in questions(N))
+    code = "from math import sqrt\n\ndef right(answer, target):\n    return 1.0\n"
+    shots = '[\n{"q": "1 + 1?",\n"a": 2}\n]\n'
+    for name, content in {"rows.csv": rows, "code/mine.py": code, "words.txt": "a\n", "shots.json": shots}.items():
+        (project.folder / name).write_text(content)
+    return project.recorded(right_but(2, N))
+
+
+FILES = (
+    "accuracy.toml", "sums.toml", "rows.csv", "shots.json", "m.jsonl", "code/mine.py", "references/m/sums.toml",
+    "references/m/sums.scores.csv",
+)  # fmt: skip
+
+
+@each("name", FILES)
+def test_an_unresolved_merge_is_named(project: Project, capsys, name: str) -> None:
+    path = project.folder / name
+    content = path.read_text()
+    path.write_text(in_conflict(content))
+    code, error = project.run(), said(capsys)
+    path.write_text(content)
+    assert code == 2
+    assert f"{path.name}:" in error
+    assert "unresolved merge conflict" in error
+
+
+@each("name", (*FILES, "words.txt"))
+def test_a_pointer_of_lfs_is_named(project: Project, capsys, name: str) -> None:
+    path = project.folder / name
+    content = path.read_text()
+    path.write_text(POINTER)
+    code, error = project.run(), said(capsys)
+    path.write_text(content)
+    assert code == 2
+    assert path.name in error
+    assert AS_POINTER in error
+
+
+@pytest.mark.parametrize("read", [read_table, read_toml, read_json, read_plain, file_digest])
+def test_every_reader_names_a_pointer(tmp_path: Path, read) -> None:
+    (tmp_path / "a.csv").write_text(POINTER)
+    more = {read_toml: {"fix": ""}, read_json: {"most": 9999, "fix": ""}, read_plain: {"most": 9999}}
+    with pytest.raises(BadInput, match="Git LFS pointer"):
+        list(read(tmp_path / "a.csv", **more.get(read, {})))
+
+
+def test_weights_that_are_pointers_are_named(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/model.safetensors").write_text(POINTER)
+    (tmp_path / "m.gguf").write_text(POINTER)
+    with pytest.raises(KeyFaults, match=r"model\.safetensors, which is a Git LFS pointer"):
+        weights("m", tmp_path, ("model",))
+    with pytest.raises(KeyFaults, match=r"'m\.gguf' is a Git LFS pointer"):
+        model_file_in(tmp_path, "m.gguf", "a .gguf file")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'q\n"<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> main\n"\n',
+        "q\n<<<<<<< what is this?\n",
+        '"<<<<<<< HEAD\n=======\n>>>>>>> x",b\n1,2\n',
+    ],
+)
+def test_a_cell_about_merges_is_a_cell(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    assert list(read_table(tmp_path / "a.csv"))
+
+
+def test_a_conflict_in_the_only_column_is_no_row(tmp_path: Path) -> None:
+    for start in (0, 1, 2):
+        (tmp_path / "a.csv").write_text(in_conflict("q\na\nb\n", start=start))
+        with pytest.raises(BadInput, match=f"csv:{start + 1}: begins an unresolved merge"):
+            list(read_table(tmp_path / "a.csv"))
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a submodule `shared/data`, and folders `a`, `b/c` and `d`."""
+    folder = tmp_path_factory.mktemp("origin")
+    for name in ("data", "main"):
+        (folder / name).mkdir()
+        git(folder / name, "init", "-q")
+    for name in ("data/rows.csv", "main/a/x.csv", "main/b/c/x.csv", "main/d/x.csv", "main/top.csv"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("q,a\n1,1\n")
+    for name in ("data", "main"):
+        git(folder / name, "add", "-A")
+        git(folder / name, "commit", "-qm", "one")
+    git(folder / "main", "submodule", "add", "-q", str(folder / "data"), "shared/data")
+    git(folder / "main", "commit", "-qm", "two")
+    return folder / "main"
+
+
+def test_a_submodule_that_is_not_checked_out_is_named(origin: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", str(origin), "there")
+    path = tmp_path / "there/shared/data/rows.csv"
+    with pytest.raises(
+        BadInput, match="submodule shared/data, which is not checked out; run `git submodule update --init"
+    ):
+        list(read_table(path))
+    git(tmp_path / "there", "submodule", "update", "-q", "--init")
+    assert list(read_table(path))
+    assert absence_of(path.with_name("no.csv")) is None
+    assert absence_of(tmp_path / "there/shared/no.csv") is None
+
+
+@pytest.mark.parametrize("more", [[], ["--sparse-index"], ["--no-cone"]])
+def test_what_a_sparse_checkout_leaves_out_is_named(origin: Path, tmp_path: Path, more: list[str]) -> None:
+    git(tmp_path, "clone", "-q", str(origin), "there")
+    git(tmp_path / "there", "sparse-checkout", "set", *more, "a")
+    root = tmp_path / "there"
+    assert (root / "a/x.csv").is_file()
+    assert not (root / "b").exists()
+    for folder in ("b/c", "d"):
+        with pytest.raises(BadInput, match=f"left out of this sparse checkout; run `git sparse-checkout add {folder}`"):
+            read_plain(root / folder / "x.csv", 999)
+    (root / "a/x.csv").unlink()
+    assert absence_of(root / "a/x.csv") is absence_of(root / "x.csv") is None
+
+
+def test_references_in_a_submodule_are_not_recorded_anew(project: Project, capsys) -> None:
+    (project.folder / ".gitmodules").write_text('[submodule "r"]\n\tpath = references\n\turl = ../r\n')
+    for path in sorted(project.store.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    assert project.run() == 2
+    assert "lies in the submodule references, which is not checked out" in said(capsys)
