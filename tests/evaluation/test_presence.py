@@ -82,7 +82,7 @@ def serves(server: Server, *names: str) -> None:
 
 
 @pytest.mark.parametrize(("command", "more"), [("run", []), ("record", []), ("run", ["--shard", "1/2"])])
-def test_a_model_that_its_server_lacks_ends_the_run_before_the_first_model_is_asked(
+def test_a_model_that_its_server_lacks_ends_the_run_before_any_is_asked(
     tmp_path: Path, first: Server, second: Server, command: str, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     serves(second, "toy-8b")
@@ -90,10 +90,8 @@ def test_a_model_that_its_server_lacks_ends_the_run_before_the_first_model_is_as
     assert run(tmp_path, *more, command=command) == 2
     told = said(capsys)
     for name, model in (("b", "toy-8"), ("c", "toi-8b")):  # all that is wrong at once
-        assert (
-            f"models.{name}.model: is '{model}', which {second.url} does not serve; the server has toy-8b; did you"
-            in told
-        )
+        lacks = f"models.{name}.model: is '{model}', which {second.url} does not serve"
+        assert f"{lacks}; the server has toy-8b; did you" in told
     assert (first.seen, second.seen) == ([], [])
     assert not (tmp_path / "out" / "accgate.json").exists()
 
