@@ -366,7 +366,7 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
         samples_per_second=float(f"{rate:.4g}") or None,
         variant=dict(check.planned_model.variant),
         fingerprint=dict(check.task.fingerprint),
-        settings=answer_settings(check.planned_model.settings),
+        settings=answer_settings(check.planned_model.settings, check.task),
         **asdict(evaluation.makers),
     )
 

@@ -125,7 +125,7 @@ def _annotate(
     changed: tuple[str, ...] = ()
     if check.recorded is not None:
         prompts = prompt_change(check.recorded, Figures.of(_records(item)))
-        changed = setting_changes(check.recorded.about, check.planned_model.settings, info)
+        changed = setting_changes(check.recorded.about, check.planned_model.settings, info, check.task)
         changed = changed if prompts is None else (prompts, *changed)
     return replace(verdict, drift=drift, settings_changed=changed).because(*notes)
 

@@ -208,11 +208,14 @@ def useful_in_flight(engine: Engine) -> int:
     return min(engine.concurrency, getattr(engine, "saturated_at", None) or engine.concurrency)
 
 
-class Scorer(Protocol):
-    """An engine that can say how likely it finds a given continuation."""
+SCORING = "next token"  # the way in which engines score texts: those of one token together, as references keep it
 
-    async def score(self, request: Request, continuation: str) -> LogProbs:
-        """The log-probabilities of the continuation's tokens, right after the request's prompt.
+
+class Scorer(Protocol):
+    """An engine that can say how likely it finds given continuations."""
+
+    async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
+        """The log-probabilities of each continuation's tokens, right after the request's prompt.
 
         Raises
         ------
@@ -223,8 +226,8 @@ class Scorer(Protocol):
         """
 
 
-async def likelihoods(engine: Engine, texts: Iterable[tuple[Request, str]]) -> list[LogProbs]:
-    """Ask a scorer for the log-probabilities of continuations, each after its request's prompt.
+async def likelihoods(engine: Engine, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
+    """Ask a scorer for the log-probabilities of continuations, each after the request's prompt.
 
     Raises
     ------
@@ -233,13 +236,29 @@ async def likelihoods(engine: Engine, texts: Iterable[tuple[Request, str]]) -> l
     CannotEvaluate
         When no further request can succeed.
     """
-    scorer = cast("Scorer", engine)
-    scores = await all_or_first_error(scorer.score(request, text) for request, text in texts)
+    scores = await cast("Scorer", engine).score(request, continuations)
     for score in scores:
         refuse_no_logarithms(score.values)
         if not score.values:
             raise RequestFailed("the text has no token")
     return scores
+
+
+def tokens_after(
+    encode: Callable[[str], Sequence[int]], prompt: Sequence[int], text: str, continuation: str
+) -> list[int]:
+    """The tokens of a continuation of a prompt, which has these tokens and this text.
+
+    They are those of both texts together, or its own where a token would reach over the boundary. `encode` adds no
+    special tokens.
+
+    >>> tokens_after(lambda text: [*map(ord, text)], [0, 97], "a", "b")
+    [98]
+    """
+    together, alone = list(encode(text + continuation)), list(encode(text))
+    if text and together[: len(alone)] == alone and list(prompt[len(prompt) - len(alone) :]) == alone:
+        return together[len(alone) :]
+    return list(encode(continuation))
 
 
 def refuse_no_logarithms(values: Iterable[float]) -> None:

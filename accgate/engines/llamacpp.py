@@ -12,14 +12,25 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_name, environment_of
+from accgate.engines.base import (
+    LogProbs,
+    ModelTable,
+    Reply,
+    Request,
+    RequestFailed,
+    all_or_first_error,
+    cpu_name,
+    environment_of,
+    tokens_after,
+)
 from accgate.engines.chat import ChatProbe
 from accgate.engines.port import Blocks, Cut, Port
 from accgate.engines.silence import Silence, Stalled
@@ -35,6 +46,7 @@ MAX_SILENCE = 1800.0  # seconds
 CLOSING = 2.5  # seconds for llama.cpp to finish what it computes when it is closed
 # Options that change no answer; slots and context do, for long prompts.
 OPERATIONAL = frozenset({"verbosity", "warmup", "max_silence"})
+LISTED = (1000, 1 << 20)  # likeliest next tokens: a text's are nearly always among a thousand, surely among all
 MOST_PARALLEL = 256  # LLAMA_MAX_SEQ in llama.cpp's llama-cparams.h; xllamacpp does not give it
 DEFAULTS = {"n_parallel": 4, "verbosity": -1, "warmup": False}
 # What llama.cpp takes too, and crashes or hangs on: which whole numbers work, in code and in words.
@@ -126,10 +138,16 @@ class LlamaCppEngine:
         assert self._port is not None
         ask = self._port.post if self._blocks is None else self._blocks.answer
         path = "/v1/chat/completions" if request.mode == "chat" else "/v1/completions"
-        cut = Cut()
-        answer = self._threads.call(partial(ask, path, body_of(request, self._path.name), cut), cut.now)
+        response = await self._asked(partial(ask, path, body_of(request, self._path.name)), request.max_tokens)
         try:
-            response = await self._silence.reply(answer, request.max_tokens)
+            return reply_of(response)
+        except MalformedReply as error:
+            raise RequestFailed(f"llama.cpp: {error}") from error
+
+    async def _asked(self, ask: Callable[[Cut], Any], tokens: int = 1) -> Any:
+        cut = Cut()
+        try:
+            response = await self._silence.reply(self._threads.call(partial(ask, cut), cut.now), tokens)
         except Stalled:
             self._is_stalled = True
             raise
@@ -137,10 +155,52 @@ class LlamaCppEngine:
             raise RequestFailed(f"llama.cpp: {error}") from error
         if isinstance(response, dict) and "error" in response:
             raise RequestFailed(f"llama.cpp: {error_text(response)}")
-        try:
-            return reply_of(response)
-        except MalformedReply as error:
-            raise RequestFailed(f"llama.cpp: {error}") from error
+        return response
+
+    async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
+        """The natural log-probabilities of each continuation's tokens, right after the request's prompt.
+
+        llama.cpp lists next tokens alone: texts are scored token by token, and what they begin with alike once.
+        """
+        assert self._port is not None
+        port = self._port
+        text, prompt = await self._asked(partial(port.prompt, body_of(request, self._path.name)))
+        if not prompt:
+            raise RequestFailed("llama.cpp: a prompt of no token has no next one")
+
+        def split(cut: Cut) -> list[list[int]]:
+            return [tokens_after(lambda part: port.tokens(part, cut), prompt, text, each) for each in continuations]
+
+        texts: list[list[int]] = await self._asked(split)
+        wanted: dict[tuple[int, ...], set[int]] = defaultdict(set)
+        for tokens in texts:
+            for place, token in enumerate(tokens):
+                wanted[tuple(tokens[:place])].add(token)
+        listed = await all_or_first_error(self._next([*prompt, *begun], ids) for begun, ids in wanted.items())
+        rows = dict(zip(wanted, listed, strict=True))
+        steps = ([rows[tuple(tokens[:place])][token] for place, token in enumerate(tokens)] for tokens in texts)
+        return [
+            LogProbs(tuple(word for word, _, _ in row), tuple(value for _, value, _ in row), all(b for _, _, b in row))
+            for row in steps
+        ]
+
+    async def _next(self, prompt: list[int], tokens: set[int]) -> dict[int, tuple[str, float, bool]]:
+        """Text and log-probability of each of these tokens as the next one, and whether it is the likeliest."""
+        assert self._port is not None
+        ask = self._port.post if self._blocks is None else self._blocks.answer
+        for most in LISTED:
+            body = {"prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": most}
+            response = await self._asked(partial(ask, "/v1/completions", body))
+            try:
+                rows = response["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+                found = {
+                    row["id"]: (str(row["token"]), float(row["logprob"]), place == 0) for place, row in enumerate(rows)
+                }
+            except (KeyError, IndexError, TypeError, ValueError) as error:
+                raise RequestFailed("llama.cpp: the response holds no log-probabilities") from error
+            if found.keys() >= tokens:
+                return found
+        raise RequestFailed("llama.cpp: a token of the text is not among the likeliest")
 
     def describe(self) -> EngineInfo:
         """The binding's version and the processor."""

@@ -90,6 +90,18 @@ class Port:
         finally:
             connection.close()
 
+    def prompt(self, body: Body, cut: Cut) -> tuple[str, list[int]]:
+        """The text that a request's prompt is, by the chat template where it is a chat, and its tokens."""
+        prompt = body.get("prompt")
+        if prompt is None:
+            prompt = self.post("/apply-template", body, cut, TOKENS)["prompt"]
+        return prompt, self.tokens(prompt, cut, add_special=True)
+
+    def tokens(self, text: str, cut: Cut, *, add_special: bool = False) -> list[int]:
+        """The tokens of a text."""
+        body = {"content": text, "add_special": add_special, "parse_special": True}
+        return list(self.post("/tokenize", body, cut, TOKENS)["tokens"])
+
     def await_slot(self, slot: int) -> None:
         """Wait until a slot is free: a request for it has its turn only then."""
         body = {"prompt": [0], "max_tokens": 0, "id_slot": slot, "cache_prompt": False}
@@ -142,14 +154,13 @@ class Blocks:
 
     def _tokens(self, body: Body, cut: Cut) -> list[int]:
         """The prompt's tokens; none where they cannot be had, and the prompt is computed whole."""
+        if isinstance(prompt := body.get("prompt"), list):
+            return prompt
         try:
-            if is_chat := (prompt := body.get("prompt")) is None:
-                prompt = self._port.post("/apply-template", body, cut, TOKENS)["prompt"]
-            text = {"content": prompt, "add_special": True, "parse_special": True}
-            tokens = list(self._port.post("/tokenize", text, cut, TOKENS)["tokens"])
+            text, tokens = self._port.prompt(body, cut)
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
             return []
-        if not is_chat and (fault := second_beginning(prompt, tokens)) is not None:
+        if prompt is not None and (fault := second_beginning(text, tokens)) is not None:
             tell_second_beginning(fault)
         return tokens
 

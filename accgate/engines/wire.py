@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -308,10 +309,40 @@ class Echoed:
 
 def echo_body(request: Request, model: str, continuation: str) -> dict[str, Any]:
     """The body that asks for the log-probabilities of a prompt and its continuation, and for no more text."""
+    fields = _unsampled(request, model)
+    return fields | {"prompt": str(fields["prompt"]) + continuation, "max_tokens": 0, "echo": True, "logprobs": 1}
+
+
+def next_body(request: Request, model: str, most: int) -> dict[str, Any]:
+    """The body that asks for the likeliest tokens right after a prompt, with their log-probabilities."""
+    return _unsampled(request, model) | {"max_tokens": 1, "logprobs": most}
+
+
+def _unsampled(request: Request, model: str) -> dict[str, Any]:
     body = body_of(request, model)
-    fields = {key: value for key, value in body.items() if key not in ("stop", "seed", "top_p", "top_k", "temperature")}
-    text = str(body["prompt"]) + continuation
-    return fields | {"prompt": text, "max_tokens": 0, "temperature": 0.0, "echo": True, "logprobs": 1}
+    fields = {key: value for key, value in body.items() if key not in ("stop", "seed", "top_p", "top_k")}
+    return fields | {"temperature": 0.0}
+
+
+def listed_in(body: Any) -> dict[str, float]:
+    """The likeliest next tokens in a response and their log-probabilities, as OpenAI has them or llama.cpp.
+
+    A text that several tokens have is left out: which of them was meant nobody can say. So is all of a list that does
+    not begin with the token that was sampled.
+
+    >>> listed_in({"choices": [{"logprobs": {"top_logprobs": [{" A": -0.1, " B": -2.5}]}}]})
+    {' A': -0.1, ' B': -2.5}
+    """
+    try:
+        logprobs = body["choices"][0]["logprobs"] or {}
+        rows = logprobs.get("top_logprobs") or logprobs["content"][0]["top_logprobs"]
+        if isinstance(rows[0], Mapping) and "token" not in rows[0]:
+            return {str(token): float(value) for token, value in rows[0].items()}
+        pairs = [(str(row["token"]), float(row["logprob"])) for row in rows]
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
+        return {}
+    counts = Counter(token for token, _ in pairs)
+    return {token: value for token, value in pairs if counts[token] == 1}
 
 
 def echoed_of(body: Any, text: str) -> Echoed:

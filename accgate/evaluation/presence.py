@@ -10,7 +10,7 @@ from accgate.engines import Engine, recording_of
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey, PlannedModel
-from accgate.tasks import HarnessTask, Task
+from accgate.tasks import Task
 from accgate.text import some_of, with_stop
 
 
@@ -127,9 +127,7 @@ def missing_ability(engine: Engine, check: Check) -> str | None:
             'options.serve = ["vllm", "serve", "MODEL", "--enable-auto-tool-choice", "--tool-call-parser", "PARSER", '
             '"--port", "{port}"]'
         )
-    by_harness = isinstance(task, HarnessTask) and task.lm_eval.needs_likelihoods
-    needed = by_harness or task.by_likelihood or task.metric.kind == "likelihood"
-    if not needed or hasattr(engine, "score") or recording_of(engine) is not None:
+    if not task.needs_likelihoods or hasattr(engine, "score") or recording_of(engine) is not None:
         return None
     what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"
     can = "use vllm, or openai with a server whose /v1/completions has echo and logprobs (vLLM, SGLang)"

@@ -139,7 +139,7 @@ class Asker:
 
     async def _perplexity(self, sample: Sample, request: Request) -> _Answer:
         """The target's perplexity after the prompt."""
-        (likelihood,) = scores = await likelihoods(self.engine, [(request, sample.target)])
+        (likelihood,) = scores = await likelihoods(self.engine, request, [sample.target])
         if (fault := measurement_fault(scores)) is not None:
             raise NotScored(fault)
         per, tokens = self._task.content.metric_options.get("per", "token"), len(likelihood.tokens)
@@ -175,7 +175,7 @@ class Asker:
         task = self._task
         assert task.content.choices is not None
         texts = [continuation(task.content.choices, option) for option in sample.options]
-        scores = await likelihoods(self.engine, [(request, text) for text in texts])
+        scores = await likelihoods(self.engine, request, texts)
         choice = likeliest_option(task.content.choices, sample.options, scores)
         label, cached = choice.label, all(each.cached for each in scores)
         score = task.metric.worst if label is None else score_of(task, sample, label)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from accgate.engines import split_options
+from accgate.engines.base import SCORING
 from accgate.engines.table import determinism
 from accgate.records import ENVIRONMENT
 from accgate.text import differences, path_text, value_text
@@ -19,22 +20,26 @@ if TYPE_CHECKING:
     from accgate.records import Figures
     from accgate.references.store import Reference, ReferenceFile
     from accgate.result import EngineInfo
+    from accgate.tasks import Task
 
 ENOUGH = 30  # samples of which a mean tells something of all
 TENTH = 0.0501  # a mean in a reference is rounded to tenths
 IN_PROCESS = ("llamacpp", "vllm")  # the engines that say whether they are deterministic
 
 
-def answer_settings(model: Model) -> dict[str, Any]:
+def answer_settings(model: Model, task: Task | None = None) -> dict[str, Any]:
     """The settings of a model that can change an answer, as a reference keeps them: nothing unset, nothing empty.
+
+    Of a `task` that scores given texts the way in which that is done is one of them.
 
     >>> from accgate.config.tables import Model, Sampling
     >>> answer_settings(Model(engine="vllm", model="m", options={"dtype": "half", "log": "v.log"}))
     {'model': 'm', 'options': {'dtype': 'half'}, 'sampling': {'temperature': 0.0}}
     """
     answering, _ = split_options(model.engine, model.options)
-    settings = {"model": model.model, "options": answering, "sampling": asdict(model.sampling)}
-    return _without_empty(settings | {"deterministic": determinism(model.engine, model.options) or None})
+    settings: dict[str, Any] = {"model": model.model, "options": answering, "sampling": asdict(model.sampling)}
+    settings |= {"deterministic": determinism(model.engine, model.options) or None}
+    return _without_empty(settings | {"likelihoods": SCORING if task is not None and task.needs_likelihoods else None})
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +81,9 @@ def prompt_change(reference: Reference, figures: Figures) -> str | None:
     return None if abs(now - about.prompt_tokens) <= chance else f"{PROMPTS}: {about.prompt_tokens:.1f} → {now:.1f}"
 
 
-def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | None) -> tuple[str, ...]:
+def setting_changes(
+    reference: ReferenceFile, model: Model, info: EngineInfo | None, task: Task | None = None
+) -> tuple[str, ...]:
     """How a run's settings differ from those of its reference, a short text for each.
 
     A reference of an earlier version has no settings: then only engine, hardware and variant are compared. The
@@ -104,6 +111,6 @@ def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | N
     if reference.settings:
         tables: dict[str, Any] = {"options": {}, "sampling": {}}
         before |= tables | reference.settings
-        now |= tables | answer_settings(model)
+        now |= tables | answer_settings(model, task)
     changed = differences([before, now])
     return tuple(f"{path_text(path)}: {value_text(old)} → {value_text(new)}" for path, (old, new) in changed)

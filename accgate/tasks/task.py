@@ -88,6 +88,11 @@ class Task:
         return self.content.choices is not None and self.content.choices.by == "likelihood"
 
     @property
+    def needs_likelihoods(self) -> bool:
+        """Whether the engine scores given texts."""
+        return self.by_likelihood or self.metric.kind == "likelihood"
+
+    @property
     def has_pattern(self) -> bool:
         """Whether the task itself says where the answer is in a reply."""
         extract = self.content.extract

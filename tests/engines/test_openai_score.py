@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -33,11 +35,16 @@ def server() -> Iterator[Server]:
 
 
 def scored(server: Server, continuation: str, request: Request = PROMPT) -> LogProbs:
-    async def work() -> LogProbs:
+    ((only,),) = all_scored(server, [([continuation], request)])
+    return only
+
+
+def all_scored(server: Server, asked: list[tuple[list[str], Request]]) -> list[list[LogProbs]]:
+    async def work() -> list[list[LogProbs]]:
         engine = OpenAIEngine("toy", Options(base_url=server.url, max_retries=1))
         try:
             await engine.start()
-            return await engine.score(request, continuation)
+            return [await engine.score(request, continuations) for continuations, request in asked]
         finally:
             await engine.close()
 
@@ -136,6 +143,66 @@ def test_a_malformed_reply_is_never_a_score(server: Server, change: dict[str, An
 def test_without_the_best_tokens_it_is_not_known_whether_a_continuation_is_greedy(server: Server) -> None:
     server.fault_of = lambda _: broken({"top_logprobs": None})
     assert scored(server, " Paris") == LogProbs((" Paris",), (-1.5,), greedy=None)
+
+
+LETTERS = [" A", " B", " C"]
+
+
+def listing(prompt: str, *, of: list[str] = LETTERS, shift: float = 0.0) -> dict[str, Any]:
+    """A choice with the next tokens' log-probabilities as the echo has them, moved by so much."""
+    row = {text: scored_alone(prompt, text) + shift for text in of} | {" the": -0.75}
+    return {"text": " the", "logprobs": {"top_logprobs": [row]}}
+
+
+def scored_alone(prompt: str, text: str) -> float:
+    (value,) = echoed(prompt + text)["choices"][0]["logprobs"]["token_logprobs"][-1:]
+    return float(value)
+
+
+def test_labels_that_are_among_the_likeliest_tokens_are_one_request(server: Server) -> None:
+    server.choice_of = listing
+    asked = [(LETTERS, replace(PROMPT, prompt=f"Question {n}:")) for n in range(3)]
+    found = all_scored(server, asked)
+    assert [[each.total for each in row] for row in found] == [
+        [pytest.approx(scored_alone(request.prompt, text), abs=0.01) for text in LETTERS] for _, request in asked
+    ]
+    assert [seen.body.get("echo", False) for seen in server.seen] == [False, True, True, True, False, False]
+    assert server.seen[-1].body == {
+        "model": "toy", "prompt": "Question 2:", "max_tokens": 1, "temperature": 0.0, "logprobs": 20,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lists", "echoes"),
+    [
+        (partial(listing, shift=-2.0), 9),  # another quantity, as after a temperature: echoes alone
+        (partial(listing, of=LETTERS[:2]), 5),  # one that is not in the list has an echo
+        (partial(listing, of=[]), 9),  # none is ever there
+    ],
+)
+def test_what_a_list_lacks_or_says_otherwise_is_echoed(server: Server, lists: Any, echoes: int) -> None:
+    server.choice_of = lists
+    asked = [(LETTERS, replace(PROMPT, prompt=f"Question {n}:")) for n in range(3)]
+    for (_, request), row in zip(asked, all_scored(server, asked), strict=True):
+        assert [one.total for one in row] == [pytest.approx(scored_alone(request.prompt, t), abs=0.01) for t in LETTERS]
+    assert sum(seen.body.get("echo", False) for seen in server.seen) == echoes
+
+
+def test_a_server_with_a_list_and_without_echoes_scores_what_it_lists(server: Server) -> None:
+    server.choice_of, server.echoes = listing, False
+    (row,) = all_scored(server, [(LETTERS, PROMPT)])
+    assert [one.total for one in row] == [scored_alone(PROMPT.prompt, text) for text in LETTERS]
+    server.choice_of = partial(listing, of=LETTERS[:1])
+    with pytest.raises(CannotEvaluate, match="gives no log-probabilities of a prompt"):
+        all_scored(server, [(LETTERS, PROMPT)])
+
+
+def test_a_server_that_lists_fewer_tokens_is_asked_for_five(server: Server) -> None:
+    server.choice_of = listing
+    refusal = Fault(400, {"error": {"message": "logprobs must be 5 or less"}})
+    server.fault_of = lambda body: refusal if body.get("logprobs") == 20 else None
+    all_scored(server, [(LETTERS, PROMPT), (LETTERS, PROMPT)])
+    assert [seen.body["logprobs"] for seen in server.seen if not seen.body.get("echo")] == [20, 5, 5]
 
 
 @each(

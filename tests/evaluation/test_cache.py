@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -109,9 +109,9 @@ class Counting:
         self.asked.append(request.prompt)
         return Reply(request.prompt)
 
-    async def score(self, request: Request, continuation: str) -> LogProbs:
-        self.asked.append(request.prompt + continuation)
-        return LogProbs((continuation,), (-1.0 * len(continuation),), None)
+    async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
+        self.asked += [request.prompt + text for text in continuations]
+        return [LogProbs((text,), (-1.0 * len(text),), None) for text in continuations]
 
 
 def test_how_likely_a_text_is_is_asked_once_for_each_prompt_and_text(opened: Any) -> None:
@@ -119,17 +119,18 @@ def test_how_likely_a_text_is_is_asked_once_for_each_prompt_and_text(opened: Any
 
     async def both(engine: CachedEngine) -> list[Any]:
         prompts = [Request("a", 0, "1 + 1 ="), Request("b", 0, "1 + 2 =")]
-        scored = [await engine.score(prompt, text) for prompt in prompts for text in (" 2", " three")]
-        scored = [replace(found, cached=False) for found in scored]
+        rows = [await engine.score(prompt, [" 2", " three"]) for prompt in prompts]
+        scored = [replace(found, cached=False) for row in rows for found in row]
         return [*scored, *[replace(await engine.complete(prompt), cached=False) for prompt in prompts]]
 
+    asyncio.run(CachedEngine(inner, opened()).score(Request("a", 0, "1 + 1 ="), [" 2"]))  # one of two, the next time
     first = asyncio.run(both(CachedEngine(inner, opened())))
     assert len(inner.asked) == len(set(inner.asked)) == 6
     assert asyncio.run(both(CachedEngine(inner, opened()))) == first
     assert len(inner.asked) == 6
     drawn = Request("a", 0, "1 + 1 =", temperature=1.0)
     for _ in range(2):
-        asyncio.run(CachedEngine(inner, opened()).score(drawn, " 2"))
+        asyncio.run(CachedEngine(inner, opened()).score(drawn, [" 2"]))
     assert len(inner.asked) == 8
 
 

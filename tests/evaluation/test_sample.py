@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -59,8 +59,11 @@ class Oracle:
             raise RequestFailed("nobody knows")
         return found if isinstance(found, Reply) else Reply(found, "stop")
 
-    async def score(self, request: Request, continuation: str) -> LogProbs:
+    async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
         self.asked.append(request)
+        return [self.likelihood(text) for text in continuations]
+
+    def likelihood(self, continuation: str) -> LogProbs:
         tokens, total = tuple(continuation.split()), self.likely[continuation]
         shares = [2.0 * place / len(tokens) / (len(tokens) + 1) for place in range(1, len(tokens) + 1)]
         return LogProbs(tokens, tuple(total * share for share in shares))
@@ -119,7 +122,7 @@ class Tokens(Oracle):
 
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
-    async def score(self, request: Request, continuation: str) -> LogProbs:  # noqa: ARG002
+    def likelihood(self, continuation: str) -> LogProbs:
         values = self.values[continuation]
         return LogProbs(("x",) * len(values), values)
 

@@ -351,9 +351,9 @@ class Hashed:
             raise RequestFailed("no")
         return Reply(None if request.prompt == "silent" else reply(request.prompt))
 
-    async def score(self, request: Request, continuation: str) -> LogProbs:
-        total, greedy = likelihood(request.prompt, continuation)
-        return LogProbs((continuation,), (total,), greedy)
+    async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
+        pairs = [(text, likelihood(request.prompt, text)) for text in continuations]
+        return [LogProbs((text,), (total,), greedy) for text, (total, greedy) in pairs]
 
 
 def test_an_engine_answers_every_request_in_its_order(folder: Path) -> None:

@@ -145,13 +145,16 @@ def test_vllm_answers_chats_and_completions(vllm: Loop) -> None:
 @pytest.mark.vllm
 def test_vllm_scores_the_text_that_it_would_write_as_greedy_and_another_as_less_likely(vllm: Loop) -> None:
     written = vllm(vllm.engine.complete(CAPITAL)).text
-    own, other = (vllm(vllm.engine.score(CAPITAL, text)) for text in (written, " Rome, as they say."))
+    own, other = vllm(vllm.engine.score(CAPITAL, [written, " Rome, as they say."]))
     assert "".join(own.tokens) == written
     assert len(own.values) == 6
     assert own.greedy is True
     assert other.greedy is False
     assert other.total < own.total < 0
-    paris, rome = (vllm(vllm.engine.score(CAPITAL, text)) for text in (" Paris", " Rome"))
+    first = vllm(vllm.engine.score(CAPITAL, [" Paris", " Rome"]))  # both ways: the first list is compared with echoes
+    assert vllm.engine._scoring._listed
+    (paris, rome) = again = vllm(vllm.engine.score(CAPITAL, [" Paris", " Rome"]))
+    assert [each.total for each in again] == pytest.approx([each.total for each in first], abs=0.02)
     assert len(paris.values) == len(rome.values) == 1
     assert paris.total == pytest.approx(own.values[0], abs=0.02)
     assert rome.total < paris.total
@@ -159,17 +162,17 @@ def test_vllm_scores_the_text_that_it_would_write_as_greedy_and_another_as_less_
 
 @pytest.mark.vllm
 def test_vllm_scores_add_up_over_a_split_of_the_text(vllm: Loop) -> None:
-    whole = vllm(vllm.engine.score(CAPITAL, " Paris, on the river"))
-    head = vllm(vllm.engine.score(CAPITAL, " Paris,"))
+    (whole,) = vllm(vllm.engine.score(CAPITAL, [" Paris, on the river"]))
+    (head,) = vllm(vllm.engine.score(CAPITAL, [" Paris,"]))
     longer = Request("a", 0, CAPITAL.prompt + " Paris,", mode="completion")
-    tail = vllm(vllm.engine.score(longer, " on the river"))
+    (tail,) = vllm(vllm.engine.score(longer, [" on the river"]))
     assert head.total + tail.total == pytest.approx(whole.total, abs=0.1)
     assert (*head.tokens, *tail.tokens) == whole.tokens
 
 
 @pytest.mark.vllm
 def test_vllm_scores_characters_of_several_tokens(vllm: Loop) -> None:
-    found = vllm(vllm.engine.score(Request("a", 0, "Tokyo in Japanese:", mode="completion"), " \u6771\u4eac"))
+    (found,) = vllm(vllm.engine.score(Request("a", 0, "Tokyo in Japanese:", mode="completion"), [" \u6771\u4eac"]))
     assert 2 < len(found.values) < 12
     assert found.total < -1
 
@@ -205,7 +208,10 @@ def test_llama_cpp_is_served_and_says_that_it_gives_no_log_probabilities(tmp_pat
         assert loop(loop.engine.complete(CAPITAL)).text.startswith(" Paris")
         assert loop.engine.describe().version == "llamacpp"
         with pytest.raises(CannotEvaluate, match=r"^llamacpp gives no log-probabilities of a prompt.*the engine vllm$"):
-            loop(loop.engine.score(CAPITAL, " Paris"))
+            loop(loop.engine.score(CAPITAL, [" Paris, of course"]))
+        paris, rome = loop(loop.engine.score(CAPITAL, [" Paris", " the"]))  # among the likeliest next tokens
+        assert paris.greedy
+        assert rome.total < paris.total < 0
 
 
 @pytest.mark.real

@@ -104,6 +104,15 @@ def test_scores_are_the_natural_log_probabilities_of_transformers(facts: dict[st
         assert facts["accgate"]["scores"][name]["values"] == pytest.approx(expected, abs=1e-2), name
 
 
+def test_texts_of_one_token_are_one_request_and_longer_ones_share_their_prompt(facts: dict[str, Any]) -> None:
+    for name, expected in facts["transformers"]["options"].items():
+        for time in ("first", "again"):
+            for values, theirs in zip(facts["accgate"]["options"][name][time], expected, strict=True):
+                assert values == pytest.approx(theirs, abs=1e-2), (name, time)
+    asked = {name: found["asked"] for name, found in facts["accgate"]["options"].items()}
+    assert asked == {"labels": 1, "texts": 4, "short": 2}
+
+
 def test_a_continuations_tokens_are_its_own(engine: dict[str, Any]) -> None:
     scores = engine["scores"]
     assert "".join(scores["completion"]["tokens"]) == " Paris, of course."

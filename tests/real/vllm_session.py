@@ -41,6 +41,13 @@ SCORED = {
     "inside": (Request("h", 0, "The capital of Fra", mode="completion"), "nce is Paris"),
     "nothing before": (Request("n", 0, "", mode="completion"), "The capital of France is Paris."),
 }
+SHOTS = "".join(f"Question: what is {n} + {n}?\nA. {n}\nB. {2 * n}\nAnswer: B\n\n" for n in range(1, 24))
+TWO = Request("s", 0, SHOTS + "Question: what is 24 + 24?\nA. 24\nB. 48\nAnswer:", mode="completion")
+OPTIONS = {
+    "labels": (TWO, [" A", " B"]),
+    "texts": (TWO, [" A", " the first, I think", " the second one, I think", " 48"]),
+    "short": (Request("t", 0, "The capital of France is", mode="completion"), [" Paris", " the city of Paris"]),
+}
 DRAWN = Request("i", 0, "Write a word.", temperature=1.0, seed=1, max_tokens=16)
 EXTRA = {"structured_outputs": {"choice": ["seven", "eight"]}, "logit_bias": {"0": -100.0}}
 GUIDED = Request("r", 0, "What is 3 + 4?", max_tokens=8, extra=EXTRA)
@@ -60,6 +67,16 @@ def engine_of(model: str) -> VllmEngine:
     return made
 
 
+async def options(engine: VllmEngine, request: Request, texts: list[str]) -> dict[str, Any]:
+    """The log-probabilities of texts after a prompt, asked twice, and how many requests the first time took."""
+    await engine._engine.reset_prefix_cache()
+    before = next(engine._count)
+    first = await engine.score(request, texts)
+    asked = next(engine._count) - before - 1
+    again = await engine.score(request, texts)  # now the cache holds the texts, too
+    return {"first": [each.values for each in first], "again": [each.values for each in again], "asked": asked}
+
+
 async def session(model: str) -> dict[str, Any]:
     """Everything that is asked of the engine."""
     engine = engine_of(model)
@@ -71,7 +88,10 @@ async def session(model: str) -> dict[str, Any]:
         facts["caching"] = engine._engine.vllm_config.cache_config.enable_prefix_caching
         facts["replies"] = {name: asdict(await engine.complete(request)) for name, request in QUESTIONS.items()}
         facts["prompts"] = {n: (await engine._render(r))["prompt_token_ids"] for n, r in QUESTIONS.items()}
-        facts["scores"] = {name: asdict(await engine.score(*asked)) for name, asked in SCORED.items()}
+        facts["scores"] = {
+            name: asdict((await engine.score(prompt, [text]))[0]) for name, (prompt, text) in SCORED.items()
+        }
+        facts["options"] = {name: await options(engine, *asked) for name, asked in OPTIONS.items()}
         facts["guided"] = (await engine.complete(GUIDED)).text
         drawn = await asyncio.gather(*(engine.complete(replace(DRAWN, seed=seed)) for seed in (1, 1, 2)))
         facts["drawn"] = [reply.text for reply in drawn]
@@ -144,6 +164,7 @@ def by_transformers(model: str) -> dict[str, Any]:
     return {
         "prompts": {name: tokens(request) for name, request in QUESTIONS.items()},
         "scores": {name: scores(*asked) for name, asked in SCORED.items()},
+        "options": {name: [scores(prompt, text) for text in texts] for name, (prompt, texts) in OPTIONS.items()},
     }
 
 

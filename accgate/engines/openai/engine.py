@@ -12,18 +12,19 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from accgate.engines import identity
-from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, Wall, environment_of
+from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, Wall, environment_of
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity, Listing
 from accgate.engines.openai import dispatch
 from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints, Rescue
+from accgate.engines.openai.likelihood import Likelihood
 from accgate.engines.openai.options import PORT, Options, faults_of
 from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
-from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
+from accgate.engines.wire import body_of, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.network import is_this_machine
 from accgate.inputs.paths import path_in
@@ -33,7 +34,6 @@ from accgate.result import EngineInfo
 T = TypeVar("T")
 
 LISTING_ATTEMPTS = 5
-ECHOING = "vLLM and SGLang can: serve the model with one of them, or use the engine vllm"
 SPARE = 128  # open files for records, logs, libraries; beside the connections
 _allowed: list[int] = []  # connections of each engine that is open: a model's, its judge's
 
@@ -62,6 +62,7 @@ class OpenAIEngine:
         self._tell = logging.getLogger(__name__).warning
         self._kind = Listing()
         self._chat = ChatProbe(self._complete, lambda: f"{self._kind.label} at {self._urls[0]}")
+        self._scoring = Likelihood(self._ask, model, lambda: self._kind.label)
 
     @classmethod
     def of_table(cls, table: ModelTable) -> OpenAIEngine:
@@ -224,33 +225,9 @@ class OpenAIEngine:
         path = "/chat/completions" if request.mode == "chat" else "/completions"
         return self._ask(path, body_of(request, self._model), reply_of)
 
-    async def score(self, request: Request, continuation: str) -> LogProbs:
-        """The log-probabilities of a continuation's tokens, through `/v1/completions` with `echo`."""
-        if request.mode == "chat":
-            fix = "take the engine vllm" if request.messages else 'set the task\'s mode = "completion"'
-            raise CannotEvaluate(f"a server scores no continuation of a chat; {fix}")
-        if not continuation:
-            raise RequestFailed("an empty continuation has no log-probability")
-        echoed = await self._echo(request, continuation)
-        begins = not request.prompt and not request.system  # nothing goes before a text's first token
-        first = int(echoed.values[:1] == (None,)) if begins else first_token(echoed, continuation)
-        if first is None:  # a token over the border, or half a character: count the prompt's own
-            first = len((await self._echo(request, "")).tokens)
-        try:
-            return echoed.from_token(first)
-        except MalformedReply as error:
-            raise RequestFailed(str(error)) from error
-
-    async def _echo(self, request: Request, continuation: str) -> Echoed:
-        body = echo_body(request, self._model, continuation)
-        try:
-            return await self._ask("/completions", body, lambda response: echoed_of(response, body["prompt"]))
-        except (RequestFailed, NoEcho) as error:
-            if isinstance(error, RequestFailed) and "echo" not in str(error).lower():
-                raise
-            cause = f" ({error})" if str(error) else ""
-            what = f"{self._kind.label} gives no log-probabilities of a prompt{cause}"
-            raise CannotEvaluate(f"{what}; {ECHOING}") from error
+    async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
+        """The log-probabilities of the tokens of each continuation, through `/v1/completions`."""
+        return await self._scoring.score(request, continuations)
 
     def _ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> Awaitable[T]:
         assert self._dispatcher is not None, "start() comes first"

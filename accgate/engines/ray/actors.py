@@ -89,12 +89,12 @@ class Host:
         assert self._engine is not None
         return await self._outcome(self._engine.complete(request))
 
-    async def score(self, request: Request, continuation: str) -> Any:
+    async def score(self, request: Request, continuations: Sequence[str]) -> Any:
         """The engine's log-probabilities."""
         score = getattr(self._engine, "score", None)
         if score is None:
             return CannotEvaluate("the replicas' engine gives no log-probabilities; take one that does")
-        return await self._outcome(score(request, continuation))
+        return await self._outcome(score(request, continuations))
 
     async def _outcome(self, answer: Awaitable[T]) -> T | Answered | Exception:
         """Return what the engine answers, and who does where it asks servers, or its error."""

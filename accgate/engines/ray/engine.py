@@ -7,7 +7,7 @@ import contextlib
 import importlib.util
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -142,9 +142,9 @@ class RayEngine:
         reply: Reply = await self._call("complete", request)
         return reply
 
-    async def score(self, request: Request, continuation: str) -> LogProbs:
-        """The log-probabilities of a continuation, at the replica with the fewest requests in flight."""
-        scored: LogProbs = await self._call("score", request, continuation)
+    async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
+        """The log-probabilities of continuations, at the replica with the fewest requests in flight."""
+        scored: list[LogProbs] = await self._call("score", request, continuations)
         return scored
 
     async def _call(self, method: str, *arguments: Any) -> Any:

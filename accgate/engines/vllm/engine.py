@@ -7,8 +7,9 @@ import gc
 import importlib.util
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,8 +20,10 @@ from accgate.engines.base import (
     Reply,
     Request,
     RequestFailed,
+    all_or_first_error,
     cpu_name,
     environment_of,
+    tokens_after,
 )
 from accgate.engines.reasoning import opened_by, split_reasoning
 from accgate.engines.silence import Silence, Stalled, within
@@ -33,6 +36,7 @@ from accgate.result import EngineInfo
 from accgate.text import value_text
 
 LOOK = 0.2  # seconds between looks at the processes of an engine that loads
+MOST_TOKENS = 128  # that a request may name, as vLLM has it (MAX_LOGPROB_TOKEN_IDS)
 CPU_BATCH = 32  # requests that keep a processor's cores busy
 T = TypeVar("T")
 OPENING = 16  # tokens at the end of a prompt that may open the thought of its reply
@@ -259,43 +263,85 @@ class VllmEngine:
         thought = await asyncio.to_thread(thought_tokens, tokenizer, text)
         return Reply(text, output.finish_reason, *counts, logprobs=logprobs, reasoning_tokens=thought)
 
-    async def score(self, request: Request, continuation: str) -> LogProbs:
-        """The natural log-probabilities of the continuation's tokens, right after the request's prompt.
+    async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
+        """The natural log-probabilities of each continuation's tokens, right after the request's prompt.
 
-        The prompt's tokens are those that `complete` would send; the continuation's are those of both texts together,
-        or its own where a token would reach over the boundary.
+        The prompt's tokens are those that `complete` would send; a continuation's are those of both texts together, or
+        its own where a token would reach over the boundary. All continuations of one token are one request.
         """
-        return await self._answered(lambda: self._score(request, continuation))
+        return await self._answered(lambda: self._score(request, continuations))
 
-    async def _score(self, request: Request, continuation: str) -> LogProbs:
+    async def _score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
         begins = request.mode == "completion" and not request.prompt and not request.system
         rendered = await self._render(replace(request, prompt=" ") if begins else request)
         prompt = [self._beginning()] if begins else list(rendered["prompt_token_ids"])
         text = "" if begins else rendered.get("prompt")
-        tokens = await asyncio.to_thread(self._continuation, prompt, text, continuation)
-        if not tokens:
+        tokenizer = self._engine.get_tokenizer()
+        text = tokenizer.decode(prompt) if text is None else text
+        encode = partial(tokenizer.encode, add_special_tokens=False)
+        tokens = await asyncio.to_thread(lambda: [tokens_after(encode, prompt, text, each) for each in continuations])
+        if not all(tokens):
             raise RequestFailed("the continuation has no token")
-        parameters = self._sampling(request, max_tokens=1, prompt_logprobs=0)
-        final = await self._final(request, {**rendered, "prompt_token_ids": [*prompt, *tokens]}, parameters)
-        rows = [row[token] for row, token in zip(final.prompt_logprobs[-len(tokens) :], tokens, strict=True)]
-        texts = tuple(entry.decoded_token or "" for entry in rows)
-        return LogProbs(texts, tuple(entry.logprob for entry in rows), all(entry.rank == 1 for entry in rows))
+        rendered = {**rendered, "prompt_token_ids": prompt}
+        singles = sorted({each[0] for each in tokens if len(each) == 1})
+        longer = [each for each in tokens if len(each) > 1]
+        first: dict[int, LogProbs] = {}
+        if singles or self._is_worth_keeping(len(prompt), len(longer)):
+            first = await self._next(request, rendered, singles)
+        rest = iter(await all_or_first_error(self._after(request, rendered, each) for each in longer))
+        return [first[each[0]] if len(each) == 1 else next(rest) for each in tokens]
+
+    def _is_worth_keeping(self, prompt: int, texts: int) -> bool:
+        """Whether a request for a prompt alone costs fewer tokens than its prefix cache saves these texts after it."""
+        config = self._engine.vllm_config
+        is_shared = config.cache_config.enable_prefix_caching and config.parallel_config.data_parallel_size == 1
+        kept = (prompt - 1) // config.cache_config.block_size * config.cache_config.block_size
+        return bool(is_shared and kept * texts > prompt)
+
+    async def _next(self, request: Request, rendered: Mapping[str, Any], tokens: list[int]) -> dict[int, LogProbs]:
+        """Each of these tokens as the one right after the prompt; the request keeps the prompt in the prefix cache."""
+        tokenizer, found = self._engine.get_tokenizer(), {}
+        for start in range(0, max(1, len(tokens)), MOST_TOKENS):
+            some = tokens[start : start + MOST_TOKENS]
+            final = await self._final(request, rendered, self._reading(logprob_token_ids=some or None))
+            (greedy,) = final.outputs[0].token_ids
+            rows = final.outputs[0].logprobs[0] if some else {}
+            for token in some:
+                found[token] = LogProbs((tokenizer.decode([token]),), (rows[token].logprob,), token == greedy)
+        return found
+
+    async def _after(self, request: Request, rendered: Mapping[str, Any], tokens: list[int]) -> LogProbs:
+        """Tokens after the prompt, of which the prefix cache may hold the beginning.
+
+        What it holds has no log-probabilities: where that is a part of the tokens, nothing is taken from the cache.
+        """
+        prompt = rendered["prompt_token_ids"]
+        whole = {**rendered, "prompt_token_ids": [*prompt, *tokens]}
+        for is_kept in (True, False):
+            parameters = self._reading(prompt_logprobs=1, skip_reading_prefix_cache=not is_kept)
+            final = await self._final(request, whole, parameters)
+            rows = final.prompt_logprobs[-len(tokens) :]
+            pairs = list(zip(rows, tokens, strict=False))
+            if (final.num_cached_tokens or 0) < len(prompt) and all(row and token in row for row, token in pairs):
+                break
+        tokenizer = self._engine.get_tokenizer()
+        texts = tuple(tokenizer.decode([token]) for token in tokens)
+        values = tuple(row[token].logprob for row, token in zip(rows, tokens, strict=True))
+        best = [max(entry.logprob for entry in row.values()) for row in rows]
+        return LogProbs(texts, values, all(value >= top for value, top in zip(values, best, strict=True)))
+
+    def _reading(self, **fixed: Any) -> Any:
+        """Parameters of a request for log-probabilities alone; what a row of a cached prompt holds is no token."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        kind = RequestOutputKind.FINAL_ONLY
+        return SamplingParams(max_tokens=1, temperature=0.0, detokenize=False, output_kind=kind, **fixed)
 
     def _beginning(self) -> int:
         """The token before a text's first: as lm-evaluation-harness has it, that of a beginning, or else of an end."""
         tokenizer = self._engine.get_tokenizer()
         return int(tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id)
-
-    def _continuation(self, prompt: list[int], text: str | None, continuation: str) -> list[int]:
-        tokenizer = self._engine.get_tokenizer()
-        if text == "":
-            return list(tokenizer.encode(continuation, add_special_tokens=False))
-        text = text or tokenizer.decode(prompt)
-        together: list[int] = tokenizer.encode(text + continuation, add_special_tokens=False)
-        alone: list[int] = tokenizer.encode(text, add_special_tokens=False)
-        if together[: len(alone)] == alone and prompt[-len(alone) :] == alone:
-            return together[len(alone) :]
-        return list(tokenizer.encode(continuation, add_special_tokens=False))
 
     def _sampling(self, request: Request, **fixed: Any) -> Any:
         from vllm import SamplingParams

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import cast
 
 from accgate.engines import Engine, LogProbs, Reply, Request, useful_in_flight
 from accgate.engines.base import Scorer
@@ -16,8 +16,6 @@ from accgate.evaluation.files import FileDigests
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
 from accgate.result import EngineInfo
-
-A = TypeVar("A", Reply, LogProbs)
 
 
 class CachedEngine:
@@ -33,24 +31,30 @@ class CachedEngine:
 
     async def complete(self, request: Request) -> Reply:
         """The reply of an earlier run, or the engine's."""
-        return await self._looked_up(Reply, request_key(request), lambda: self._engine.complete(request))
-
-    async def score(self, request: Request, continuation: str) -> LogProbs:
-        """The log-probabilities of an earlier run, or the engine's."""
-        scorer = cast("Scorer", self._engine)
-        key = request_key(request, continuation)
-        return await self._looked_up(LogProbs, key, lambda: scorer.score(request, continuation))
-
-    async def _looked_up(self, kind: type[A], key: str | None, ask: Callable[[], Awaitable[A]]) -> A:
-        answer = None if key is None else self._shelf.get(key)
-        if answer is not None:
+        key = request_key(request)
+        kept = None if key is None else self._shelf.get(key)
+        if kept is not None:
             await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
-        if isinstance(answer, kind):
-            return answer
-        new = await ask()
+        if isinstance(kept, Reply):
+            return kept
+        new = await self._engine.complete(request)
         if key is not None:
             self._shelf.put(key, new)
         return new
+
+    async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
+        """The log-probabilities of an earlier run, and the engine's of those that no run asked."""
+        keys = {text: request_key(request, text) for text in continuations}
+        kept = {text: None if key is None else self._shelf.get(key) for text, key in keys.items()}
+        scores = {text: answer for text, answer in kept.items() if isinstance(answer, LogProbs)}
+        await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
+        if new := [text for text in keys if text not in scores]:
+            asked = await cast("Scorer", self._engine).score(request, new)
+            for text, score in zip(new, asked, strict=True):
+                scores[text] = score
+                if (key := keys[text]) is not None:
+                    self._shelf.put(key, score)
+        return [scores[text] for text in continuations]
 
     def describe(self) -> EngineInfo:
         """What runs."""

@@ -34,6 +34,7 @@ WHY_NOT = {
     "recorded": "recorded answers cost nothing",
 }
 PINNED = re.compile(r"[0-9a-f]{40}")
+SCORING = 2  # continuations of a prompt are scored together since
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 SETTINGS = re.compile(
     r"(VLLM|CUDA|CUBLAS|CUBLASLT|CUDNN|NVIDIA|NVTE|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|NCCL|FLASHINFER|FLASH_ATTENTION|DG|"
@@ -111,7 +112,7 @@ def request_key(request: Request, continuation: str | None = None) -> str | None
         return None  # an image behind an address: only its content in the request (data:) is sure to stay
     fields = {key: value for key, value in vars(request).items() if key != "id"}
     try:
-        return digest_of_value(fields if continuation is None else [fields, continuation])
+        return digest_of_value(fields if continuation is None else [fields, continuation, SCORING])
     except TypeError:
         return None
 

@@ -31,6 +31,11 @@ class HarnessTask(Task):
     lm_eval: LmEvalTask = field(compare=False)
     documents: dict[str, LmEvalSample] = field(compare=False, repr=False)
 
+    @property
+    def needs_likelihoods(self) -> bool:
+        """Whether lm-eval asks how likely given texts are."""
+        return self.lm_eval.needs_likelihoods
+
 
 def is_of_harness(definition: Definition) -> bool:
     """Whether lm-eval has the prompts and the scorer."""

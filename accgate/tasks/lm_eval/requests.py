@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -93,19 +93,35 @@ async def responses_of(
             f"the engine {engine.describe().name} gives no log-likelihoods, which this task of lm-eval needs; use "
             "vllm, or a task that generates text"
         )
-    pairs = await all_or_first_error(_response(engine, request, id_, repeat) for request in requests)
-    scores = [each for _, each in pairs if isinstance(each, LogProbs)]
+    pairs = await all_or_first_error(_responses(engine, group, id_, repeat) for group in _groups(requests))
+    found = dict(pair for group in pairs for pair in group)
+    answers = [found[place] for place in range(len(requests))]
+    scores = [each for _, each in answers if isinstance(each, LogProbs)]
     if scores and (fault := measurement_fault(scores)) is not None:
         raise RequestFailed(fault)
-    return tuple(response for response, _ in pairs), tuple(each for _, each in pairs if isinstance(each, Reply))
+    return tuple(response for response, _ in answers), tuple(each for _, each in answers if isinstance(each, Reply))
 
 
-async def _response(engine: Engine, request: LmEvalRequest, id_: str, repeat: int) -> tuple[Response, Reply | LogProbs]:
-    request = replace(request, id=id_, repeat=repeat)
-    if request.kind == "generate":
-        reply = await engine.complete(request)
+def _groups(requests: Sequence[LmEvalRequest]) -> list[dict[int, LmEvalRequest]]:
+    """The requests by their places, those together whose continuations follow the same prompt."""
+    groups: dict[Any, dict[int, LmEvalRequest]] = {}
+    for place, request in enumerate(requests):
+        same = (request.kind, request.prompt) if request.kind == "score" else place
+        groups.setdefault(same, {})[place] = request
+    return list(groups.values())
+
+
+async def _responses(
+    engine: Engine, group: Mapping[int, LmEvalRequest], id_: str, repeat: int
+) -> list[tuple[int, tuple[Response, Reply | LogProbs]]]:
+    first = replace(next(iter(group.values())), id=id_, repeat=repeat)
+    if first.kind == "generate":
+        reply = await engine.complete(first)
         if reply.text is None:
             raise RequestFailed("the reply holds no text")
-        return reply.text, reply
-    (score,) = await likelihoods(engine, [(request, request.continuation)])
-    return (score.total if request.kind == "rolling" else (score.total, score.greedy)), score
+        return [(place, (reply.text, reply)) for place in group]
+    question = replace(first, continuation="")
+    scores = await likelihoods(engine, question, [request.continuation for request in group.values()])
+    is_whole = first.kind == "rolling"
+    pairs = zip(group, scores, strict=True)
+    return [(place, (score.total if is_whole else (score.total, score.greedy), score)) for place, score in pairs]
