@@ -131,7 +131,7 @@ def test_arguments_reach_vllm_as_they_are_written(tmp_path: Path) -> None:
     """
     assert arguments(tmp_path, text) == {
         "dtype": "bfloat16", "max_model_len": 2048, "gpu_memory_utilization": 1, "devices": [0, "1"],
-        "backend": "flash", "quantised": "anything", "disable_log_stats": False,
+        "backend": Backend.FLASH, "quantised": "anything", "disable_log_stats": False,
         "speculative_config": {"method": "ngram", "num_speculative_tokens": 3},
     }  # fmt: skip
 
@@ -142,6 +142,14 @@ def test_tables_and_arrays_become_what_the_class_declares(tmp_path: Path) -> Non
     assert made["offload"] == {"a", "b"}
 
 
+@pytest.mark.parametrize(
+    ("written", "taken"),
+    [("FLASH", Backend.FLASH), ("flash", Backend.FLASH), ("Flash", Backend.FLASH), ("auto", None), ("own", "own")],
+)
+def test_an_enumeration_is_named_as_on_vllms_command_line(tmp_path: Path, written: str, taken: Any) -> None:
+    assert arguments(tmp_path, f'backend = "{written}"')["backend"] == taken
+
+
 def test_only_statistics_are_off_unless_asked_for(tmp_path: Path) -> None:
     assert arguments(tmp_path, "concurrency = 7") == {"disable_log_stats": True}
 
@@ -150,8 +158,18 @@ def test_only_statistics_are_off_unless_asked_for(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("enforce_eagre = true", "5: enforce_eagre: vLLM has no such engine argument; did you mean 'enforce_eager'?"),
+        ("max_seq_len_to_capture = 8", "5: max_seq_len_to_capture: vLLM has it no longer; write max_cudagraph_capture"),
+        (
+            "max_model_length = 4",
+            "5: max_model_length: vLLM has no such engine argument; did you mean 'max_model_len'?",
+        ),
+        (
+            "model_lengths = 4",
+            "5: model_lengths: vLLM has no such engine argument; names like it: model, max_model_len",
+        ),
+        ("zzz = 4", "5: zzz: vLLM has no such engine argument; names like it: none"),
         ("concurency = 4", "5: concurency: vLLM has no such engine argument; did you mean 'concurrency'?"),
-        ("_private = 1", "5: _private: vLLM has no such engine argument; known are"),
+        ("_private = 1", "5: _private: vLLM has no such engine argument; names like it: "),
         ('max_model_len = "2048"', "5: max_model_len: is '2048': Input should be a valid integer"),
         ("max_model_len = true", "5: max_model_len: is True: Input should be a valid integer"),
         ("max_model_len = 2.5", "5: max_model_len: is 2.5: Input should be a valid integer"),

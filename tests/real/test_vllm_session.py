@@ -104,6 +104,10 @@ def test_scores_are_the_natural_log_probabilities_of_transformers(facts: dict[st
         assert facts["accgate"]["scores"][name]["values"] == pytest.approx(expected, abs=1e-2), name
 
 
+def test_all_that_vllm_documents_of_its_arguments_is_taken(facts: dict[str, Any]) -> None:
+    assert facts["refused arguments"] == []
+
+
 def test_texts_of_one_token_are_one_request_and_longer_ones_share_their_prompt(facts: dict[str, Any]) -> None:
     for name, expected in facts["transformers"]["options"].items():
         for time in ("first", "again"):

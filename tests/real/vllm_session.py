@@ -7,20 +7,23 @@ environment with vLLM, which takes long to import.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import multiprocessing
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from accgate.engines import Request, RequestFailed
 from accgate.engines.base import ModelTable
 from accgate.engines.table import create
 from accgate.engines.vllm.engine import VllmEngine
+from accgate.engines.vllm.options import Own, _declared, _options_of, engine_arguments
+from accgate.errors import KeyFaults
 
 # The model in the process that schedules: of vLLM's processes, each of which takes seconds to import it, one less.
 IN_CORE = {"distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor"}
@@ -137,6 +140,32 @@ async def aborted(engine: VllmEngine) -> dict[str, bool]:
     return {"free during": during, "free after": after}
 
 
+def refused_arguments() -> list[str]:
+    """What is refused of all that vLLM documents: names and values of enumerations, literals, and its own defaults."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+
+    refused = []
+    for field in dataclasses.fields(AsyncEngineArgs):
+        kind = _declared(AsyncEngineArgs).get(field.name)
+        options = [*_options_of(kind)]
+        values = {word for each in options for word in (each.name, each.name.lower(), each.value) if word is not None}
+        values |= set(literals(kind)) | (
+            {field.default} if isinstance(field.default, (bool, int, float, str)) else set()
+        )
+        for value in (each for each in values if field.name not in ("model", "enable_lora")):
+            try:
+                AsyncEngineArgs("m", **engine_arguments(Own(), {field.name: value}, AsyncEngineArgs))
+            except KeyFaults as error:
+                refused.append(str(error))
+    return refused
+
+
+def literals(kind: Any) -> Iterator[Any]:
+    """The values of a Literal, or of those in a union."""
+    for part in get_args(kind):
+        yield from [part] if isinstance(part, (str, int)) else literals(part)
+
+
 def by_transformers(model: str) -> dict[str, Any]:
     """The prompts' tokens and the continuations' log-probabilities, as transformers has them."""
     import torch
@@ -193,6 +222,7 @@ if __name__ == "__main__":
     facts = {"accgate": asyncio.run(session(sys.argv[1])), "transformers": by_transformers(sys.argv[1])}
     from vllm.platforms import current_platform
 
+    facts["refused arguments"] = refused_arguments()
     facts["on a processor"] = current_platform.is_cpu()
     facts["commands"] = [command(arguments) for arguments in json.loads(sys.argv[2])]
     print(json.dumps(facts))

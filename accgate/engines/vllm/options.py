@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import difflib
 import enum
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -31,6 +32,26 @@ RESERVED = {
 # Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
 TEMPLATE_BYTES = 10_000_000
+AUTO = "auto"
+SLIP = 0.8  # how alike a word and its misspelling are at least, as difflib counts it
+# Engine arguments that vLLM had from 0.8 on, and what has taken their place (its arg_utils.py of each version).
+REPLACED = {
+    "calculate_kv_scales": "scales are those of the checkpoint",
+    "cuda_graph_sizes": "write cudagraph_capture_sizes",
+    "device": "the build that is installed decides it",
+    "disable_log_requests": "leave it out: requests are logged only with enable_log_requests",
+    "disable_mm_preprocessor_cache": "write mm_processor_cache_gb = 0",
+    "enable_multimodal_encoder_data_parallel": 'write mm_encoder_tp_mode = "data"',
+    "guided_decoding_backend": 'write structured_outputs_config = { backend = "xgrammar" }, or another backend',
+    "max_seq_len_to_capture": "write max_cudagraph_capture_size, which counts requests",
+    "num_redundant_experts": "write eplb_config = { num_redundant_experts = 2 }, with your number",
+    "override_pooler_config": "write pooler_config",
+    "rope_scaling": "write it in hf_overrides",
+    "rope_theta": "write it in hf_overrides",
+    "swap_space": "write kv_offloading_size, GiB, where the cache does not fit the GPU",
+    "task": "write runner or convert",
+    "worker_use_ray": 'write distributed_executor_backend = "ray"',
+}
 LARGEST_BIAS = 100.0  # vLLM's server cuts larger ones; its engine does not
 UNSAMPLED = {
     "n": "is always 1 in accgate; several answers to one sample are the task's repeats",
@@ -123,8 +144,7 @@ def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type
     arguments: dict[str, Any] = {}
     for name, value in options.items():
         if name not in declared:
-            fault = f"vLLM has no such engine argument; {nearest(name, names)}"
-            faults.append((("options", name), fault))
+            faults.append((("options", name), _unknown(name, names)))
             continue
         try:
             arguments[name] = _typed(declared[name], value)
@@ -140,6 +160,16 @@ def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type
     return arguments
 
 
+def _unknown(name: str, names: Iterable[str]) -> str:
+    """What is wrong with an argument that vLLM lacks: what it is now, or the names that are like it."""
+    if name in REPLACED:
+        return f"vLLM has it no longer; {REPLACED[name]}"
+    alike = difflib.get_close_matches(name, sorted(names), n=4, cutoff=0.5)
+    is_slip = difflib.SequenceMatcher(None, name, alike[0]).ratio() >= SLIP if alike else False
+    hint = f"did you mean {alike[0]!r}?" if is_slip else f"names like it: {', '.join(alike) or 'none'}"
+    return f"vLLM has no such engine argument; {hint}"
+
+
 def _declared(arguments_class: Any) -> dict[str, Any]:
     """The type of each public field; text where vLLM annotates it with a name that it does not import."""
     fields = dataclasses.fields(arguments_class)
@@ -152,24 +182,29 @@ def _declared(arguments_class: Any) -> dict[str, Any]:
 
 
 def _typed(kind: Any, value: Any) -> Any:
-    """The value as the declared type; TOML has types, so that only tables and arrays are converted."""
+    """The value as the declared type; TOML has types, so that only tables, arrays and names are converted."""
     if isinstance(kind, str):
         return value
+    if isinstance(value, str):
+        for option in _options_of(kind):
+            if value.upper() == option.name or value == option.value:
+                return option
+        if value.lower() == AUTO and type(None) in get_args(kind) and [*_options_of(kind)]:
+            return None  # vLLM chooses
     adapter: TypeAdapter[Any]
     try:
         adapter = TypeAdapter(kind)
     except Exception:  # not a type that pydantic knows
         return value
-    if isinstance(value, (dict, list)) or (isinstance(kind, type) and issubclass(kind, enum.Enum)):
-        return adapter.validate_python(value)
-    try:
-        return adapter.validate_python(value, strict=True)
-    except ValidationError:
-        if isinstance(value, str):  # text for an enumeration within a union
-            option = adapter.validate_python(value)
-            if isinstance(option, (str, enum.Enum)):
-                return option
-        raise
+    return adapter.validate_python(value, strict=not isinstance(value, (dict, list)) and not [*_options_of(kind)])
+
+
+def _options_of(kind: Any) -> Iterator[enum.Enum]:
+    """The members of an enumeration, or of those in a union."""
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        yield from kind.__members__.values()
+    for part in get_args(kind):
+        yield from _options_of(part)
 
 
 def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
