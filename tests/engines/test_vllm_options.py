@@ -165,7 +165,7 @@ def test_only_statistics_are_off_unless_asked_for(tmp_path: Path) -> None:
         ),
         (
             "model_lengths = 4",
-            "5: model_lengths: vLLM has no such engine argument; names like it: model, max_model_len",
+            "5: model_lengths: vLLM has no such engine argument; names like it: max_model_len, model",
         ),
         ("zzz = 4", "5: zzz: vLLM has no such engine argument; names like it: none"),
         ("concurency = 4", "5: concurency: vLLM has no such engine argument; did you mean 'concurrency'?"),

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from accgate.engines import Request, RequestFailed
 from accgate.engines.base import ModelTable
@@ -145,16 +145,15 @@ def refused_arguments() -> list[str]:
     from vllm.engine.arg_utils import AsyncEngineArgs
 
     refused = []
-    for field in dataclasses.fields(AsyncEngineArgs):
-        kind = _declared(AsyncEngineArgs).get(field.name)
-        options = [*_options_of(kind)]
-        values = {word for each in options for word in (each.name, each.name.lower(), each.value) if word is not None}
-        values |= set(literals(kind)) | (
-            {field.default} if isinstance(field.default, (bool, int, float, str)) else set()
-        )
-        for value in (each for each in values if field.name not in ("model", "enable_lora")):
+    defaults = {field.name: field.default for field in dataclasses.fields(AsyncEngineArgs)}
+    for name, kind in _declared(AsyncEngineArgs).items():
+        words = ((each.name, each.name.lower(), each.value) for each in _options_of(kind))
+        values = {word for each in words for word in each if word is not None} | set(literals(kind))
+        if isinstance(default := defaults[name], (bool, int, float, str)):
+            values.add(default)
+        for value in () if name in ("model", "enable_lora") else values:
             try:
-                AsyncEngineArgs("m", **engine_arguments(Own(), {field.name: value}, AsyncEngineArgs))
+                AsyncEngineArgs("m", **engine_arguments(Own(), {name: value}, AsyncEngineArgs))
             except KeyFaults as error:
                 refused.append(str(error))
     return refused
@@ -162,7 +161,7 @@ def refused_arguments() -> list[str]:
 
 def literals(kind: Any) -> Iterator[Any]:
     """The values of a Literal, or of those in a union."""
-    for part in get_args(kind):
+    for part in () if get_origin(kind) is list else get_args(kind):
         yield from [part] if isinstance(part, (str, int)) else literals(part)
 
 
