@@ -17,7 +17,8 @@ def main() -> int:
     try:
         return main.main()
     finally:
-        gc.freeze()  # the interpreter ends: it need not look through all that was loaded
+        if "triton" not in sys.modules:  # whose nanobind would call all that is not freed a leak
+            gc.freeze()  # the interpreter ends: it need not look through all that was loaded
 
 
 if __name__ == "__main__":
