@@ -231,10 +231,13 @@ def _drafts(
 ) -> list[_Draft]:
     """The drafts of those pairs that have no fault; the others' are added to `faults`."""
     drafts = []
+    sources: dict[str, TaskSource] = {}  # what the checks of several models share is read once
     for model, task in pairs:
         try:
             with config.source.locating(("tasks", task)):
-                drafts.append(_draft(config, model, task, recording=recording, stored=stored))
+                if task not in sources:
+                    sources[task] = task_source(config, task, loaded=not stored)
+                drafts.append(_draft(config, model, sources[task], recording=recording))
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     return drafts
@@ -264,7 +267,7 @@ def _account_of_file(config: Config) -> Account:
     return Account(config.gate.correction, (Claim(config.gate.alpha, pooled_by, config.limits_in_file), *others))
 
 
-def _draft(config: Config, model_name: str, task_name: str, *, recording: bool, stored: bool) -> _Draft:
+def _draft(config: Config, model_name: str, source: TaskSource, *, recording: bool) -> _Draft:
     """The draft of the check of a model and a task.
 
     Raises
@@ -274,7 +277,7 @@ def _draft(config: Config, model_name: str, task_name: str, *, recording: bool, 
     BadInput
         For faults of the definition and the reference.
     """
-    model, source = planned_model(config, model_name), task_source(config, task_name, loaded=not stored)
+    model, task_name = planned_model(config, model_name), source.name
     design = design_of(config, source)
     baseline = baseline_of(model_name, model.variant, model.settings.baseline)
     recorded = None if recording else find_reference(config.references, baseline, task_name)

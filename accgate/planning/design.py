@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from accgate.config.config import Config
@@ -43,6 +43,7 @@ class TaskSource:
     settings: TaskSettings
     definition: Definition
     harness: LmEvalTask | None = None
+    _built: dict[tuple[int | None, bool], Task] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def theta(self) -> float | None:
@@ -64,7 +65,7 @@ class TaskSource:
         return next((share for share in named if share is not None), MAX_UNREAD)
 
     def task(self, config: Config, count: int | None, *, loaded: bool = True) -> Task:
-        """The task with its samples; `count` is the number to generate of a task that is generated.
+        """The task with its samples, rendered once; `count` is the number to generate of a task that is generated.
 
         Raises
         ------
@@ -75,6 +76,12 @@ class TaskSource:
         CannotEvaluate
             When the dataset cannot be had.
         """
+        key = (count if self.definition.content.dataset.generator else None, loaded)
+        if key not in self._built:
+            self._built[key] = self._task(config, count, loaded=loaded)
+        return self._built[key]
+
+    def _task(self, config: Config, count: int | None, *, loaded: bool) -> Task:
         settings, seed = self.settings, config.gate.seed
         if self.harness is not None:
             return harness_task(self.name, self.harness, seed, settings.reasoning or "strip")

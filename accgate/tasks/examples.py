@@ -38,6 +38,8 @@ class SolvedExamples:
             When too few are left without those that ask the same.
         """
         pool, few_shot = self._pool_of(row), self._definition.content.few_shot
+        if not pool:
+            return ()
         number, again = len(pool) if few_shot.count is None else few_shot.count, Random()
         shots, first = pool[:number], pool[:number]
         if few_shot.seed is not None:
