@@ -93,11 +93,16 @@ def record(config: Config | str | Path, options: RunOptions, recording: Recordin
     CannotEvaluate
         When a sample failed, an engine did, or too many replies hold no answer; no reference is written for that check.
     """
-    checks, resume = recording.checks(load_config(config)), options.resume
+    config, resume = load_config(config), options.resume
+    if not (recording.add or resume):  # before a prompt is rendered
+        for model, task in config.pairs_to_evaluate():
+            path = reference_path(config.references, model, config.models[model].variant, task)
+            replaced_figures(path, recording.reason)
+    checks = recording.checks(config)
     if recording.add:  # one judge marks all runs of a reference
         checks = [_held_against(check, reference_to_extend(*_place(check))) for check in checks]
-    else:
-        replaced = [check for check in checks if not (resume and _is_finished(check, options.out, recording))]
+    elif resume:
+        replaced = [check for check in checks if not _is_finished(check, options.out, recording)]
         _refuse_replaced(replaced, recording.reason)
     _refuse_unwritable(checks)
     forget_result(options.out)  # of a run with these records: they, or the reference that it is of, are replaced
