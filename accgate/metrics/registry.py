@@ -51,7 +51,25 @@ def aggregate_builders() -> Mapping[str, Callable[..., Aggregate]]:
 
 
 def get(name: str, **options: Any) -> Metric:
-    """The metric of this name, with these options.
+    """The metric of this name, with these options, ready to score; raises as `describe`.
+
+    Raises
+    ------
+    ImportError
+        When a package that it needs is not installed: which, and how to install it.
+
+    Examples
+    --------
+    >>> get("numeric_match")("1,234.0", "1234")
+    100.0
+    """
+    metric = describe(name, **options)
+    metric.prepare()
+    return metric
+
+
+def describe(name: str, **options: Any) -> Metric:
+    """The metric of this name, whose bounds, direction and kind are known; what scoring needs may not be installed.
 
     Raises
     ------
@@ -59,11 +77,6 @@ def get(name: str, **options: Any) -> Metric:
         When there is none.
     BadOption
         When an option is not the metric's, or not in its range.
-
-    Examples
-    --------
-    >>> get("numeric_match")("1,234.0", "1234")
-    100.0
     """
     if name not in metric_builders():
         raise UnknownMetric(f"no metric {name!r}; {nearest(name, metric_builders())}")

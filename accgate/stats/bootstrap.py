@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from accgate.stats.power import normal_cdf, quantile
 from accgate.stats.result import Interval, TestResult
+from accgate.stats.search import zero_between
 from accgate.stats.totals import alike_result, as_units, robust_error, unit_result
 from accgate.stats.walk import Floats
 
@@ -215,6 +216,4 @@ def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | No
         if excess(high) >= 0.0:
             break
         high, spread = high + spread, 2.0 * spread
-    from scipy.optimize import brentq  # a fifth of the time that a short run takes to start
-
-    return low if low == high else float(brentq(excess, low, high, xtol=1e-12 * (1.0 + abs(mean)), rtol=1e-10))
+    return low if low == high else zero_between(excess, low, high, width=1e-12 * (1.0 + abs(mean)), share=1e-10)
