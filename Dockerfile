@@ -84,7 +84,7 @@ RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --req
 RUN /opt/build/bin/pip --python /opt/accgate/bin/python install --no-cache-dir --no-compile --no-index --no-deps /wheelhouse/*.whl \
  && find /opt/accgate/lib -type d \( -name tests -o -path '*/pyarrow/include' -o -path '*/jieba/lac_small' -o -path '*/jieba/analyse' \
     -o -path '*/jieba/posseg' \) -prune -exec rm -rf {} + \
- && find /opt/accgate/lib -type f \( -path '*/pyarrow/*flight*' -o -path '*/pyarrow/*substrait*' -o -path '*/zstandard/_cffi.*' \) -delete \
+ && find /opt/accgate/lib -type f \( -path '*/pyarrow/*flight*' -o -path '*/zstandard/_cffi.*' \) -delete \
  && find /opt/accgate/bin -type f -delete \
  && /opt/accgate/bin/python -m compileall -q -j 1 -x '/scipy/(?!special|_lib)' /opt/accgate/lib
 

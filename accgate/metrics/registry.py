@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from accgate.metrics import (
     structured,
     translation,
 )
-from accgate.metrics.metric import Builder, Metric, UnknownMetric, build_with
+from accgate.metrics.metric import Builder, Metric, UnknownMetric, build_with, needs_more
 from accgate.text import nearest
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ def get(name: str, **options: Any) -> Metric:
     >>> get("numeric_match")("1,234.0", "1234")
     100.0
     """
-    metric = describe(name, **options)
+    metric = _built(name, options)
     metric.prepare()
     return metric
 
 
 def describe(name: str, **options: Any) -> Metric:
-    """The metric of this name, whose bounds, direction and kind are known; what scoring needs may not be installed.
+    """The bounds, direction and kind of the metric of this name; it scores nothing, and needs no package.
 
     Raises
     ------
@@ -78,6 +79,10 @@ def describe(name: str, **options: Any) -> Metric:
     BadOption
         When an option is not the metric's, or not in its range.
     """
+    return replace(_built(name, options), function=needs_more, many=None, form=None, finds=None)
+
+
+def _built(name: str, options: Mapping[str, Any]) -> Metric:
     if name not in metric_builders():
         raise UnknownMetric(f"no metric {name!r}; {nearest(name, metric_builders())}")
     return build_with(name, metric_builders()[name], options)
