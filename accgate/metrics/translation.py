@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from accgate.metrics import tokens
 from accgate.metrics.metric import Builders, Metric, required
@@ -19,23 +19,14 @@ Smoothing = Literal["exp", "floor", "add-k", "none"]
 Words = Literal["spaces", tokens.Tokenizer]  # "spaces" is jiwer's own way
 
 
-class _Scorer(Protocol):
-    def sentence_score(self, hypothesis: str, references: Sequence[str]) -> Any: ...
-
-
 def _bleu(
     *, tokenize: BleuTokens = "13a", smooth: Smoothing = "exp", max_order: int = 4, lowercase: bool = False
 ) -> Metric:
     if max_order < 1:
         raise ValueError("max_order must be 1 or more")
-    options = {
-        "lowercase": lowercase,
-        "tokenize": tokenize,
-        "smooth_method": smooth,
-        "max_ngram_order": max_order,
-        "effective_order": True,  # as sacrebleu's sentence_bleu: orders longer than the sentence do not count
-    }
-    return _metric("bleu", lambda: _sacrebleu().BLEU(**options))
+    # As sacrebleu's sentence_bleu: orders longer than the sentence do not count.
+    order = {"max_ngram_order": max_order, "effective_order": True}
+    return _metric("bleu", lowercase=lowercase, tokenize=tokenize, smooth_method=smooth, **order)
 
 
 def _chrf(
@@ -47,14 +38,16 @@ def _chrf(
         raise ValueError("word_order must be 0 or more; 2 is chrF++")
     if not 1 <= beta <= 1000:
         raise ValueError("beta must be 1 to 1000")
-    return _metric("chrf", lambda: _sacrebleu().CHRF(char_order, word_order, beta, lowercase, whitespace))
+    own = {"char_order": char_order, "word_order": word_order, "beta": beta}
+    return _metric("chrf", lowercase=lowercase, whitespace=whitespace, **own)
 
 
-def _metric(name: str, make: Callable[[], _Scorer], most: float = 100.0) -> Metric:
+def _metric(name: str, most: float = 100.0, **options: Any) -> Metric:
     @cache
-    def scorer() -> _Scorer:
+    def scorer() -> Any:
+        kinds = required("sacrebleu", "BLEU, chrF and TER need sacrebleu").metrics
         try:
-            return make()
+            return getattr(kinds, name.upper())(**options)
         except RuntimeError as error:  # sacrebleu's word for a missing MeCab
             raise ImportError("the tokenizer ja-mecab needs MeCab; pip install 'accgate[metrics]'") from error
 
@@ -68,14 +61,8 @@ def _metric(name: str, make: Callable[[], _Scorer], most: float = 100.0) -> Metr
 def _ter(
     *, normalized: bool = False, no_punctuation: bool = False, asian_support: bool = False, case_sensitive: bool = False
 ) -> Metric:
-    metric = _metric(
-        "ter", lambda: _sacrebleu().TER(normalized, no_punctuation, asian_support, case_sensitive), math.inf
-    )
-    return replace(metric, highest=None, higher_is_better=False)
-
-
-def _sacrebleu() -> Any:
-    return required("sacrebleu", "BLEU, chrF and TER need sacrebleu").metrics
+    own = {"no_punct": no_punctuation, "asian_support": asian_support, "case_sensitive": case_sensitive}
+    return replace(_metric("ter", math.inf, normalized=normalized, **own), highest=None, higher_is_better=False)
 
 
 def _word_error_rate(*, tokenizer: Words = "spaces") -> Metric:

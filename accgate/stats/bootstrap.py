@@ -21,7 +21,6 @@ from accgate.stats.walk import Floats
 TYPICAL_SHARE = 0.6  # of a typical change that the unseen gain counts: 3 equal losses and no gain have p 0.053
 TAIL_SHARE = 1.25  # and of a gain that the skewness rests on; chosen by benchmarks/shapes.py
 ENOUGH = 100  # changed units from which the error rates hold for every shape of benchmarks/shapes.py
-FAR = 1e3  # what an infinite score counts where a limit is searched
 ROUNDS = 60  # of Newton's method at most; it takes about eight
 
 
@@ -205,7 +204,7 @@ def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | No
     spread, mean = (robust_error(totals, sizes) or 0.0) + added / n, float(totals.sum()) / n
 
     def excess(limit: float) -> float:
-        return min(max(float(drop_score(totals, sizes, limit, gain=gain)) - level, -FAR), FAR)
+        return float(drop_score(totals, sizes, limit, gain=gain)) - level
 
     low = high = mean + level * spread
     for _ in range(ROUNDS):

@@ -35,8 +35,10 @@ def halve(
 def zero_between(rising: Callable[[float], float], low: float, high: float, *, width: float, share: float) -> float:
     """Find where a function that is below 0 at one number and above at another is 0.
 
-    It ends where two numbers around that place differ by `width` and `share` of it. By inverse quadratic interpolation
-    where the last three points allow it, else halving: Chandrupatla 1997, Advances in Engineering Software 28.
+    Its values may be infinite. The search ends where two numbers around that place differ by `width` and `share` of it.
+    It interpolates by the inverse parabola where the last three points allow it, and halves elsewhere.
+
+    Reference: Chandrupatla 1997, Advances in Engineering Software 28.
 
     >>> round(zero_between(lambda x: x**3 - 2.0, 0.0, 8.0, width=1e-12, share=1e-10), 8)
     1.25992105
@@ -45,13 +47,9 @@ def zero_between(rising: Callable[[float], float], low: float, high: float, *, w
     at_a, at_b = rising(a), rising(b)
     assert at_b <= 0.0 <= at_a
     while at_a and at_b:
-        x = a + step * (b - a)
-        at_x = rising(x)
-        if (at_x > 0.0) == (at_a > 0.0):
-            c, at_c = a, at_a
-        else:
-            c, at_c, b, at_b = b, at_b, a, at_a
-        a, at_a = x, at_x
+        (c, at_c), a = (a, at_a), a + step * (b - a)
+        if ((at_a := rising(a)) > 0.0) != (at_c > 0.0):
+            c, at_c, b, at_b = b, at_b, c, at_c
         best = a if abs(at_a) < abs(at_b) else b
         least = (width + share * abs(best)) / abs(b - a)
         if least > 0.5:
