@@ -112,7 +112,7 @@ def test_the_image_holds_neither_compiler_nor_installer_nor_weights_nor_commands
         "found = [name for name in ('cc', 'gcc', 'g++', 'make') if shutil.which(name)]\n"
         "venv = pathlib.Path('/opt/accgate')\n"
         "found += map(str, [*venv.rglob('*.gguf'), *venv.rglob('pip'), *venv.rglob('accgate-*.whl')])\n"
-        "found += map(str, [*pathlib.Path('/var/lib/apt/lists').glob('*'), *pathlib.Path('/cache').glob('*/*')])\n"
+        "found += map(str, pathlib.Path('/cache').glob('*/*'))\n"
         "print(found, sorted({path.name.rstrip('.31') for path in (venv / 'bin').iterdir()}))\n"
     )
     assert in_image(each_image, "/opt/accgate/bin/python3", "-c", program) == "[] ['accgate', 'python']"
@@ -131,6 +131,7 @@ def test_what_was_left_out_of_the_image_for_cpu_is_not_missed(image: str) -> Non
         "metrics = [get('bleu', tokenize='ja-mecab'), get('chrf'), get('rouge_l', stem=True), get('longbench_f1_zh'),\n"
         "           get('longbench_rouge_l', language='zh'), get('word_error_rate', tokenizer='ja')]\n"
         "get('instruction_following'), get('json_schema', formats=True)('1', '{}')\n"
+        "assert not list(pathlib.Path('/var/lib/apt/lists').glob('*'))\n"
         "print(rows, [round(each('cats 猫', 'cats 猫')) for each in metrics])\n"
     )
     assert in_image(image, "/opt/accgate/bin/python3", "-c", program).endswith("[2, 1] [100, 100, 100, 100, 100, 0]")
