@@ -24,7 +24,7 @@ def needs_more(answer: str, target: str) -> float:  # noqa: ARG001
 
 
 def needs_nothing() -> None:
-    """Load no package: the metric needs none."""
+    """Load no package."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Metric:
 
 
 def required(module: str, fault: str, extra: str = "metrics") -> Any:
-    """Import a module of an extra; raises ImportError with the fault, and how to install it."""
+    """Import a module of an extra, or raise ImportError with how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

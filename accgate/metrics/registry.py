@@ -52,10 +52,12 @@ def aggregate_builders() -> Mapping[str, Callable[..., Aggregate]]:
 
 
 def get(name: str, **options: Any) -> Metric:
-    """The metric of this name, with these options, ready to score; raises as `describe`.
+    """Return the metric of this name, ready to score.
 
     Raises
     ------
+    UnknownMetric, BadOption
+        As `describe`.
     ImportError
         When a package that it needs is not installed: which, and how to install it.
 
@@ -70,7 +72,9 @@ def get(name: str, **options: Any) -> Metric:
 
 
 def describe(name: str, **options: Any) -> Metric:
-    """The bounds, direction and kind of the metric of this name; it scores nothing, and needs no package.
+    """Return the metric of this name as far as bounds, direction and kind go.
+
+    It scores nothing, and needs no package.
 
     Raises
     ------

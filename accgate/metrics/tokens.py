@@ -21,7 +21,9 @@ _HAN = re.compile("([\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff])")
 
 
 def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
-    """The function that splits a text into tokens; its first call loads the package that it needs.
+    """The function that splits a text into tokens.
+
+    Its first call loads the package that it needs.
 
     Parameters
     ----------

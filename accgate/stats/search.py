@@ -33,10 +33,11 @@ def halve(
 
 
 def zero_between(rising: Callable[[float], float], low: float, high: float, *, width: float, share: float) -> float:
-    """Find where a function that is below 0 at one number and above at another is 0.
+    """Find the zero of a function that rises from `low` to `high`.
 
-    Its values may be infinite. The search ends where two numbers around that place differ by `width` and `share` of it.
-    It interpolates by the inverse parabola where the last three points allow it, and halves elsewhere.
+    It is at most 0 at `low` and at least 0 at `high`, which may be the smaller number; its values may be infinite. The
+    search ends where two numbers around that place differ by `width` and `share` of it. It interpolates
+    by the inverse parabola where the last three points allow it, and halves elsewhere.
 
     Reference: Chandrupatla 1997, Advances in Engineering Software 28.
 

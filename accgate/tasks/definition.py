@@ -43,9 +43,9 @@ class Definition:
         return KeyFaults((key, text)) if self._file is None else BadInput(self._file.error(key, text))
 
     def metric(self, *, loaded: bool = True) -> metrics.Metric:
-        """The metric, with the packages and the module of a user's own function that scoring needs.
+        """Build the metric, with all that scoring needs.
 
-        Unless `loaded`, only bounds and direction are asked for, and none of these need be there.
+        Unless `loaded` it has bounds and direction alone, and neither packages nor a user's module need be there.
 
         Raises
         ------
