@@ -69,12 +69,8 @@ def test_of_a_matrix_each_model_has_a_check_and_a_comment(image: str, tmp_path: 
     example.push(10, 60)
     code, text = example.run("matrix", "pull_request", event_of(hub))
     assert code == 1, text
-    verdicts = [("accgate llama-8b", "success"), ("accgate qwen-14b", "failure")]
-    assert example.checks == verdicts
+    assert example.checks == [("accgate llama-8b", "success"), ("accgate qwen-14b", "failure")]
     assert len(list(example.comments())) == 2
-    edited = event_of(hub, action="edited") | {"changes": {"title": {"from": "x"}}}
-    assert example.run("matrix", "pull_request", edited)[0] == 1  # evaluates nothing: each verdict stands
-    assert example.checks == verdicts
 
 
 # Neither compiler nor installer are in the image for CPU, which stands for the one with vLLM.
