@@ -75,18 +75,43 @@ def test_a_driver_that_fails_ends_the_job_with_its_words(
     assert "gpus: none" in done.text
 
 
-@pytest.mark.parametrize(("gpus", "visible", "option", "values"), [
-    ("auto", "nvidia.com/gpu=0,nvidia.com/gpu=1:0", "--device", ["nvidia.com/gpu=0", "nvidia.com/gpu=1:0"]),
-    ("nvidia.com/gpu=all", "void", "--device", ["nvidia.com/gpu=all"]),
-    ("auto", "runtime.nvidia.com/gpu=0,runtime.nvidia.com/gpu=1", "--gpus", ['"device=0,1"']),
-    ("--privileged=1", "", "--gpus", []),
-])  # fmt: skip
-def test_devices_by_their_cdi_names_are_given_as_devices(
-    machine: tuple[Runner, FakeDocker], gpus: str, visible: str, option: str, values: list[str]
+NVIDIA, CUDA = "NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
+GIVEN: list[tuple[str, dict[str, str], list[str] | None]] = [
+    ("auto", {NVIDIA: "nvidia.com/gpu=0,nvidia.com/gpu=1:0"}, ["nvidia.com/gpu=0", "nvidia.com/gpu=1:0"]),
+    ("nvidia.com/gpu=all", {NVIDIA: "void"}, ["nvidia.com/gpu=all"]),
+    ("auto", {NVIDIA: "runtime.nvidia.com/gpu=0,runtime.nvidia.com/gpu=1"}, ['"device=0,1"']),
+    ("auto", {NVIDIA: "runtime.nvidia.com/gpu=void"}, []),
+    ("auto", {NVIDIA: "MIG-5a-b, GPU-6c"}, ['"device=MIG-5a-b,GPU-6c"']),
+    ("auto", {NVIDIA: "0:1"}, ['"device=0:1"']),
+    ("auto", {NVIDIA: "/var/run/nvidia-container-devices"}, None),
+    ("auto", {NVIDIA: "all", CUDA: "2,3"}, ['"device=2,3"']),
+    ("auto", {CUDA: "1,-1,2"}, ['"device=1"']),
+    ("auto", {CUDA: ""}, []),
+    ("auto", {CUDA: "NoDevFiles"}, []),
+    ("ALL", {CUDA: "1"}, ["all"]),
+    ("None", {NVIDIA: "all"}, []),
+    ("void", {}, []),
+    ("all,0", {}, None),
+    ("0 1", {}, None),
+    ("--privileged=1", {}, None),
+]
+
+
+@pytest.mark.parametrize(("gpus", "variables", "values"), GIVEN)
+def test_the_gpus_that_a_runner_was_given_are_the_containers(
+    machine: tuple[Runner, FakeDocker], gpus: str, variables: dict[str, str], values: list[str] | None
 ) -> None:
-    done = machine[0].evaluate(ACCGATE_GPUS=gpus, NVIDIA_VISIBLE_DEVICES=visible)
-    assert done.code == (0 if values else 2)
-    assert [value for argv in machine[1].runs for value in after(argv, option)] == values
+    done = machine[0].evaluate(ACCGATE_GPUS=gpus, **variables)
+    assert done.code == (2 if values is None else 0)
+    options = [value for argv in machine[1].runs for name in ("--gpus", "--device") for value in after(argv, name)]
+    assert options == (values or [])
+    assert values is not None or f"{NVIDIA} on this runner is '/" in done.text or f"gpus is '{gpus}'" in done.text
+
+
+def test_a_variable_that_the_container_gets_does_not_choose_its_gpus(machine: tuple[Runner, FakeDocker]) -> None:
+    put(machine[0], "nvidia-smi", ONE)
+    argv = again(machine, ACCGATE_GPUS="auto", ACCGATE_ENV=f"HF_TOKEN, {CUDA}", CUDA_VISIBLE_DEVICES="1")
+    assert after(argv, "--gpus") == ["all"]
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has GPUs")
