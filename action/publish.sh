@@ -56,7 +56,7 @@ if ! { chmod -R u+rwX "$work/out" && find "$work/out" ! -type f ! -type d -delet
   code=3
 fi
 # On a full disk what only the evaluation needed makes room for what is published.
-note_results 2>/dev/null || { rm -rf "${work:?}"/{workspace,cache,home,shards} && note_results; } ||
+note_results 2>/dev/null || { chmod -R u+rwX "$work"/{cache,home} 2>/dev/null || true; rm -rf "${work:?}"/{workspace,cache,home,shards} && note_results; } ||
   notice "the runner's disk is full: the results lack exit code or log"
 if [[ ${ACCGATE_COMMAND:-run} == record || -n ${ACCGATE_SHARD:-} ]] || ! truth publish "${ACCGATE_PUBLISH:-true}"; then
   plain_outcome

@@ -287,6 +287,21 @@ def test_a_workspace_that_moves_is_copied_and_a_fault_is_named(
     assert (runner.work / "exit-code").exists() == (kind == "::error")
 
 
+@each("said", ["fatal: write error: No space left on device", "error: unable to write file big"])
+def test_a_commit_that_a_full_disk_does_not_take_says_so_and_makes_room(
+    runner: Runner, docker: FakeDocker, said: str
+) -> None:
+    put(
+        runner,
+        "git",
+        f'case $* in *checkout-index*) echo "{said}" >&2; exit 128;; esac\nexec {shutil.which("git")} "$@"',
+    )
+    done = runner.prepare()
+    assert (done.code, runner.exit_code) == (0, 3)
+    assert "cannot be laid out, because the runner's disk is full" in done.text
+    assert not (runner.work / "workspace").exists()
+
+
 def test_a_repository_with_sha_256_is_laid_out(tmp_path: Path) -> None:
     runner = Runner(tmp_path)
     FakeDocker(runner)
