@@ -248,6 +248,38 @@ def test_results_of_another_user_are_not_read_and_the_check_is_closed(machine: t
     assert list((runner.work / "out").glob("*.json")) == []
 
 
+@pytest.mark.parametrize("code", [125, 137])
+def test_a_publishing_container_that_dies_is_followed_by_one_that_closes_the_check(
+    machine: tuple[Runner, FakeDocker], code: int
+) -> None:
+    runner, docker = machine
+    (runner.work / "exit-code").write_text("0")
+    done = runner.publish(FAKE_CODE=str(code))
+    assert done.code == 3
+    first, second = docker.runs
+    assert (after(first, "--exit-code"), after(second, "--exit-code")) == (["0"], ["3"])
+    (out,) = [mount for mount in after(second, "--mount") if "target=/accgate/out" in mount]
+    assert f"source={runner.work}/empty" in out
+    assert first[first.index("--log") :] == second[second.index("--log") :]
+    assert f"ended with exit code {code}" in done.text
+
+
+def test_a_check_that_docker_cannot_open_is_no_verdict(machine: tuple[Runner, FakeDocker]) -> None:
+    done = machine[0].step("start.sh", ACCGATE_TOKEN="t", ACCGATE_CHECK_NAME="accgate", FAKE_CODE="125")
+    assert done.code == 3
+    assert "::error title=accgate::the container that publishes ended with exit code 125" in done.text
+
+
+@each("name", ['a"b', "a\nb", "a,b"])
+def test_a_folder_that_docker_cannot_mount_is_refused(tmp_path: Path, name: str) -> None:
+    runner = Runner(tmp_path)
+    FakeDocker(runner)
+    (tmp_path / name).mkdir()
+    done = runner.step("prepare.sh", RUNNER_TEMP=str(tmp_path / name))
+    assert done.code == 2
+    assert "docker's --mount cannot take" in done.text
+
+
 def test_a_script_that_is_killed_leaves_no_container(machine: tuple[Runner, FakeDocker]) -> None:
     runner, docker = machine
     noted = runner.bin / "calls"
