@@ -28,7 +28,7 @@ refuse_event() {
 
 check_tools() {
   local tool
-  for tool in docker git tar find sha256sum od realpath timeout; do
+  for tool in docker git tar find xargs sed grep sha256sum od realpath timeout; do
     command -v "$tool" >/dev/null || fail 3 "this runner has no $tool; the action needs bash, git, docker, coreutils, findutils and tar"
   done
   local reply

@@ -142,6 +142,25 @@ def test_in_pods_one_job_evaluates_in_the_image_and_another_publishes(example: E
     assert example.checks == [PASSED]
 
 
+@pytest.mark.parametrize("name", ["pull-request", "split-same-repo", "kubernetes"])
+def test_the_merge_queue_is_gated_by_the_rules_of_its_commit(example: Example, name: str) -> None:
+    sha = example.push(60)
+    ref = f"refs/heads/gh-readonly-queue/main/pr-{NUMBER}-{example.base}"
+    group = {"head_sha": sha, "head_ref": ref, "base_sha": example.base, "base_ref": "refs/heads/main"}
+    payload = {"action": "checks_requested", "merge_group": group, "ref": ref}
+    code, text = example.run(
+        name, "merge_group", payload | {"repository": {"full_name": REPOSITORY, "default_branch": "main"}}
+    )
+    assert code == 1, text
+    assert example.checks == [FAILED], text
+
+
+def test_a_fork_runs_nothing_in_pods_and_no_job_passes(example: Example) -> None:
+    example.push(12, head_repository=FORK, author="eve")
+    code, text = example.run("kubernetes", "pull_request", event_of(example.hub))
+    assert (code, example.checks, list(example.artifacts.iterdir())) == (1, [], []), text
+
+
 def test_references_that_are_recorded_by_hand_come_as_a_pull_request(example: Example, hub: GitHub) -> None:
     example.answer(5)
     sha, remote = example.commit("better"), example.folder / "origin.git"
