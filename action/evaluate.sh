@@ -313,8 +313,9 @@ run_container() {
     exit "${PIPESTATUS[0]}"
   ) &
   pipe=$!
-  # Nobody else stops the container of a script that was killed, before this runner's next job.
-  (tail --pid=$$ --sleep-interval=0.5 -f /dev/null && exec docker rm --force "$name") >/dev/null 2>&1 {runner}>&- &
+  # Nobody else stops the container of a script that was killed, before this runner's next job. A killed process has an
+  # entry (Z) until its parent looks.
+  (until [[ ! -e /proc/$$ || $(</proc/$$/stat) == *') Z '* ]]; do sleep 0.5; done; exec docker rm --force "$name") >/dev/null 2>&1 {runner}>&- &
   watch=$!
   [[ -z $cancelled ]] || stop
   until wait "$pipe" && code=0 || code=$?; ! kill -0 "$pipe" 2>/dev/null; do :; done
