@@ -56,7 +56,7 @@ def said(*arguments: str) -> str:
 @functools.cache
 def build(target: str = "cpu") -> str:
     """Build a target of the Dockerfile; what the build printed."""
-    base = engine().get("ACCGATE_PYTHON_IMAGE")
+    base = (os.environ | engine()).get("ACCGATE_PYTHON_IMAGE")
     arguments = ["--build-arg", f"PYTHON_IMAGE={base}"] if base else []
     done = docker("build", "--network", "host", *arguments, "--target", target, "--tag", tag_of(target), str(ROOT))
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
