@@ -71,7 +71,7 @@ truth() { # NAME VALUE: true or false
 
 # No docker variable of the host's reaches a container; what is mounted is named in full and must exist.
 bind() { # SOURCE TARGET [readonly]
-  case $1 in *,*) fail 2 "the path $1 holds a comma, which docker's --mount cannot take; move the runner's folder" ;; esac
+  case $1 in *,* | *\"* | *$'\n'*) fail 2 "the path $1 holds a comma, a quote or a line break, which docker's --mount cannot take; move the runner's folder" ;; esac
   printf -- '--mount\ntype=bind,source=%s,target=%s%s\n' "$1" "$2" "${3:+,readonly}"
 }
 
@@ -116,8 +116,22 @@ in_empty_folder() {
 }
 
 # LIMITED DURATION COMMAND...: exit code 124 where it takes longer. docker passes signals on to the container.
-# shellcheck disable=SC2034
 readonly LIMITED=(timeout --kill-after=20s)
+
+# Runs accgate publish in a container with `options`, and sets `code` to what it ended with. A signal is passed on.
+publishing() { # ARGUMENT...
+  local process
+  "${LIMITED[@]}" 30m docker run "${options[@]}" "$ACCGATE_IMAGE" publish "$@" </dev/null &
+  process=$!
+  trap 'kill -TERM "$process" 2>/dev/null || true' INT TERM HUP
+  until wait "$process" && code=0 || code=$?; ! kill -0 "$process" 2>/dev/null; do :; done
+  trap - INT TERM HUP
+}
+is_own() { [[ $1 -le 4 || $1 -eq 129 || $1 -eq 130 || $1 -eq 143 ]]; } # CODE: accgate's, or a signal's that was passed on
+end_published() {
+  is_own "$code" || fail 3 "the container that publishes ended with exit code $code: see the lines above"
+  case $code in 129 | 143) exit "$code" ;; *) leave "$code" ;; esac
+}
 
 # Sets `options` to the lines that commands print. A refusal of theirs ends the script, which it would not inside < <(...);
 # and no file is needed, as a here-string may need one.

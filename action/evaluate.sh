@@ -13,12 +13,17 @@ readonly GRACE=4 # seconds for what is in flight when the job is cancelled
 
 # gpus as docker wants it: `all`, `"device=0,1"` with the quotes, or nothing.
 gpus_option() {
-  local wanted=${ACCGATE_GPUS:-}
-  wanted=${wanted// /}
-  if [[ ${wanted:=auto} == auto ]]; then
-    if [[ -v NVIDIA_VISIBLE_DEVICES ]]; then # a runner that was itself given some of the machine's GPUs
-      wanted=${NVIDIA_VISIBLE_DEVICES// /}
-      case $wanted in '' | void) wanted=none ;; esac
+  local wanted=${ACCGATE_GPUS:-auto} whose=gpus
+  if [[ ${wanted,,} == auto ]]; then
+    # A runner that was itself given some of the machine's GPUs; all of them, as images of CUDA say, is no choice.
+    if [[ -v NVIDIA_VISIBLE_DEVICES && ${NVIDIA_VISIBLE_DEVICES,,} != all ]]; then
+      whose="NVIDIA_VISIBLE_DEVICES on this runner" wanted=${NVIDIA_VISIBLE_DEVICES:-none}
+    elif [[ -v CUDA_VISIBLE_DEVICES && " ${ACCGATE_ENV//,/ } " != *" CUDA_VISIBLE_DEVICES "* ]]; then
+      whose="CUDA_VISIBLE_DEVICES on this runner" wanted=${CUDA_VISIBLE_DEVICES// /}
+      wanted=${wanted%%,-1*} # CUDA takes none from a -1 on
+      case ${wanted:=none} in -1* | NoDevFiles) wanted=none ;; esac
+    elif [[ -v NVIDIA_VISIBLE_DEVICES ]]; then
+      wanted=all
     elif command -v nvidia-smi >/dev/null; then
       ask_driver
       wanted=all
@@ -28,21 +33,22 @@ gpus_option() {
         notice "this runner has no nvidia-smi, so the container gets no GPU, and vLLM of $ACCGATE_CONFIG wants one. Is this the right runner? gpus: none is for a vLLM on the processor"
     fi
   fi
+  wanted=$(printf '%s' "$wanted" | sed 's/ *, */,/g; s/^ *//; s/ *$//')
   wanted=${wanted//runtime.nvidia.com\/gpu=/}
-  case $wanted in
+  case ${wanted,,} in
     # The vLLM image asks for all; void keeps GPUs out where the engine's default runtime is NVIDIA's.
-    none) printf '%s\n' --env NVIDIA_VISIBLE_DEVICES=void ;;
+    none | void) printf '%s\n' --env NVIDIA_VISIBLE_DEVICES=void ;;
     all) printf '%s\n' --gpus all ;;
-    *=*) # names of the Container Device Interface, which nothing else may add GPUs to
-      [[ $wanted =~ ^[a-z0-9.-]+/[a-z0-9.-]+=[A-Za-z0-9:._-]+(,[a-z0-9.-]+/[a-z0-9.-]+=[A-Za-z0-9:._-]+)*$ ]] ||
-        fail 2 "gpus is '$wanted'; write auto, all, none, indices or UUIDs such as 0,1, or devices such as nvidia.com/gpu=0"
-      printf -- '--device\n%s\n' "${wanted//,/$'\n--device\n'}"
-      printf '%s\n' --env NVIDIA_VISIBLE_DEVICES=void
-      ;;
     *)
-      [[ $wanted =~ ^[A-Za-z0-9:/._-]+(,[A-Za-z0-9:/._-]+)*$ ]] ||
-        fail 2 "gpus is '$ACCGATE_GPUS'; write auto, all, none, or indices or UUIDs such as 0,1"
-      printf '%s\n' --gpus "\"device=$wanted\""
+      local cdi='[a-z0-9.-]+/[a-z0-9.-]+=[A-Za-z0-9:._-]+' device='[0-9]+(:[0-9]+)?|(GPU|MIG)-[A-Za-z0-9/-]+'
+      if [[ $wanted =~ ^$cdi(,$cdi)*$ ]]; then # names of the Container Device Interface, which nothing else may add GPUs to
+        printf -- '--device\n%s\n' "${wanted//,/$'\n--device\n'}"
+        printf '%s\n' --env NVIDIA_VISIBLE_DEVICES=void
+      elif [[ $wanted =~ ^($device)(,($device))*$ ]]; then
+        printf '%s\n' --gpus "\"device=$wanted\""
+      else
+        fail 2 "$whose is '$wanted'; write auto, all, none, indices or UUIDs such as 0,1, or devices such as nvidia.com/gpu=0 as gpus"
+      fi
       ;;
   esac
 }
@@ -51,7 +57,7 @@ gpus_option() {
 # read, since 8 GPUs can have 56 parts. One that a lost GPU blocks cannot be killed; so it is left alone.
 ask_driver() {
   local process code=0 said fix="Repair the driver or take another runner; for a model that needs no GPU write gpus: none"
-  nvidia-smi -L </dev/null >"$work/gpus.txt" 2>&1 {runner}>&- &
+  (ulimit -f 1024 && exec nvidia-smi -L) </dev/null >"$work/gpus.txt" 2>&1 {runner}>&- &
   process=$!
   timeout 60 tail --pid="$process" --sleep-interval=0.1 -f /dev/null ||
     { kill -KILL "$process" || true; fail 3 "nvidia-smi does not answer within 60 seconds, as with a lost GPU. $fix"; }
@@ -307,8 +313,9 @@ run_container() {
     exit "${PIPESTATUS[0]}"
   ) &
   pipe=$!
-  # Nobody else stops the container of a script that was killed, before this runner's next job.
-  (tail --pid=$$ --sleep-interval=0.5 -f /dev/null && exec docker rm --force "$name") >/dev/null 2>&1 {runner}>&- &
+  # Nobody else stops the container of a script that was killed, before this runner's next job. A killed process has an
+  # entry (Z) until its parent looks.
+  (until [[ ! -e /proc/$$ || $(</proc/$$/stat) == *') Z '* ]]; do sleep 0.5; done; exec docker rm --force "$name") >/dev/null 2>&1 {runner}>&- &
   watch=$!
   [[ -z $cancelled ]] || stop
   until wait "$pipe" && code=0 || code=$?; ! kill -0 "$pipe" 2>/dev/null; do :; done

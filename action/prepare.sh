@@ -28,7 +28,7 @@ refuse_event() {
 
 check_tools() {
   local tool
-  for tool in docker git tar find sha256sum od realpath; do
+  for tool in docker git tar find xargs sed grep sha256sum od realpath timeout; do
     command -v "$tool" >/dev/null || fail 3 "this runner has no $tool; the action needs bash, git, docker, coreutils, findutils and tar"
   done
   local reply
@@ -93,7 +93,7 @@ probe_mounts() {
 }
 
 # What models may use: the workspace as it is, without .git at any depth and without files of logins. tar keeps links and
-# follows none.
+# follows none; the copy's owner may remove all of it.
 copy_workspace() {
   [[ -n ${GITHUB_WORKSPACE:-} && -n $(ls -A "$GITHUB_WORKSPACE" 2>/dev/null) ]] ||
     unable "the workspace is empty; run actions/checkout before accgate"
@@ -102,7 +102,7 @@ copy_workspace() {
     exec 2>&1 # into memory, since a full disk takes no file
     set +e
     LC_ALL=C tar -C "$GITHUB_WORKSPACE" --exclude=.git --exclude=.git-credentials --exclude=.netrc --exclude=_netrc \
-      --warning=no-file-ignored -cf - . | LC_ALL=C tar -C "$work/workspace" --no-same-owner -xf -
+      --sparse --mode=u+rwX --warning=no-file-ignored -cf - . | LC_ALL=C tar -C "$work/workspace" --no-same-owner -xf -
     printf '\n%s' "${PIPESTATUS[*]}"
   )
   ends=${words##*$'\n'}
@@ -182,11 +182,16 @@ check_sha() { # head|base SHA
 }
 
 lay_commit() { # head|base SHA
-  if fetch_commit "$2" >"$work/git.err" 2>&1 && export_commit "$1" "$2" >>"$work/git.err" 2>&1; then
+  local words last
+  if words=$(fetch_commit "$2" 2>&1 && export_commit "$1" "$2" 2>&1); then
     turn_links_out "$1" "$2"
     return
   fi
-  unable "the $1 commit $2, whose rules count, cannot be fetched whole: $(tail -n 3 "$work/git.err" | tr '\n' ' '). Give the job the permission contents: read, or check out with fetch-depth: 0"
+  last=$(printf '%s' "$words" | tail -n 3 | tr '\n' ' ')
+  case $words in
+    *'o space left'* | *'uota exceeded'* | *'unable to write'*) unable "the $1 commit $2 cannot be laid out, because the runner's disk is full: $last" ;;
+    *) unable "the $1 commit $2, whose rules count, cannot be fetched whole: $last. Give the job the permission contents: read, or check out with fetch-depth: 0" ;;
+  esac
 }
 
 # A link that leads out of its commit stays a link out of it, to where nothing is: a rule behind it is refused, and the
@@ -266,14 +271,14 @@ take_results() {
 # A fault that the publishing step reports with exit code 3.
 unable() {
   annotate "$1"
+  rm -rf "$work/base" "$work/workspace" # an empty base would look like one without rules; and a full disk has room again
+  finish
   printf 'accgate: %s\n' "$1" >"$work/log.txt"
   printf '%s' 3 >"$work/exit-code"
-  rm -rf "$work/base" # an empty one would look like a base without rules
-  finish
   exit 0
 }
 
-finish() { rm -rf "$work/probe" "$work/probe.err" "$work/none" "$work/index" "$work/git" "$work/git.err"; }
+finish() { rm -rf "$work/probe" "$work/probe.err" "$work/none" "$work/index" "$work/git"; }
 
 refuse_event
 config_path "$ACCGATE_CONFIG" >/dev/null

@@ -14,11 +14,12 @@ plain_outcome() {
   leave "$code"
 }
 
+# shellcheck disable=SC2329 # take_options calls it
 publishing_options() {
   with_token "accgate-publish-$(random)"
   bind "$work/head" "$INSIDE/head" readonly
   [[ ! -d $work/base ]] || bind "$work/base" "$INSIDE/base" readonly
-  bind "$work/out" "$INSIDE/out" readonly
+  bind "$results" "$INSIDE/out" readonly
   bind "$work/log.txt" "$INSIDE/log.txt" readonly
 }
 
@@ -38,8 +39,9 @@ repeat() {
   local config
   config=$(config_path "$ACCGATE_CONFIG")
   take_options with_token "accgate-publish-$(random)"
-  exec "${LIMITED[@]}" 30m docker run "${options[@]}" "$ACCGATE_IMAGE" publish --standing --config "$config" \
+  publishing --standing --config "$config" \
     --check-name "$ACCGATE_CHECK_NAME" --fail-on "$ACCGATE_FAIL_ON" "--required-branches=$(one_line "${ACCGATE_REQUIRED_BRANCHES:-}")"
+  end_published
 }
 
 ! truth standing "${ACCGATE_STANDING:-}" || repeat
@@ -56,12 +58,13 @@ if ! { chmod -R u+rwX "$work/out" && find "$work/out" ! -type f ! -type d -delet
   code=3
 fi
 # On a full disk what only the evaluation needed makes room for what is published.
-note_results 2>/dev/null || { rm -rf "${work:?}"/{workspace,cache,home,shards} && note_results; } ||
+note_results 2>/dev/null || { chmod -R u+rwX "$work"/{cache,home} 2>/dev/null || true; rm -rf "${work:?}"/{workspace,cache,home,shards} && note_results; } ||
   notice "the runner's disk is full: the results lack exit code or log"
 if [[ ${ACCGATE_COMMAND:-run} == record || -n ${ACCGATE_SHARD:-} ]] || ! truth publish "${ACCGATE_PUBLISH:-true}"; then
   plain_outcome
 fi
 config=$(config_path "$ACCGATE_CONFIG")
+results=$work/out
 arguments=("$INSIDE/out/accgate.json" --exit-code "$code" --log "$INSIDE/log.txt" --state "$INSIDE/publish/state.json"
   --config "$config" --head "$INSIDE/head" --comment "$ACCGATE_COMMENT" --check-name "$ACCGATE_CHECK_NAME"
   --fail-on "$ACCGATE_FAIL_ON")
@@ -72,4 +75,11 @@ arguments+=("--models=$(one_line "${ACCGATE_MODELS:-}")" "--tasks=$(one_line "${
 [[ ! -e $work/cancelled ]] || arguments+=(--cancelled)
 ! truth untrusted "${ACCGATE_UNTRUSTED:-false}" || arguments+=(--untrusted)
 take_options publishing_options
-exec "${LIMITED[@]}" 30m docker run "${options[@]}" "$ACCGATE_IMAGE" publish "${arguments[@]}"
+publishing "${arguments[@]}"
+if ! is_own "$code"; then # killed for memory, for instance: nothing but the failure is left to publish
+  annotate "the container that publishes ended with exit code $code: see the lines above. The check is closed without the results"
+  results=$work/empty
+  take_options publishing_options
+  publishing "${arguments[0]}" --exit-code 3 "${arguments[@]:3}"
+fi
+end_published

@@ -13,6 +13,7 @@ if [[ ${ACCGATE_COMMAND:-run} == record || -n ${ACCGATE_SHARD:-} ]] || ! truth p
 fi
 config=$(config_path "$ACCGATE_CONFIG")
 take_options with_token "accgate-start-$(random)"
-exec "${LIMITED[@]}" 30m docker run "${options[@]}" "$ACCGATE_IMAGE" publish --start "${state[@]}" --config "$config" \
+publishing --start "${state[@]}" --config "$config" \
   --check-name "$ACCGATE_CHECK_NAME" "--required-branches=$(one_line "${ACCGATE_REQUIRED_BRANCHES:-}")" \
   "--fork-environment=$(one_line "${ACCGATE_FORK_ENVIRONMENT:-}")"
+end_published

@@ -2,9 +2,9 @@ from .aggregates.columns import UnusableRecords
 from .calls import CALLS
 from .metric import BadOption, Kind, Metric, UnknownMetric
 from .own import code_digest, helpers_digest
-from .registry import aggregate, get, metric_builders
+from .registry import aggregate, describe, get, metric_builders
 
 __all__ = [
-    "CALLS", "BadOption", "Kind", "Metric", "UnknownMetric", "UnusableRecords", "aggregate", "code_digest", "get",
-    "helpers_digest", "metric_builders",
+    "CALLS", "BadOption", "Kind", "Metric", "UnknownMetric", "UnusableRecords", "aggregate", "code_digest",
+    "describe", "get", "helpers_digest", "metric_builders",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from accgate.metrics.ifbench.form import FORM
 from accgate.metrics.ifbench.text import missing_data
 from accgate.metrics.ifbench.wording import WORDING
-from accgate.metrics.metric import Metric
+from accgate.metrics.metric import Metric, required
 
 Check = Callable[..., bool]
 
@@ -270,26 +270,25 @@ def _follows(text: str, name: str, options: Mapping[str, Any], checks: Mapping[s
 
 
 def _build(*, level: Level = "prompt", strict: bool = True) -> Metric:
-    try:
-        import langdetect  # noqa: F401
-        import nltk  # noqa: F401
-    except ImportError as error:
-        raise ImportError('instruction_following needs langdetect and nltk; pip install "accgate[metrics]"') from error
+    score = partial(instruction_following, level=level, strict=strict)
+    return Metric("instruction_following", score, prepare=_refuse_missing)
 
-    return Metric("instruction_following", partial(instruction_following, level=level, strict=strict))
+
+def _refuse_missing() -> None:
+    for name in ("langdetect", "nltk"):
+        required(name, "instruction_following needs langdetect and nltk")
 
 
 def _ifbench(*, level: Level = "prompt", strict: bool = True) -> Metric:
-    try:
-        import emoji  # noqa: F401
-        import nltk  # noqa: F401
-        import syllapy  # noqa: F401
-    except ImportError as error:
-        raise ImportError('ifbench needs nltk, emoji and syllapy; pip install "accgate[ifbench]"') from error
+    score = partial(instruction_following, level=level, strict=strict, checks={**WORDING, **FORM})
+    return Metric("ifbench", score, prepare=_refuse_missing_of_ifbench)
+
+
+def _refuse_missing_of_ifbench() -> None:
+    for name in ("emoji", "nltk", "syllapy"):
+        required(name, "ifbench needs nltk, emoji and syllapy", "ifbench")
     if missing := missing_data():
         raise ImportError(f"ifbench needs nltk's data; python -m nltk.downloader {' '.join(missing)}")
-    score = partial(instruction_following, level=level, strict=strict, checks={**WORDING, **FORM})
-    return Metric("ifbench", score)
 
 
 METRICS = {"instruction_following": _build, "ifbench": _ifbench}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import math
+from functools import partial
 from typing import Literal
 
 from accgate.metrics.metric import Builders, Metric
@@ -33,7 +34,7 @@ def _perplexity(*, per: Per = "token") -> Metric:  # noqa: ARG001 whoever scores
 
 def _code_tests(*, timeout: float = 3.0, memory: int = 1024, packages: tuple[str, ...] = ()) -> Metric:
     _check_limits(timeout, memory, packages)
-    return Metric("code_tests", kind="code")
+    return Metric("code_tests", kind="code", prepare=partial(_refuse_missing, packages))
 
 
 def _code_output(
@@ -44,7 +45,7 @@ def _code_output(
         compile(before, "before", "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise ValueError(f"before is not Python: {error}") from error
-    return Metric("code_output", kind="code")
+    return Metric("code_output", kind="code", prepare=partial(_refuse_missing, packages))
 
 
 def _check_limits(timeout: float, memory: int, packages: tuple[str, ...]) -> None:
@@ -52,6 +53,11 @@ def _check_limits(timeout: float, memory: int, packages: tuple[str, ...]) -> Non
         raise ValueError("timeout must be above 0 and up to 3600 seconds")
     if memory < 64:
         raise ValueError("memory must be 64 MB or more")
+    if "" in packages:
+        raise ValueError("packages names ''; write names of installed packages")
+
+
+def _refuse_missing(packages: tuple[str, ...]) -> None:
     for package in packages:
         try:
             importlib.metadata.distribution(package)
@@ -60,8 +66,6 @@ def _check_limits(timeout: float, memory: int, packages: tuple[str, ...]) -> Non
             near = f"did you mean {other!r}? " if (other := closest(package, names)) else ""
             advice = f"{near}Check its name before you install it beside accgate"
             raise ImportError(f"packages names {package!r}, which is not installed; {advice}") from error
-        except ValueError as error:  # an empty name
-            raise ValueError(f"packages names {package!r}; write names of installed packages") from error
 
 
 PARTS = "parts"

@@ -10,16 +10,15 @@ import json
 import re
 import string
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
-from accgate.metrics.metric import Metric, builders_of
+from accgate.metrics.metric import Metric, builders_of, required
 from accgate.metrics.overlap import in_common
 
 Language = Literal["en", "zh"]
-Split = Callable[[str], list[str]]
 
 # What LongBench takes from Chinese words. 《, 〈 and 〉 are not among them there, so not here.
 CHINESE_PUNCTUATION = (
@@ -28,13 +27,11 @@ CHINESE_PUNCTUATION = (
 )
 
 
-@cache
 def _f1_zh() -> Metric:
-    cut = _jieba()
     punctuation = set(string.punctuation + CHINESE_PUNCTUATION)
 
     def words(text: str) -> list[str]:
-        bare = ("".join("".join(c for c in word.lower() if c not in punctuation).split()) for word in cut(text))
+        bare = ("".join("".join(c for c in word.lower() if c not in punctuation).split()) for word in _cut(text))
         return [word for word in bare if word]
 
     def f1(answer: str, target: str) -> float:
@@ -42,26 +39,26 @@ def _f1_zh() -> Metric:
         shared = in_common(left, right)
         return 200.0 * shared / (len(left) + len(right)) if shared else 0.0
 
-    return Metric("longbench_f1_zh", f1, finds=lambda answer, _: bool(words(answer)))
+    return Metric("longbench_f1_zh", f1, finds=lambda answer, _: bool(words(answer)), prepare=_jieba)
+
+
+def _cut(text: str) -> list[str]:
+    return list(_jieba().cut(text, cut_all=False))
 
 
 @cache
-def _jieba() -> Split:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its age shows: old escapes, and pkg_resources
-            import jieba  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise ImportError('language = "zh" needs jieba; pip install "accgate[metrics]"') from error
+def _jieba() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its age shows: old escapes, and pkg_resources
+        jieba = required("jieba", 'language = "zh" needs jieba')
     jieba.setLogLevel("ERROR")  # or it tells standard error how it loads its words
-    return lambda text: list(jieba.cut(text, cut_all=False))
+    return jieba
 
 
 def _rouge_l(*, language: Language = "en") -> Metric:
     if language == "en":
         return Metric("longbench_rouge_l", rouge_l)
-    cut = _jieba()
-    return Metric("longbench_rouge_l", lambda a, b: rouge_l(" ".join(cut(a)), " ".join(cut(b))))
+    return Metric("longbench_rouge_l", lambda a, b: rouge_l(" ".join(_cut(a)), " ".join(_cut(b))), prepare=_jieba)
 
 
 def rouge_l(answer: str, target: str) -> float:

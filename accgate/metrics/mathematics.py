@@ -109,9 +109,12 @@ class Comparer:
 def _math(*, timeout: float = 5.0) -> Metric:
     if not 0.0 < timeout <= 600.0:
         raise ValueError("timeout must be above 0 and up to 600 seconds")
+    return Metric("math", _comparer(timeout).points, waits=True, finds=_has_answer, prepare=_refuse_missing)
+
+
+def _refuse_missing() -> None:
     if importlib.util.find_spec("math_verify") is None:
         raise ImportError("math needs math-verify; pip install 'accgate[math]'")
-    return Metric("math", _comparer(timeout).points, waits=True, finds=_has_answer)
 
 
 def _has_answer(answer: str, target: str) -> bool:

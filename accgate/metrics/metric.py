@@ -23,6 +23,10 @@ def needs_more(answer: str, target: str) -> float:  # noqa: ARG001
     raise TypeError("this score needs more than answer and target")
 
 
+def needs_nothing() -> None:
+    """Load no package."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """A score per sample, in points.
@@ -34,6 +38,9 @@ class Metric:
 
     `form` is what answer and target become before they are compared, None where they stay as they are. `finds` says
     whether an answer holds what the metric looks for in it, None where every answer that is right, or not blank, does.
+
+    `prepare` loads the packages that scoring needs, and raises ImportError where one is missing: bounds and direction
+    are there without them.
     """
 
     name: str
@@ -46,6 +53,7 @@ class Metric:
     waits: bool = False
     form: Form | None = None
     finds: Callable[[str, str], bool] | None = None
+    prepare: Callable[[], object] = needs_nothing
 
     def __call__(self, answer: str, target: str) -> float:
         """The score of an answer, in points."""
@@ -99,12 +107,12 @@ class Metric:
         return self.highest if self.higher_is_better else self.lowest
 
 
-def required(module: str, fault: str) -> Any:
-    """Import a module of the extra `metrics`; raises ImportError with the fault, and how to install it."""
+def required(module: str, fault: str, extra: str = "metrics") -> Any:
+    """Import a module of an extra, or raise ImportError with how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"{fault}; pip install 'accgate[metrics]'") from error
+        raise ImportError(f"{fault}; pip install 'accgate[{extra}]'") from error
 
 
 class UnknownMetric(ValueError):

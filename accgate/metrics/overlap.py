@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from accgate.metrics.forms import label_form, squad_form
@@ -135,7 +136,7 @@ def _counting(
         blank = not ours and not theirs
         return points(Matched(1, 1, 1) if blank else Matched(in_common(ours, theirs), len(ours), len(theirs)))
 
-    return Metric(name, score, highest=highest, form=lambda text: " ".join(split(text)))
+    return Metric(name, score, highest=highest, form=lambda text: " ".join(split(text)), prepare=partial(split, ""))
 
 
 def _token_builder(name: str, measure: Measure) -> Builder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from accgate.metrics import (
     structured,
     translation,
 )
-from accgate.metrics.metric import Builder, Metric, UnknownMetric, build_with
+from accgate.metrics.metric import Builder, Metric, UnknownMetric, build_with, needs_more
 from accgate.text import nearest
 
 if TYPE_CHECKING:
@@ -51,7 +52,29 @@ def aggregate_builders() -> Mapping[str, Callable[..., Aggregate]]:
 
 
 def get(name: str, **options: Any) -> Metric:
-    """The metric of this name, with these options.
+    """Return the metric of this name, ready to score.
+
+    Raises
+    ------
+    UnknownMetric, BadOption
+        As `describe`.
+    ImportError
+        When a package that it needs is not installed: which, and how to install it.
+
+    Examples
+    --------
+    >>> get("numeric_match")("1,234.0", "1234")
+    100.0
+    """
+    metric = _built(name, options)
+    metric.prepare()
+    return metric
+
+
+def describe(name: str, **options: Any) -> Metric:
+    """Return the metric of this name as far as bounds, direction and kind go.
+
+    It scores nothing, and needs no package.
 
     Raises
     ------
@@ -59,12 +82,11 @@ def get(name: str, **options: Any) -> Metric:
         When there is none.
     BadOption
         When an option is not the metric's, or not in its range.
-
-    Examples
-    --------
-    >>> get("numeric_match")("1,234.0", "1234")
-    100.0
     """
+    return replace(_built(name, options), function=needs_more, many=None, form=None, finds=None)
+
+
+def _built(name: str, options: Mapping[str, Any]) -> Metric:
     if name not in metric_builders():
         raise UnknownMetric(f"no metric {name!r}; {nearest(name, metric_builders())}")
     return build_with(name, metric_builders()[name], options)

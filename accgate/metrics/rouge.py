@@ -181,7 +181,7 @@ def _metric(name: str, rule: Rule, measure: Measure, split: Tokenize) -> Metric:
     def points(answer: str, target: str) -> float:
         return rule(split(answer), split(target)).points(measure)
 
-    return Metric(name, points, finds=lambda answer, _: bool(split(answer)))
+    return Metric(name, points, finds=lambda answer, _: bool(split(answer)), prepare=partial(split, ""))
 
 
 def _n_gram_metric(name: str, n: int, measure: Measure, split: Tokenize) -> Metric:
@@ -217,7 +217,7 @@ def _rouge_lsum(split: Tokenize) -> Metric:
     def points(answer: str, target: str) -> float:
         return shared_union(sentences(answer), sentences(target)).points("f")
 
-    return Metric("rouge_lsum", points, finds=lambda answer, _: bool(split(answer)))
+    return replace(_metric("rouge_lsum", shared_subsequence, "f", split), function=points)
 
 
 def _rouge_w(

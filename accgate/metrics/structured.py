@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Literal
 
 from accgate.metrics.match import refuse_constant
-from accgate.metrics.metric import Metric
+from accgate.metrics.metric import Metric, required
 
 Kind = Literal["any", "object", "array"]
 
@@ -41,24 +41,21 @@ def _json_valid(*, kind: Kind = "any") -> Metric:
 
 
 def _json_schema(*, formats: bool = False) -> Metric:
-    validator = _validators(formats)
+    validator = cache(partial(_validators, formats))
 
     def conforms(answer: str, target: str) -> float:
-        accepts = validator(target)
+        accepts = validator()(target)
         value = json_value(answer)
         return 100.0 if value is not None and accepts(value[0]) else 0.0
 
-    return Metric("json_schema", conforms)
+    return Metric("json_schema", conforms, prepare=validator)
 
 
 def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
     """From a schema's text to the function that says whether a value keeps to it."""
-    try:
-        import jsonschema
-        from jsonschema_specifications import REGISTRY
-        from referencing.exceptions import Unresolvable
-    except ImportError as error:
-        raise ImportError("json_schema needs jsonschema; pip install 'accgate[metrics]'") from error
+    jsonschema = required("jsonschema", "json_schema needs jsonschema")
+    from jsonschema_specifications import REGISTRY
+    from referencing.exceptions import Unresolvable
 
     @lru_cache(maxsize=256)
     def validator(text: str) -> Callable[[Any], bool]:

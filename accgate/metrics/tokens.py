@@ -23,6 +23,8 @@ _HAN = re.compile("([\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff])")
 def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
     """The function that splits a text into tokens.
 
+    Its first call loads the package that it needs.
+
     Parameters
     ----------
     name
@@ -41,7 +43,7 @@ def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
     ValueError
         For an unknown name, or stems of a language they are not made for.
     ImportError
-        When the package it needs is not installed.
+        By the first call, when the package is not installed.
 
     Examples
     --------
@@ -54,11 +56,8 @@ def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
         raise ValueError(f"tokenizer is {name!r}; give one of {', '.join(get_args(Tokenizer))}")
     if stem and name not in _ENGLISH:
         raise ValueError(f"stem is for English words; drop it, or the tokenizer {name!r}")
-    split = _japanese() if name == "ja" else _SPLIT[name]
-    if not stem:
-        return split
-    stem_of = _porter()
-    return lambda text: [stem_of(token) if len(token) > 3 else token for token in split(text)]
+    split = _SPLIT[name]
+    return split if not stem else lambda text: _stems(split(text), _porter())
 
 
 def rouge(text: str) -> list[str]:
@@ -93,12 +92,23 @@ def _chinese(text: str) -> list[str]:
     return _HAN.sub(r" \1 ", _plain(text)).translate(_SPACED).split()
 
 
+def _japanese(text: str) -> list[str]:
+    # MeCab reads a C string of UTF-8: a NUL ends it, and half a surrogate pair has no bytes
+    whole = _plain(text).replace("\0", " ").encode("utf-8", "replace").decode()
+    return [word for token in str(_mecab()(whole)).split() for word in token.translate(_SPACED).split()]
+
+
+def _stems(tokens: list[str], stem_of: Callable[[str], str]) -> list[str]:
+    return [stem_of(token) if len(token) > 3 else token for token in tokens]
+
+
 _SPLIT: dict[str, Tokenize] = {
     "rouge": rouge,
     "squad": _squad,
     "words": words,
     "characters": characters,
     "zh": _chinese,
+    "ja": _japanese,
 }
 
 
@@ -119,21 +129,14 @@ _SPACED = _Spaced()
 
 
 @cache
-def _japanese() -> Tokenize:
+def _mecab() -> Any:
     try:
         from sacrebleu.tokenizers import tokenizer_ja_mecab
 
         make: Any = tokenizer_ja_mecab.TokenizerJaMecab  # untyped
-        mecab = make()
+        return make()
     except (ImportError, RuntimeError) as error:  # sacrebleu's own says RuntimeError where MeCab is missing
         raise ImportError("the tokenizer ja needs MeCab; pip install 'accgate[metrics]'") from error
-
-    def split(text: str) -> list[str]:
-        # MeCab reads a C string of UTF-8: a NUL ends it, and half a surrogate pair has no bytes
-        whole = _plain(text).replace("\0", " ").encode("utf-8", "replace").decode()
-        return [word for token in str(mecab(whole)).split() for word in token.translate(_SPACED).split()]
-
-    return split
 
 
 @cache

@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from accgate.stats.power import normal_cdf, quantile
 from accgate.stats.result import Interval, TestResult
+from accgate.stats.search import zero_between
 from accgate.stats.totals import alike_result, as_units, robust_error, unit_result
 from accgate.stats.walk import Floats
 
 TYPICAL_SHARE = 0.6  # of a typical change that the unseen gain counts: 3 equal losses and no gain have p 0.053
 TAIL_SHARE = 1.25  # and of a gain that the skewness rests on; chosen by benchmarks/shapes.py
 ENOUGH = 100  # changed units from which the error rates hold for every shape of benchmarks/shapes.py
-FAR = 1e3  # what an infinite score counts where a limit is searched
 ROUNDS = 60  # of Newton's method at most; it takes about eight
 
 
@@ -204,7 +204,7 @@ def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | No
     spread, mean = (robust_error(totals, sizes) or 0.0) + added / n, float(totals.sum()) / n
 
     def excess(limit: float) -> float:
-        return min(max(float(drop_score(totals, sizes, limit, gain=gain)) - level, -FAR), FAR)
+        return float(drop_score(totals, sizes, limit, gain=gain)) - level
 
     low = high = mean + level * spread
     for _ in range(ROUNDS):
@@ -215,6 +215,4 @@ def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | No
         if excess(high) >= 0.0:
             break
         high, spread = high + spread, 2.0 * spread
-    from scipy.optimize import brentq  # a fifth of the time that a short run takes to start
-
-    return low if low == high else float(brentq(excess, low, high, xtol=1e-12 * (1.0 + abs(mean)), rtol=1e-10))
+    return low if low == high else zero_between(excess, low, high, width=1e-12 * (1.0 + abs(mean)), share=1e-10)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from accgate.stats.bootstrap import FAR, weighted_score
+from accgate.stats.bootstrap import weighted_score
 from accgate.stats.clusters import cluster_totals
 from accgate.stats.power import normal_cdf, quantile
+from accgate.stats.search import zero_between
 from accgate.stats.walk import Floats
 
 
@@ -113,11 +114,7 @@ def drop_evidence(values: Floats, most: float) -> Floats:
 
 def _crossing(excess: Callable[[float], float], start: float, end: float) -> float:
     """The rate between at which the excess, which rises towards the end, is 0; the nearer end where it never is."""
-    from scipy.optimize import brentq  # a fifth of the time that a short run takes to start
 
-    def finite(rate: float) -> float:
-        return min(max(excess(rate), -FAR), FAR)
-
-    if finite(start) >= 0.0 or finite(end) <= 0.0:
-        return start if finite(start) >= 0.0 else end
-    return float(brentq(finite, start, end, rtol=1e-10))
+    if excess(start) >= 0.0 or excess(end) <= 0.0:
+        return start if excess(start) >= 0.0 else end
+    return zero_between(excess, start, end, width=1e-12, share=1e-10)

@@ -43,7 +43,9 @@ class Definition:
         return KeyFaults((key, text)) if self._file is None else BadInput(self._file.error(key, text))
 
     def metric(self, *, loaded: bool = True) -> metrics.Metric:
-        """The metric; of a user's own function the module is loaded, unless only bounds and direction are asked for.
+        """Build the metric, with all that scoring needs.
+
+        Unless `loaded` it has bounds and direction alone, and neither packages nor a user's module need be there.
 
         Raises
         ------
@@ -54,8 +56,8 @@ class Definition:
         """
         name, options = self.content.metric, self.content.metric_options
         try:
-            if not self._has_own_metric:
-                return metrics.get(name, **options)
+            if name in metric_builders():
+                return (metrics.get if loaded else metrics.describe)(name, **options)
             if not loaded:
                 return unloaded_metric(name, **options)
             files = own_files(name, self.folder, self.content.files)
@@ -75,17 +77,7 @@ class Definition:
     @property
     def higher_is_better(self) -> bool:
         """The direction of the statistic that is decided on, or else of the metric. Loads no user's code."""
-        content = self.content
-        if (statistic := self.statistic) is not None:
-            return statistic.higher_is_better
-        if self._has_own_metric:
-            return content.metric_options.get("higher_is_better") is not False
-        return metrics.get(content.metric, **content.metric_options).higher_is_better
-
-    @property
-    def _has_own_metric(self) -> bool:
-        """Whether the metric is a user's function: named by its place, or registered by an installed package."""
-        return ":" in self.content.metric or self.content.metric not in metric_builders()
+        return (self.statistic or self.metric(loaded=False)).higher_is_better
 
     def with_reasoning(self, use: ReasoningUse | None) -> Definition:
         """The same with a model's reasoning left out of what is read, or kept, where `use` says."""

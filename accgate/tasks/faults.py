@@ -104,7 +104,7 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
             yield ("metric",), fault
     else:
         try:
-            kind = metrics.get(content.metric, **content.metric_options).kind
+            kind = metrics.describe(content.metric, **content.metric_options).kind
         except metrics.UnknownMetric:
             if entry_point_of(content.metric) is not None:
                 return
@@ -113,8 +113,6 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
         except metrics.BadOption as error:
             yield ("metric_options", *([error.option] if error.option else [])), str(error)
             return
-        except ImportError:  # who only reads the file need not have the packages that score
-            kind = "text"
     if content.metric == PARTS:
         yield ("metric",), f"is {PARTS!r}, which needs dataset.parts: tasks of the library that are joined"
     yield from _kind_faults(content, kind)

@@ -352,6 +352,8 @@ def hub_rows(name: str, config: str | None, split: str, revision: str | None, op
     BadInput
         When the split holds no rows.
     """
+    if _CLOSED.get():
+        raise Closed(f"dataset {name}: is not loaded where the token is; write num_samples, or record a reference")
     try:
         import datasets
     except ImportError as error:

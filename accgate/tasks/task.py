@@ -292,11 +292,8 @@ def _part_definitions(definition: Definition) -> dict[str, Definition]:
 def _unjoinable(part: Definition) -> str | None:
     """Why a task cannot be a part: one verdict needs scores on one scale, of replies that are read by a function."""
     content = part.content
-    try:
-        metric = metrics.get(content.metric, **content.metric_options)
-    except ImportError:  # said where the part is built
-        metric = None
-    is_plain = metric is None or (metric.kind == "text" and metric.higher_is_better and metric.width == 100.0)
+    metric = metrics.describe(content.metric, **content.metric_options)
+    is_plain = metric.kind == "text" and metric.higher_is_better and metric.width == 100.0
     others = (content.choices, content.tools, content.confidence, content.aggregate)
     if is_plain and content.metric != "parts" and not content.attack and all(each is None for each in others):
         return None

@@ -112,7 +112,7 @@ def test_only_steps_that_publish_or_fetch_get_the_token() -> None:
 
 
 def test_version_image_and_changelog_are_in_step() -> None:
-    pinned = re.compile(rf"ghcr\.io/{REPOSITORY}:{re.escape(__version__)}-(cpu|gpu)(@sha256:[0-9a-f]{{64}})?")
+    pinned = re.compile(rf"ghcr\.io/{REPOSITORY}:{re.escape(__version__)}-(publish|cpu|gpu)(@sha256:[0-9a-f]{{64}})?")
     texts = {path: path.read_text(encoding="utf-8") for path in [*EXAMPLES, *CI, ROOT / "docs/action.md"]}
     texts |= {ROOT / path: json.dumps(action) for path, action in (("action.yml", ACTION), ("report", REPORT))}
     for path, text in texts.items():
@@ -138,7 +138,7 @@ def test_a_release_names_the_images_by_digest_in_action_and_changelog(tmp_path: 
     for name in ("action.yml", "report/action.yml", "pyproject.toml", "CHANGELOG.md", "accgate/_version.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    digests = [f"sha256:{digit * 64}" for digit in "ab"]
+    digests = [f"sha256:{digit * 64}" for digit in "abc"]
 
     def release(*arguments: str) -> subprocess.CompletedProcess[str]:
         variables = os.environ | {"ACCGATE_TREE": str(tmp_path)}
@@ -148,16 +148,19 @@ def test_a_release_names_the_images_by_digest_in_action_and_changelog(tmp_path: 
     changelog = tmp_path / "CHANGELOG.md"
     unreleased = changelog.read_text()
     changelog.write_text(unreleased.replace("## [Unreleased]", f"## [{__version__}] - 2026-12-01\n\n- News."))
-    assert "pyproject.toml does not have" in release("pin", "9.9.9", *digests).stderr
-    assert "is no digest" in release("pin", __version__, "latest", digests[1]).stderr
-    assert release("pin", __version__, *digests).returncode == 0
+    images = [f"{target}={digest}" for target, digest in zip(("publish", "cpu", "gpu"), digests, strict=True)]
+    assert "pyproject.toml does not have" in release("pin", "9.9.9", *images).stderr
+    for unclear in ("publish=latest", digests[0]):
+        assert "is no digest" in release("pin", __version__, unclear, images[1]).stderr
+    assert release("pin", __version__, *images).returncode == 0
     gpu = load_yaml(tmp_path / "action.yml")["inputs"]["image"]["default"]
-    cpu = load_yaml(tmp_path / "report/action.yml")["inputs"]["image"]["default"]
-    assert gpu == f"ghcr.io/{REPOSITORY}:{__version__}-gpu@{digests[1]}"
-    assert cpu == f"ghcr.io/{REPOSITORY}:{__version__}-cpu@{digests[0]}"
+    thin = load_yaml(tmp_path / "report/action.yml")["inputs"]["image"]["default"]
+    assert gpu == f"ghcr.io/{REPOSITORY}:{__version__}-gpu@{digests[2]}"
+    assert thin == f"ghcr.io/{REPOSITORY}:{__version__}-publish@{digests[0]}"
     notes = release("notes", __version__).stdout
     assert gpu in notes
-    assert cpu in notes
+    assert thin in notes
+    assert f"{__version__}-cpu@{digests[1]}`" in notes
     assert "- News." in notes
     changelog.write_text(unreleased.replace(f"## [{__version__}]", "## [0.0.0]"))
     assert "CHANGELOG.md has no heading" in release("pin", __version__, *digests).stderr

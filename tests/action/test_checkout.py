@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -84,6 +86,27 @@ def test_a_shallow_clone_has_its_base_from_where_it_was_cloned(runner: Runner, d
     assert (runner.work / "head/accuracy.toml").read_text() == "# the head\n"
     assert (runner.work / "base/accuracy.toml").read_text() != "# the head\n"
     assert git(runner.workspace, "rev-list", "--count", "--all") == "1"
+
+
+def test_a_workspace_is_copied_with_whatever_a_build_left_there(
+    runner: Runner, docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = runner.workspace
+    os.mkfifo(space / "fifo")
+    (space / "closed").mkdir()
+    (space / "closed/file").touch()
+    (space / "closed").chmod(0o555)
+    with (space / "sparse").open("wb") as file:
+        file.truncate(2**40)
+    with socket.socket(socket.AF_UNIX) as listening:
+        monkeypatch.chdir(space)  # a socket has a short path
+        listening.bind("socket")
+        done = runner.prepare()
+    copied = runner.work / "workspace"
+    assert "::" not in done.text
+    assert {path.name for path in copied.iterdir()} == {"accuracy.toml", "fifo", "closed", "sparse"}
+    assert (copied / "sparse").stat().st_blocks == 0
+    assert (copied / "closed").stat().st_mode & 0o700 == 0o700  # who made the copy can remove it
 
 
 @pytest.mark.parametrize("sha", ["", "main", "--upload-pack=id", "abc"])

@@ -75,18 +75,43 @@ def test_a_driver_that_fails_ends_the_job_with_its_words(
     assert "gpus: none" in done.text
 
 
-@pytest.mark.parametrize(("gpus", "visible", "option", "values"), [
-    ("auto", "nvidia.com/gpu=0,nvidia.com/gpu=1:0", "--device", ["nvidia.com/gpu=0", "nvidia.com/gpu=1:0"]),
-    ("nvidia.com/gpu=all", "void", "--device", ["nvidia.com/gpu=all"]),
-    ("auto", "runtime.nvidia.com/gpu=0,runtime.nvidia.com/gpu=1", "--gpus", ['"device=0,1"']),
-    ("--privileged=1", "", "--gpus", []),
-])  # fmt: skip
-def test_devices_by_their_cdi_names_are_given_as_devices(
-    machine: tuple[Runner, FakeDocker], gpus: str, visible: str, option: str, values: list[str]
+NVIDIA, CUDA = "NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
+GIVEN: list[tuple[str, dict[str, str], list[str] | None]] = [
+    ("auto", {NVIDIA: "nvidia.com/gpu=0,nvidia.com/gpu=1:0"}, ["nvidia.com/gpu=0", "nvidia.com/gpu=1:0"]),
+    ("nvidia.com/gpu=all", {NVIDIA: "void"}, ["nvidia.com/gpu=all"]),
+    ("auto", {NVIDIA: "runtime.nvidia.com/gpu=0,runtime.nvidia.com/gpu=1"}, ['"device=0,1"']),
+    ("auto", {NVIDIA: "runtime.nvidia.com/gpu=void"}, []),
+    ("auto", {NVIDIA: "MIG-5a-b, GPU-6c"}, ['"device=MIG-5a-b,GPU-6c"']),
+    ("auto", {NVIDIA: "0:1"}, ['"device=0:1"']),
+    ("auto", {NVIDIA: "/var/run/nvidia-container-devices"}, None),
+    ("auto", {NVIDIA: "all", CUDA: "2,3"}, ['"device=2,3"']),
+    ("auto", {CUDA: "1,-1,2"}, ['"device=1"']),
+    ("auto", {CUDA: ""}, []),
+    ("auto", {CUDA: "NoDevFiles"}, []),
+    ("ALL", {CUDA: "1"}, ["all"]),
+    ("None", {NVIDIA: "all"}, []),
+    ("void", {}, []),
+    ("all,0", {}, None),
+    ("0 1", {}, None),
+    ("--privileged=1", {}, None),
+]
+
+
+@pytest.mark.parametrize(("gpus", "variables", "values"), GIVEN)
+def test_the_gpus_that_a_runner_was_given_are_the_containers(
+    machine: tuple[Runner, FakeDocker], gpus: str, variables: dict[str, str], values: list[str] | None
 ) -> None:
-    done = machine[0].evaluate(ACCGATE_GPUS=gpus, NVIDIA_VISIBLE_DEVICES=visible)
-    assert done.code == (0 if values else 2)
-    assert [value for argv in machine[1].runs for value in after(argv, option)] == values
+    done = machine[0].evaluate(ACCGATE_GPUS=gpus, **variables)
+    assert done.code == (2 if values is None else 0)
+    options = [value for argv in machine[1].runs for name in ("--gpus", "--device") for value in after(argv, name)]
+    assert options == (values or [])
+    assert values is not None or f"{NVIDIA} on this runner is '/" in done.text or f"gpus is '{gpus}'" in done.text
+
+
+def test_a_variable_that_the_container_gets_does_not_choose_its_gpus(machine: tuple[Runner, FakeDocker]) -> None:
+    put(machine[0], "nvidia-smi", ONE)
+    argv = again(machine, ACCGATE_GPUS="auto", ACCGATE_ENV=f"HF_TOKEN, {CUDA}", CUDA_VISIBLE_DEVICES="1")
+    assert after(argv, "--gpus") == ["all"]
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has GPUs")
@@ -223,6 +248,38 @@ def test_results_of_another_user_are_not_read_and_the_check_is_closed(machine: t
     assert list((runner.work / "out").glob("*.json")) == []
 
 
+@pytest.mark.parametrize("code", [125, 137])
+def test_a_publishing_container_that_dies_is_followed_by_one_that_closes_the_check(
+    machine: tuple[Runner, FakeDocker], code: int
+) -> None:
+    runner, docker = machine
+    (runner.work / "exit-code").write_text("0")
+    done = runner.publish(FAKE_CODE=str(code))
+    assert done.code == 3
+    first, second = docker.runs
+    assert (after(first, "--exit-code"), after(second, "--exit-code")) == (["0"], ["3"])
+    (out,) = [mount for mount in after(second, "--mount") if "target=/accgate/out" in mount]
+    assert f"source={runner.work}/empty" in out
+    assert first[first.index("--log") :] == second[second.index("--log") :]
+    assert f"ended with exit code {code}" in done.text
+
+
+def test_a_check_that_docker_cannot_open_is_no_verdict(machine: tuple[Runner, FakeDocker]) -> None:
+    done = machine[0].step("start.sh", ACCGATE_TOKEN="t", ACCGATE_CHECK_NAME="accgate", FAKE_CODE="125")
+    assert done.code == 3
+    assert "::error title=accgate::the container that publishes ended with exit code 125" in done.text
+
+
+@each("name", ['a"b', "a\nb", "a,b"])
+def test_a_folder_that_docker_cannot_mount_is_refused(tmp_path: Path, name: str) -> None:
+    runner = Runner(tmp_path)
+    FakeDocker(runner)
+    (tmp_path / name).mkdir()
+    done = runner.step("prepare.sh", RUNNER_TEMP=str(tmp_path / name))
+    assert done.code == 2
+    assert "docker's --mount cannot take" in done.text
+
+
 def test_a_script_that_is_killed_leaves_no_container(machine: tuple[Runner, FakeDocker]) -> None:
     runner, docker = machine
     noted = runner.bin / "calls"
@@ -260,6 +317,21 @@ def test_a_workspace_that_moves_is_copied_and_a_fault_is_named(
     (line,) = [line for line in done.text.splitlines() if line.startswith(kind)]
     assert words in line
     assert (runner.work / "exit-code").exists() == (kind == "::error")
+
+
+@each("said", ["fatal: write error: No space left on device", "error: unable to write file big"])
+def test_a_commit_that_a_full_disk_does_not_take_says_so_and_makes_room(
+    runner: Runner, docker: FakeDocker, said: str
+) -> None:
+    put(
+        runner,
+        "git",
+        f'case $* in *checkout-index*) echo "{said}" >&2; exit 128;; esac\nexec {shutil.which("git")} "$@"',
+    )
+    done = runner.prepare()
+    assert (done.code, runner.exit_code) == (0, 3)
+    assert "cannot be laid out, because the runner's disk is full" in done.text
+    assert not (runner.work / "workspace").exists()
 
 
 def test_a_repository_with_sha_256_is_laid_out(tmp_path: Path) -> None:

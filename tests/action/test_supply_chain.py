@@ -152,22 +152,26 @@ def needs(extras: set[str], python: str) -> Iterator[Requirement]:
             yield requirement
 
 
-@pytest.mark.parametrize(("name", "python"), [("cpu", "3.11"), ("gpu", "3.12")])
+@pytest.mark.parametrize(("name", "python"), [("publish", "3.11"), ("cpu", "3.11"), ("gpu", "3.12")])
 def test_the_lock_of_an_image_satisfies_the_project(name: str, python: str) -> None:
     text = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
-    extras = re.search(r"accgate\[([\w,]+)\]", text.splitlines()[0])
-    assert extras
-    assert f'"accgate[{extras[1]}] @ file://' in DOCKERFILE
+    installed = re.search(r"accgate(?:\[([\w,]+)\])?", text.splitlines()[0])
+    assert installed
+    assert f'"{installed[0]} @ file://' in DOCKERFILE
     # What vLLM's image has is not installed again; the build of that image fails where it does not fit.
     brought = set(re.findall(r"^# ([a-z0-9-]+)$", text.partition("brings:\n")[2], re.MULTILINE))
     locked = pins(name)
     assert not brought & set(locked)
-    for requirement in needs(set(extras[1].split(",")), python):
+    for requirement in needs({*filter(None, (installed[1] or "").split(","))}, python):
         package = canonicalize_name(requirement.name)
         if name == "gpu" and package in brought:
             continue
         assert package in locked, f"{name}: run make lock for {requirement}"
         assert requirement.specifier.contains(locked[package]), f"{name}: run make lock for {requirement}"
+
+
+def test_what_publishes_and_what_evaluates_have_the_same_packages() -> None:
+    assert pins("publish").items() <= pins("cpu").items()
 
 
 def test_what_builds_packages_is_locked_too() -> None:
@@ -180,7 +184,8 @@ def test_what_builds_packages_is_locked_too() -> None:
 
 def test_nothing_comes_into_an_image_or_a_release_but_by_digest_or_hash() -> None:
     bases = dict(re.findall(r"^ARG (\w+_IMAGE)=(\S+)$", DOCKERFILE, re.MULTILINE))
-    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {f"${{{name}}}" for name in bases}
+    stages = {*re.findall(r"^FROM .* AS (\S+)$", DOCKERFILE, re.MULTILINE)}
+    assert {*re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)} - stages == {f"${{{name}}}" for name in bases}
     assert all(re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", image) for image in bases.values()), bases
     steps = [step.get("run", "") for job in RELEASE.values() for step in job["steps"]]
     for command in re.split(r"&&|\n(?! )", "\n".join([re.sub(r"\\\n\s*", "", DOCKERFILE), *steps])):
@@ -210,6 +215,10 @@ def test_vllms_version_is_the_same_in_image_lock_docs_and_tests() -> None:
 def test_nothing_is_named_or_uploaded_before_the_smoke_test_and_a_reviewer() -> None:
     assert set(RELEASE["smoke"]["needs"].split()) == {"image"}
     assert RELEASE["smoke"]["strategy"] == RELEASE["image"]["strategy"]
+    targets = RELEASE["image"]["strategy"]["matrix"]["target"]
+    assert set(targets) == set(RELEASE["image"]["outputs"]) == {"publish", "cpu", "gpu"}
+    for step in RELEASE["release"]["steps"]:
+        assert {name.lower() for name in step.get("env", {})} & {*targets} in (set(), {*targets}), step["name"]
     assert RELEASE["release"]["needs"] == ["package", "image", "smoke"]
     assert RELEASE["pypi"]["needs"] == "release"
     for name, job in RELEASE.items():

@@ -11,7 +11,7 @@ import pytest
 
 from accgate.errors import BadInput
 from accgate.tasks import read_rows
-from accgate.tasks.rows import Closed, without_native_readers
+from accgate.tasks.rows import Closed, hub_rows, without_native_readers
 from tests.attacks.chain import Chain
 from tests.gates import Project, questions, write_task
 from tests.loading import load_task
@@ -120,6 +120,8 @@ def test_every_way_to_rows_is_closed(tmp_path: Path) -> None:
             read_rows(tmp_path / "x.parquet")
         with without_native_readers(), pytest.raises(Closed):
             read_rows(tmp_path / "x.parquet")
+        with pytest.raises(Closed, match="dataset x/y: is not loaded where the token is; write num_samples"):
+            hub_rows("x/y", None, "test", None, {})
         with pytest.raises(Closed):
             read_rows(tmp_path / "x.parquet")
     assert len(read_rows(tmp_path / "x.parquet")) == 2

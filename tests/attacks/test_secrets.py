@@ -264,7 +264,11 @@ def test_code_of_the_head_runs_in_no_job_that_can_write_where_it_shares_a_contai
         assert f"{REPOSITORY}/report@v1" in steps
         assert "accgate run" not in steps
         # A fork neither builds here nor is asked about in what it built.
-        assert "head.repo.full_name == github.repository" in jobs["evaluate"]["if"]
+        first = jobs.get("base", jobs["evaluate"])
+        refusal = first["steps"][0]
+        assert "head.repo.full_name != github.repository" in refusal["if"]
+        assert refusal["run"].endswith("exit 1\n")
+        assert first is jobs["evaluate"] or jobs["evaluate"]["needs"] == "base"
     assert "GITHUB_ENV" not in json.dumps(EXAMPLES)
     steps = EXAMPLES["own-engine"]["jobs"]["evaluate"]["steps"]
     (build,) = [step["run"] for step in steps if "docker build" in step.get("run", "")]

@@ -149,4 +149,4 @@ def test_awkward_answers_are_no_json(answer: str, target: str) -> None:
 def test_a_missing_jsonschema_is_named_with_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     with pytest.raises(ImportError, match=r"pip install 'accgate\[metrics\]'"):
-        metric(structured, "json_schema")
+        metric(structured, "json_schema").prepare()

@@ -116,12 +116,13 @@ def test_stems_are_refused_where_tokens_are_no_english_words(name: tokens.Tokeni
 
 @pytest.mark.parametrize(
     ("name", "stem", "package", "function"),
-    [("rouge", True, "nltk.stem.porter", tokens._porter), ("ja", False, "sacrebleu.tokenizers", tokens._japanese)],
+    [("rouge", True, "nltk.stem.porter", tokens._porter), ("ja", False, "sacrebleu.tokenizers", tokens._mecab)],
 )
 def test_a_missing_package_is_named_with_the_mend(
     name: tokens.Tokenizer, stem: bool, package: str, function: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     function.cache_clear()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, package, None)
+    split = tokenizer(name, stem=stem)
     with pytest.raises(ImportError, match=r"pip install 'accgate\[metrics\]'"):
-        tokenizer(name, stem=stem)
+        split("walking")

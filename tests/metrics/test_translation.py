@@ -116,7 +116,7 @@ def test_options_of_ter_reach_sacrebleu(options: dict[str, bool], theirs: dict[s
 def test_a_missing_sacrebleu_is_named_with_the_mend(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     with pytest.raises(ImportError, match=r"pip install 'accgate\[metrics\]'"):
-        metric(translation, name)
+        metric(translation, name).prepare()
 
 
 def test_a_missing_mecab_is_named_with_the_mend() -> None:
@@ -192,4 +192,4 @@ def test_words_of_chinese_and_japanese_are_told_apart() -> None:
 def test_a_missing_jiwer_is_named_with_the_mend(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jiwer", None)
     with pytest.raises(ImportError, match=r"pip install 'accgate\[metrics\]'"):
-        metric(translation, name)
+        metric(translation, name).prepare()

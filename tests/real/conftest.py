@@ -25,6 +25,14 @@ def image() -> Iterator[str]:
     docker.remove_labelled()
 
 
+@pytest.fixture(scope="session", params=["cpu", "publish"])
+def each_image(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The images that need no GPU, one after the other."""
+    docker.build(request.param)
+    yield docker.tag_of(request.param)
+    docker.remove_labelled()
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
     """Three nodes of Ray with room for two replicas each, besides the head."""

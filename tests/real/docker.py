@@ -54,13 +54,18 @@ def said(*arguments: str) -> str:
 
 
 @functools.cache
-def build() -> str:
-    """Build the `cpu` target; what the build printed."""
-    base = engine().get("ACCGATE_PYTHON_IMAGE")
+def build(target: str = "cpu") -> str:
+    """Build a target of the Dockerfile; what the build printed."""
+    base = (os.environ | engine()).get("ACCGATE_PYTHON_IMAGE")
     arguments = ["--build-arg", f"PYTHON_IMAGE={base}"] if base else []
-    done = docker("build", "--network", "host", *arguments, "--target", "cpu", "--tag", IMAGE, str(ROOT))
+    done = docker("build", "--network", "host", *arguments, "--target", target, "--tag", tag_of(target), str(ROOT))
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done.stdout + done.stderr
+
+
+def tag_of(target: str) -> str:
+    """The name that the tests give the image of a target."""
+    return IMAGE if target == "cpu" else f"{IMAGE}-{target}"
 
 
 def remove_labelled() -> None:

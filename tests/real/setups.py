@@ -25,6 +25,7 @@ from tests.real.test_openapi import prism_installed
 
 SETUPS: Mapping[str, Callable[[], object]] = {
     "the image": docker.build,
+    "the image for publishing": lambda: docker.build("publish"),
     "GitHub's description and Prism": prism_installed,
     "Inspect": inspect_installed,
     "what reads exports": exports_installed,

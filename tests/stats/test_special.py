@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+
+from tests.runner import ROOT
 
 CODE = """
 import gc, importlib, sys, types
@@ -22,3 +25,14 @@ for stub in [each for each in gc.get_objects() if type(each).__name__ == "_Stub"
 def test_modules_that_stood_aside_while_scipy_loaded_are_loaded_by_whoever_uses_them() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_decides_and_publishes_takes_no_other_part_of_scipy() -> None:
+    # The image for publishing holds no other.
+    named = {
+        part
+        for path in (ROOT / "accgate").rglob("*.py")
+        if path.parent.name != "metrics"
+        for part in re.findall(r"^\s*(?:from|import) scipy\.(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert named == {"special"}

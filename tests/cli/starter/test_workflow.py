@@ -16,7 +16,7 @@ from tests.cases import each
 from tests.runner import load_yaml
 
 ROOT = Path(__file__).parents[3]
-CPU_IMAGE = load_yaml(ROOT / "report/action.yml")["inputs"]["image"]["default"]
+CPU_IMAGE = f"ghcr.io/{REPOSITORY}:{__version__}-cpu"
 EXAMPLE = load_yaml(ROOT / ".github/examples/pull-request.yml")
 WEIGHTS = {
     "default": MODELS["llamacpp"],
