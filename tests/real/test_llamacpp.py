@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines import Reply, Request, RequestFailed
+from accgate.engines import LogProbs, Reply, Request, RequestFailed
 from accgate.engines import port as port_module
 from accgate.engines.llamacpp import MOST_PARALLEL, LlamaCppEngine, model_path
 from accgate.engines.openai.engine import OpenAIEngine
@@ -116,6 +117,32 @@ def test_the_engine_says_what_runs(loaded: LlamaCppEngine) -> None:
     assert info.name == "llamacpp"
     assert re.fullmatch(r"xllamacpp [\d.]+\S*", info.version)
     assert info.hardware
+
+
+@pytest.mark.llamacpp
+def test_a_text_is_as_likely_as_when_it_is_written(tmp_path: Path) -> None:
+    chat = Request("b", 0, "What is the capital of France?", max_tokens=6, logprobs=True)
+    plain = replace(chat, prompt="The capital of France is", mode="completion")
+
+    async def both(request: Request) -> tuple[Reply, list[LogProbs]]:
+        reply = await made.complete(request)
+        return reply, await made.score(request, [str(reply.text), " Rome", str(reply.text) + " xylophone", " Paris"])
+
+    async def work() -> list[tuple[Reply, list[LogProbs]]]:
+        await made.start()
+        try:
+            return list(await asyncio.gather(both(chat), both(plain)))
+        finally:
+            await made.close()
+
+    made = engine(tmp_path, "n_ctx = 2048")
+    for reply, (written, rome, longer, paris) in asyncio.run(work()):
+        assert written.values == pytest.approx(reply.logprobs, abs=0.05)
+        assert written.greedy
+        assert "".join(written.tokens) == reply.text
+        assert longer.values[: len(written.values)] == written.values  # what both begin with is asked once
+        assert (longer.greedy, rome.greedy) == (False, False)
+        assert rome.total < paris.total < 0
 
 
 @pytest.mark.llamacpp
