@@ -6,7 +6,7 @@
 # It needs no root at run time and takes any uid: docker run --user 12345:12345 --cap-drop ALL ... accgate:cpu --help
 # The classic builder makes the stages in order: the smaller an image, the earlier it comes.
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d939d098c647482bcad5cba
-ARG VLLM_IMAGE=vllm/vllm-openai:v0.31.0@sha256:c1c9f6fd5c109ba7f0546a59f5b2f15fb87f64c77782e90a27b648b42a8e67c3
+ARG VLLM_IMAGE=vllm/vllm-openai:v0.32.0
 
 FROM ${PYTHON_IMAGE} AS base
 ARG PYTHON_IMAGE
