@@ -4,7 +4,7 @@
 #   benchmarks/gpu.sh MODEL [ARGUMENT...]     PYTHON names vLLM's Python, OUT the folder of results (gpu-out)
 #   STEPS="checks options throughput gate"    which parts, in this order; checks alone takes at most 10 minutes
 #
-# MODEL is a folder or hub id, of the 8B class where the card holds it twice; arguments are engine options, for every engine. Without
+# MODEL is a folder or hub id, of the 8B class where the card holds it twice; arguments are options of every engine. Without
 # weights the shape of a model is enough:  --option 'load_format="dummy"' --option 'hf_overrides={ num_hidden_layers = 32 }'
 # Throughput needs nothing installed: accgate runs from the checkout, on packages that vLLM brings. The gate needs accgate's
 # own packages too, options lm-evaluation-harness. Results are JSON, one file a benchmark; one that fails leaves the others.

@@ -31,8 +31,8 @@ from accgate.engines.vllm.engine import VllmEngine
 from accgate.errors import AccgateError
 from benchmarks.sides import add_engine_options, made
 
-# How far apart log-probabilities of the same weights may be where another batch adds in another order. Logits of 16 bits
-# between 16 and 32 are 0.125 apart.
+# How far apart log-probabilities of the same weights may be, since another batch adds in another order. Logits of 16
+# bits between 16 and 32 are 0.125 apart.
 NEAR = {16: 0.25, 32: 0.005}
 FAR = 4  # times that with a cache in 8 bits
 MEMORY = 500  # MiB that may stay in use after an engine

@@ -48,7 +48,7 @@ THINGS = ["apples", "letters", "bolts", "maps", "candles", "stamps", "bricks", "
 PLACES = ["the market", "the harbour", "a station", "the old mill", "a school", "the library", "a workshop", "the bank"]
 ACTS = ["carries", "counts", "sorts", "sells", "paints", "loses", "packs", "stacks"]
 Choices = dict[str, str]  # the label that each sample got
-TRIES = {"labels": 2, "endings": 4}  # samples of the turn before those that count
+TRIES = {"labels": 1, "endings": 4}  # samples of the turn before those that count
 
 
 def main() -> int:
