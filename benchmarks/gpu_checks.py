@@ -27,6 +27,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout, where it is not installed
 
 from accgate.engines import LogProbs, Request
+from accgate.engines.base import tokens_after
 from accgate.engines.vllm.engine import VllmEngine
 from accgate.errors import AccgateError
 from benchmarks.sides import add_engine_options, made
@@ -122,18 +123,23 @@ async def logprobs(run: Run) -> str:
     return f"{len(score.values)} tokens, {distance:.2g} apart"
 
 
+async def rendered_with(run: Run, request: Request, text: str) -> tuple[Any, int, list[int]]:
+    """A prompt with a text behind it, as vLLM takes both; how many tokens the prompt has, and those of the text."""
+    rendered, tokenizer = await run.engine._render(request), run.vllm.get_tokenizer()
+    prompt = list(rendered["prompt_token_ids"])
+    encode = partial(tokenizer.encode, add_special_tokens=False)
+    tokens = list(tokens_after(encode, prompt, rendered.get("prompt") or tokenizer.decode(prompt), text))
+    return {**rendered, "prompt_token_ids": prompt + tokens}, len(prompt), tokens
+
+
 async def whole(run: Run, request: Request, texts: Sequence[str]) -> list[list[float]]:
     """The log-probabilities of texts, each with its whole prompt and no cache, as lm-evaluation-harness asks."""
-    tokenizer = run.vllm.get_tokenizer()
-    rendered = await run.engine._render(request)
-    prompt = list(rendered["prompt_token_ids"])
     found = []
     for text in texts:
-        tokens = tokenizer.encode(text, add_special_tokens=False)
+        both, size, tokens = await rendered_with(run, request, text)
         parameters = run.engine._reading(prompt_logprobs=1, skip_reading_prefix_cache=True)
-        final = await run.engine._final(request, {**rendered, "prompt_token_ids": prompt + tokens}, parameters)
-        rows = final.prompt_logprobs[len(prompt) :]
-        found.append([row[token].logprob for row, token in zip(rows, tokens, strict=True)])
+        final = await run.engine._final(request, both, parameters)
+        found.append([row[token].logprob for row, token in zip(final.prompt_logprobs[size:], tokens, strict=True)])
     return found
 
 
@@ -178,20 +184,16 @@ async def prompt_ids(run: Run) -> str:
     """Log-probabilities by `prompt_logprob_token_ids`, which only the second runner has, are those of `score`."""
     if not run.vllm.vllm_config.use_v2_model_runner:
         raise LeftOut("the first model runner has no prompt_logprob_token_ids")
-    rendered = await run.engine._render(TEXTS)
-    prompt, tokenizer = list(rendered["prompt_token_ids"]), run.vllm.get_tokenizer()
     expected, found = values(await run.engine.score(TEXTS, LONGER)), []
     for text in LONGER:
-        tokens = tokenizer.encode(text, add_special_tokens=False)
+        both, size, tokens = await rendered_with(run, TEXTS, text)
         parameters = run.engine._reading(
             prompt_logprob_token_ids=[[token] for token in tokens],
-            prompt_logprob_start=len(prompt) - 1,
+            prompt_logprob_start=size - 1,
             skip_reading_prefix_cache=False,
         )
-        final = await run.engine._final(TEXTS, {**rendered, "prompt_token_ids": prompt + tokens}, parameters)
-        found += (
-            [] if final.prompt_token_id_logprobs is None else [float(row[0]) for row in final.prompt_token_id_logprobs]
-        )
+        final = await run.engine._final(TEXTS, both, parameters)
+        found += [float(row[0]) for row in final.prompt_token_id_logprobs]
     expect(apart(found, expected) < run.near, f"within {run.near} of {expected}", found)
     return f"{len(found)} tokens, {apart(found, expected):.2g} apart; engine.py may use it in `_after`"
 
@@ -231,17 +233,18 @@ async def structured(run: Run) -> str:
 
 async def bias(run: Run) -> str:
     """A bias of -100 keeps the first choice away, one of +100 leaves nothing else."""
-    tokenizer = run.vllm.get_tokenizer()
     request = replace(COUNTING, max_tokens=4, logprobs=False)
-    first = tokenizer.encode((await run.engine.complete(request)).text, add_special_tokens=False)[0]
-    away, only = [
-        (await run.engine.complete(replace(request, extra={"logit_bias": {str(first): by}}))).text or ""
-        for by in (-100.0, 100.0)
-    ]
-    begins = tokenizer.encode(away, add_special_tokens=False)[:1]
-    expect(begins != [first], f"a reply that does not begin with token {first}", away)
-    expect(only == tokenizer.decode([first] * 4), f"four times token {first}", only)
-    return f"{away!r}, {only!r}"
+
+    async def tokens(by: float, token: int = 0) -> list[int]:
+        biased = replace(request, extra={"logit_bias": {str(token): by}})
+        rendered, parameters = await run.engine._render(biased), run.engine._sampling(biased)
+        return list((await run.engine._final(biased, rendered, parameters)).outputs[0].token_ids)
+
+    first = (await tokens(0.0))[0]
+    away, only = await tokens(-100.0, first), await tokens(100.0, first)
+    expect(away[0] != first, f"a first token other than {first}", away)
+    expect(only == [first] * 4, f"four times token {first}", only)
+    return f"{first}: {away}, {only}"
 
 
 async def sampling(run: Run) -> str:
