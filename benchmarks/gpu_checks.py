@@ -37,7 +37,7 @@ from benchmarks.sides import add_engine_options, made
 NEAR = {16: 0.25, 32: 0.005}
 FAR = 4  # times that with a cache in 8 bits
 MEMORY = 500  # MiB that may stay in use after an engine
-SHOTS = "".join(f"Question: what is {n} + {n}?\nA. {n}\nB. {2 * n}\nAnswer: B\n\n" for n in range(1, 40))
+SHOTS = "".join(f"Question: what is {n} + {n}?\nA. {n}\nB. {2 * n}\nAnswer: B\n\n" for n in range(1, 16))
 LETTERS = Request("letters", 0, SHOTS + "Question: what is 40 + 40?\nA. 40\nB. 80\nAnswer:", mode="completion")
 TEXTS = Request("texts", 0, SHOTS + "Question: who wrote it?\nAnswer:", mode="completion")
 COUNTING = Request("counting", 0, "1, 2, 3, 4,", mode="completion", max_tokens=12, logprobs=True)
@@ -200,7 +200,8 @@ async def prompt_ids(run: Run) -> str:
 
 async def together(run: Run) -> str:
     """Options of 32 prompts at once are those of one prompt after the other."""
-    asked = [replace(LETTERS, id=str(n), prompt=f"{LETTERS.prompt[n:]}") for n in range(32)]
+    question = "Question: what is {} + {}?\nA. {}\nB. {}\nAnswer:"
+    asked = [replace(LETTERS, id=f"{n}", prompt=question.format(n, n, n, 2 * n)) for n in range(20, 52)]
     await run.vllm.reset_prefix_cache()
     one = [await run.engine.score(each, OPTIONS) for each in asked]
     await run.vllm.reset_prefix_cache()
