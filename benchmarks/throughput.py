@@ -5,7 +5,7 @@ samples/s over the other's, the median of the pairs.
 
 --engine vllm --model PATH: beside one call of vLLM's own `LLM.chat`. Both engines are started once, in one process,
 with the same options; each pair has new prompts, so that neither finds them in its prefix cache. On a GPU both share
-its memory: --option gpu_memory_utilization=0.45.
+its memory: --option gpu_memory_utilization=0.45. On a processor --quick lets both start in a minute or two.
 
 --engine openai --model NAME (--base-url URL | --serve): beside a bare asynchronous client with as many connections, on
 the same server, which has seen the prompts before any turn that counts. --serve starts `vllm serve`, or the command
