@@ -2,7 +2,7 @@
 # The GPU set: accgate on a machine with CUDA and vLLM, in under 40 minutes on one H100.
 #
 #   benchmarks/gpu.sh MODEL [ARGUMENT...]     PYTHON names vLLM's Python, OUT the folder of results (gpu-out)
-#   STEPS="checks options throughput gate"    which parts, in this order; checks alone takes at most 10 minutes
+#   STEPS="checks options throughput gate"    which parts; checks alone takes at most 10 minutes
 #
 # MODEL is a folder or hub id, of the 8B class where the card holds it twice; arguments are options of every engine. Without
 # weights the shape of a model is enough:  --option 'load_format="dummy"' --option 'hf_overrides={ num_hidden_layers = 32 }'
