@@ -261,8 +261,8 @@ async def sampling(run: Run) -> str:
 
 async def keep(run: Run) -> str:
     """Replies and scores that later starts are compared with."""
-    run.kept["replies"] = await answers(run)
-    run.kept["score"] = values(await run.engine.score(TEXTS, LONGER))
+    replies, scored = await answers(run), values(await run.engine.score(TEXTS, LONGER))
+    run.kept |= {"replies": replies, "score": scored}
     return f"{len(QUESTIONS)} replies kept"
 
 
@@ -274,6 +274,8 @@ async def answers(run: Run) -> list[tuple[str, tuple[float, ...]]]:
 
 async def same(run: Run, least: int, times: float = 1.0) -> str:
     """At least so many replies are those of the first start, and scores are so near."""
+    if not run.kept:
+        raise LeftOut("the first start kept nothing to compare with")
     replies = await answers(run)
     equal = [mine[0] == other[0] for mine, other in zip(replies, run.kept["replies"], strict=True)]
     expect(sum(equal) >= least, f"at least {least} of {len(equal)} replies as at the first start", sum(equal))
