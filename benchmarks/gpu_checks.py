@@ -35,7 +35,7 @@ from benchmarks.sides import add_engine_options, made
 # How far apart log-probabilities of the same weights may be, since another batch adds in another order. Logits of 16
 # bits between 16 and 32 are 0.125 apart.
 NEAR = {16: 0.25, 32: 0.005}
-FAR = 4  # times that with a cache in 8 bits
+FAR = 1.0  # the same with a cache in 8 bits, which may change most replies of a small model
 MEMORY = 500  # MiB that may stay in use after an engine
 SHOTS = "".join(f"Question: what is {n} + {n}?\nA. {n}\nB. {2 * n}\nAnswer: B\n\n" for n in range(1, 16))
 LETTERS = Request("letters", 0, SHOTS + "Question: what is 40 + 40?\nA. 40\nB. 80\nAnswer:", mode="completion")
@@ -272,7 +272,7 @@ async def answers(run: Run) -> list[tuple[str, tuple[float, ...]]]:
     return [(reply.text or "", reply.logprobs or ()) for reply in replies]
 
 
-async def same(run: Run, least: int, times: float = 1.0) -> str:
+async def same(run: Run, least: int, within: float = 0.0) -> str:
     """At least so many replies are those of the first start, and scores are so near."""
     if not run.kept:
         raise LeftOut("the first start kept nothing to compare with")
@@ -280,7 +280,8 @@ async def same(run: Run, least: int, times: float = 1.0) -> str:
     equal = [mine[0] == other[0] for mine, other in zip(replies, run.kept["replies"], strict=True)]
     expect(sum(equal) >= least, f"at least {least} of {len(equal)} replies as at the first start", sum(equal))
     distance = apart(values(await run.engine.score(TEXTS, LONGER)), run.kept["score"])
-    expect(distance < times * run.near, f"scores within {times * run.near} of the first start's", distance)
+    within = within or run.near
+    expect(distance < within, f"scores within {within} of the first start's", distance)
     return f"{sum(equal)} of {len(equal)} replies equal, scores {distance:.2g} apart"
 
 
@@ -334,7 +335,7 @@ STARTS = [
     Start("the same again: two models in a row", (), {"same": partial(same, least=14)}),
     Start("without graphs and compiling", ("enforce_eager=true",), {"same": partial(same, least=12)}),
     Start("cache in fp8", ('kv_cache_dtype="fp8"',), {
-        "same": partial(same, least=4, times=FAR), "logprobs": logprobs,
+        "same": partial(same, least=1, within=FAR), "logprobs": logprobs,
     }),
     Start("sleep mode", ("enable_sleep_mode=true",), {"sleep": sleep}, needs_gpu=True),
     Start("batch_invariant", ("batch_invariant=true",), {
