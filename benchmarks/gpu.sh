@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# The GPU set: accgate on a machine with CUDA and vLLM, in under 30 minutes on one H100.
+# The GPU set: accgate on a machine with CUDA and vLLM, in under 40 minutes on one H100.
 #
 #   benchmarks/gpu.sh MODEL [ARGUMENT...]     PYTHON names vLLM's Python, OUT the folder of results (gpu-out)
+#   STEPS="checks options throughput gate"    which parts; checks alone takes at most 10 minutes
 #
-# MODEL is a folder or hub id, of the 8B class where the card holds it twice; arguments go to throughput.py. Without weights
-# the shape of a model is enough:  --option 'load_format="dummy"' --option 'hf_overrides={ num_hidden_layers = 32 }'
+# MODEL is a folder or hub id, of the 8B class where the card holds it twice; arguments are options of every engine. Without
+# weights the shape of a model is enough:  --option 'load_format="dummy"' --option 'hf_overrides={ num_hidden_layers = 32 }'
 # Throughput needs nothing installed: accgate runs from the checkout, on packages that vLLM brings. The gate needs accgate's
-# own packages too. Results are JSON, one file a benchmark; one that fails leaves the others.
+# own packages too, options lm-evaluation-harness. Results are JSON, one file a benchmark; one that fails leaves the others.
 #
+#   checks     what only a GPU shows, each with the expected result: gpu_checks.py prints ok, differs, left out or failed
+#   options    likelihoods beside lm-evaluation-harness' own model: expected is a ratio of 3 or more, and equal choices
 #   shots5     beside LLM.chat: short replies to prompts that share their head, as a multiple-choice task asks them
 #   nocache    the same without prefix caching: what the shared head saves
 #   invariant  the same with batch-invariant kernels, on both sides: what they cost
@@ -15,14 +18,15 @@
 #   gate-*     `record` of the model as it is, then `run`: of the same again (its kernels compiled), of its weights in fp8,
 #              of its cache in fp8, and of the same with invariant kernels, twice: seconds to the first answer and to the end
 set -euo pipefail
-[[ $# -ge 1 ]] || { sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[[ $# -ge 1 ]] || { sed -n '2,20s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 model=$1
 [[ ! -e $model ]] || model=$(realpath "$model")
 shift
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=${OUT:-gpu-out}
 python=${PYTHON:-python3}
-most=1790 # seconds in all
+most=2390 # seconds in all
+steps=${STEPS:-checks options throughput gate}
 failed=0
 export VLLM_NO_USAGE_STATS=1 PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
 mkdir -p "$out"
@@ -37,12 +41,28 @@ seconds_left() { # AT_MOST: seconds that the next step may take; fails where the
   echo $((left < $1 ? left : $1))
 }
 
+has_step() { [[ " $steps " == *" $1 "* ]]; } # NAME
+
+checks() { # ARGUMENT...: each check's line, as it comes
+  local limit code=0
+  limit=$(seconds_left 590) || return
+  timeout --kill-after=20 "$limit" "$python" "$root/benchmarks/gpu_checks.py" --model "$model" \
+    --option max_model_len=4096 --option gpu_memory_utilization=0.85 "$@" 2>"$out/checks.log" | tee "$out/checks.txt" || code=$?
+  ((code == 0)) || { echo "gpu.sh: checks ended with exit code $code; see $out/checks.txt and checks.log" >&2; failed=1; }
+}
+
 throughput() { # NAME SECONDS ARGUMENT...: one run, at most so long
-  local name=$1 limit code=0
-  limit=$(seconds_left "$2") || { echo "gpu.sh: no time left for $name" >&2; failed=1; return; }
+  local name=$1 seconds=$2
   shift 2
-  timeout --kill-after=20 "$limit" "$python" "$root/benchmarks/throughput.py" --engine vllm --model "$model" \
-    --option gpu_memory_utilization=0.42 --json "$@" >"$out/$name.json.part" 2>"$out/$name.log" || code=$?
+  measure "$name" "$seconds" throughput.py --engine vllm --json "$@"
+}
+
+measure() { # NAME SECONDS SCRIPT ARGUMENT...: one benchmark with two engines on one card, at most so long
+  local name=$1 limit code=0 script=$3
+  limit=$(seconds_left "$2") || { echo "gpu.sh: no time left for $name" >&2; failed=1; return; }
+  shift 3
+  timeout --kill-after=20 "$limit" "$python" "$root/benchmarks/$script" --model "$model" \
+    --option gpu_memory_utilization=0.42 "$@" >"$out/$name.json.part" 2>"$out/$name.log" || code=$?
   if ((code)); then
     echo "gpu.sh: $name ended with exit code $code; see $out/$name.log" >&2
     rm -f "$out/$name.json.part"
@@ -97,13 +117,26 @@ since() { # TIME: seconds from then, to a tenth
   2>"$out/check.log" || { echo "gpu.sh: needs CUDA and vLLM in $python; see $out/check.log" >&2; exit 3; }
 
 before=$(memory)
+if has_step checks; then checks "${@}"; fi
+if has_step options; then
+  if "$python" -c 'import lm_eval' 2>>"$out/check.log"; then
+    measure options 420 options.py --option max_model_len=4096 "$@"
+  else
+    echo "gpu.sh: options needs lm-evaluation-harness in $python: pip install lm_eval" >&2
+    failed=1
+  fi
+fi
 short=(--chats 2048 --shots 5 --max-tokens 16)
-throughput shots5 330 "${short[@]}" --pairs 5 "$@"
-throughput nocache 240 "${short[@]}" --pairs 1 --option enable_prefix_caching=false "$@"
-VLLM_BATCH_INVARIANT=1 throughput invariant 300 "${short[@]}" --pairs 1 "$@"
-throughput replies 240 --chats 1024 --pairs 2 --shots 0 --max-tokens 128 "$@"
+if has_step throughput; then
+  throughput shots5 330 "${short[@]}" --pairs 5 "$@"
+  throughput nocache 240 "${short[@]}" --pairs 1 --option enable_prefix_caching=false "$@"
+  VLLM_BATCH_INVARIANT=1 throughput invariant 300 "${short[@]}" --pairs 1 "$@"
+  throughput replies 240 --chats 1024 --pairs 2 --shots 0 --max-tokens 128 "$@"
+fi
 
-if "$python" -m accgate --version >>"$out/check.log" 2>&1; then
+if ! has_step gate; then
+  echo "gpu.sh: without the gate"
+elif "$python" -m accgate --version >>"$out/check.log" 2>&1; then
   given=$(options_of "$@")
   { # random weights answer nothing that could be read, so all may be unread
     printf '[gate]\nreferences = "references"\n[tasks.arithmetic]\noptions = { high = 999 }\nnum_samples = 2000\n'

@@ -35,6 +35,29 @@ class Turn:
 
 
 Side = Iterator[tuple[Engine, Callable[[Task], Turn]]]
+# Starts in seconds: nothing is compiled or captured, the cache is small, and the process that schedules has the model.
+QUICK = (
+    "enforce_eager=true",
+    "max_model_len=2048",
+    "max_num_seqs=64",
+    "kv_cache_memory_bytes=2147483648",
+    'distributed_executor_backend="vllm.v1.executor.uniproc_executor.UniProcExecutor"',
+)
+
+
+class Quick(argparse.Action):
+    """Puts QUICK before the options that follow it."""
+
+    def __call__(self, _parser: Any, namespace: argparse.Namespace, *_: Any) -> None:
+        """Add them."""
+        namespace.option = [*QUICK, *namespace.option]
+
+
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say which model is measured, and with which options."""
+    parser.add_argument("--model", required=True, help="folder or hub id of the weights, or the server's name of them")
+    parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="engine option, as in TOML")
+    parser.add_argument("--quick", action=Quick, nargs=0, help="vLLM's: start in seconds; before other options")
 
 
 @contextlib.contextmanager
@@ -99,7 +122,8 @@ def request_of(sample: Sample, task: Task) -> Request:
 
 def made(arguments: argparse.Namespace, options: Sequence[str]) -> tuple[Engine, dict[str, Any]]:
     """accgate's engine, not yet started, and its options as a file of accgate has them."""
-    lines = "\n".join("{} = {}".format(*option.split("=", 1)) for option in options)
+    values = dict(option.split("=", 1) for option in options)  # the last of a name counts
+    lines = "\n".join(f"{name} = {value}" for name, value in values.items())
     table = dict(parsed_toml(Path("--option"), lines + "\n").data)
     return create(arguments.engine, ModelTable(arguments.model, table, Path())), table
 

@@ -5,7 +5,7 @@ samples/s over the other's, the median of the pairs.
 
 --engine vllm --model PATH: beside one call of vLLM's own `LLM.chat`. Both engines are started once, in one process,
 with the same options; each pair has new prompts, so that neither finds them in its prefix cache. On a GPU both share
-its memory: --option gpu_memory_utilization=0.45.
+its memory: --option gpu_memory_utilization=0.45. On a processor --quick lets both start in a minute or two.
 
 --engine openai --model NAME (--base-url URL | --serve): beside a bare asynchronous client with as many connections, on
 the same server, which has seen the prompts before any turn that counts. --serve starts `vllm serve`, or the command
@@ -41,7 +41,7 @@ from accgate.evaluation.check import evaluate
 from accgate.records.file import Record, paths_of
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
-from benchmarks.sides import Turn, offline_side, server_side
+from benchmarks.sides import Turn, add_engine_options, offline_side, server_side
 from tests.loading import load_task
 
 CHATS = Path(__file__).with_name("chats.toml")
@@ -72,8 +72,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=["vllm", "openai"], default="vllm")
-    parser.add_argument("--model", required=True, help="folder or hub id of the weights, or the server's name of them")
-    parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="engine option, as in TOML")
+    add_engine_options(parser)
     parser.add_argument("--base-url", help="of a running server, up to and with /v1")
     parser.add_argument("--serve", nargs="?", const="", metavar="COMMAND", help="start a server, on the port {port}")
     parser.add_argument("--connections", type=int, default=256, help="requests at once at a server (256)")
