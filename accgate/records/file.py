@@ -40,7 +40,7 @@ STOPPED, PLAN, MERGED, MEASURED, SERVED = "stopped_with", "plan", "merged", "mea
 JUDGE_SERVED, OPERATIONAL, FILES, ENVIRONMENT = "judge_served", "operational", "files", "environment"
 SETTINGS_BYTES = 200_000_000  # the plan of a shard of a million samples has 20 million of them
 # Not as they are: of who answered or marked, and of files, what both runs tell is compared.
-NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES, ENVIRONMENT})
+NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES})
 OPTIONAL = frozenset(
     {
         "cluster", "group", "label", "confidence", "attacked", "attacked_reading", "cached", "reading", "reasoning",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 30  # samples of which a mean tells something of all
 TENTH = 0.0501  # a mean in a reference is rounded to tenths
+UNKNOWN = "unknown"  # a package that is not installed, or what a machine does not tell
 IN_PROCESS = ("llamacpp", "vllm")  # the engines that say whether they are deterministic
 
 
@@ -76,11 +77,20 @@ def prompt_change(reference: Reference, figures: Figures) -> str | None:
     return None if abs(now - about.prompt_tokens) <= chance else f"{PROMPTS}: {about.prompt_tokens:.1f} → {now:.1f}"
 
 
+def environments(reference: ReferenceFile, info: EngineInfo) -> tuple[dict[str, str], dict[str, str]]:
+    """The reference's environment and the run's, with `UNKNOWN` for what only one of them names.
+
+    Both are empty where the reference names nothing, or the run nothing under another engine.
+    """
+    old, new = reference.environment, info.environment
+    names = {**old, **new} if old and (new or info.name == reference.engine) else {}
+    return {name: old.get(name, UNKNOWN) for name in names}, {name: new.get(name, UNKNOWN) for name in names}
+
+
 def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | None) -> tuple[str, ...]:
     """How a run's settings differ from those of its reference, a short text for each.
 
-    A reference of an earlier version has no settings: then only engine, hardware and variant are compared. The
-    environment is compared where both sides know theirs.
+    A reference of an earlier version has no settings: then only engine, hardware and variant are compared.
 
     >>> from accgate.config.tables import Model
     >>> from accgate.references.store import ReferenceFile
@@ -91,9 +101,8 @@ def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | N
     """
     before: dict[str, Any] = {"variant": dict(reference.variant)}
     now: dict[str, Any] = {"variant": dict(model.variant)}
-    if info is not None and info.environment and reference.environment:
-        before[ENVIRONMENT], now[ENVIRONMENT] = reference.environment, info.environment
     if info is not None:
+        before[ENVIRONMENT], now[ENVIRONMENT] = environments(reference, info)
         pairs = {
             "engine": (reference.engine, info.name),
             "version": (reference.engine_version, info.version),

@@ -9,13 +9,14 @@ from typing import Any
 from accgate.config.tables import Model, Sampling
 from accgate.decision.cause import Change
 from accgate.errors import BadInput
-from accgate.references.settings import answer_settings
+from accgate.records import ENVIRONMENT
+from accgate.references.settings import answer_settings, environments
 from accgate.references.store import Reference
 from accgate.result import EngineInfo
 from accgate.text import NOT_SET, differences, path_text, value_text
 
 ENGINE = "engine and its options"
-NONE, BELOW = "none", "it lies under the engine, where no setting reaches"
+BELOW = "it lies under the engine, where no setting reaches"
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,11 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
             f"{reference.path}: has no settings, so what changed since is unknown; it was recorded by an earlier "
             "version: record it again"
         )
-    old, new = about.environment, {} if info is None else info.environment
-    under = {**old, **new} if old and new else {}
+    old, new = ({}, {}) if info is None else environments(about, info)
     machine = (
         ("version", about.engine_version, "" if info is None else info.version, "only this version is installed here"),
         ("hardware", about.hardware, "" if info is None else info.hardware, "this is another machine"),
-        *((f"environment.{name}", old.get(name, NONE), new.get(name, NONE), BELOW) for name in under),
+        *((f"{ENVIRONMENT}.{name}", before, new[name], BELOW) for name, before in old.items()),
     )
     fixed = [
         Change(name, value_text(before), value_text(now), why)
