@@ -19,7 +19,7 @@ from accgate.inputs.paths import read_plain, with_lf
 
 Row = dict[str, Any]
 BOM = "\ufeff"
-MARKER = "<<<<<<< "  # how a merge begins that is not resolved
+MARKER = "<<<<<<<"  # how a merge begins that is not resolved
 # Columns that say which sample a row is of, as texts or as their digests; lm-evaluation-harness writes doc_hash.
 # The file of a reference, and the settings beside records, have digests of more: what `compare` compares is TOLD.
 NAMES = ("target", "prompt", "question", "input", "doc", "dataset")

@@ -98,7 +98,7 @@ def test_weights_that_are_pointers_are_named(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m/model.safetensors").write_text(POINTER)
     (tmp_path / "m.gguf").write_text(POINTER)
-    with pytest.raises(KeyFaults, match=r"model\.safetensors, which is a Git LFS pointer"):
+    with pytest.raises(KeyFaults, match=r"has model\.safetensors, which is a Git LFS pointer"):
         weights("m", tmp_path, ("model",))
     with pytest.raises(KeyFaults, match=r"'m\.gguf' is a Git LFS pointer"):
         model_file_in(tmp_path, "m.gguf", "a .gguf file")
