@@ -22,6 +22,8 @@ STAND_INS = {
     b"U2FsdGVkX1": ("encrypted by transcrypt", "run `transcrypt` with the repository's password"),
 }
 TEXT_LINK = "a link that this checkout holds as text", "set core.symlinks to true, and check the file out again"
+MARKER = "<<<<<<<"  # how a merge begins that is not resolved
+MERGE = "begins an unresolved merge conflict; resolve it, and commit the file"
 CONFLICT = re.compile(rb"^<{7,} .*?^={7,}\s.*?^>{7,} ", re.MULTILINE | re.DOTALL)
 MODULE = re.compile(r"^\s*path\s*=\s*(.*?)/?\s*$", re.MULTILINE)
 EXTENDED, SKIPPED = 1 << 30, 1 << 30 | 1 << 14  # of an entry's flags: it has more of them, and is not checked out
@@ -57,7 +59,7 @@ def refuse_conflict(path: Path, content: bytes) -> None:
     """
     if found := CONFLICT.search(content):
         line = content.count(b"\n", 0, found.start()) + 1
-        raise BadInput(f"{path}:{line}: begins an unresolved merge conflict; resolve it, and commit the file")
+        raise BadInput(f"{path}:{line}: {MERGE}")
 
 
 def refuse_no_text(path: Path, content: bytes) -> None:
@@ -70,7 +72,7 @@ def refuse_no_text(path: Path, content: bytes) -> None:
 def absence_of(path: Path) -> str | None:
     """Why a checkout lacks a file of the repository, and what to do; None where nothing shows it."""
     place = Path(os.path.abspath(path))  # noqa: PTH100 (a link is a name like any)
-    if place.is_symlink() and not place.exists() and "/annex/objects/" in os.readlink(place):
+    if place.is_symlink() and not place.exists() and "/annex/objects/" in str(place.readlink()):
         return "is kept by git-annex, and its content is not here; run `git annex get` for it"
     for root in () if os.path.lexists(place) else place.parents:
         try:

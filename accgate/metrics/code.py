@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from accgate.errors import BadInput, reading
-from accgate.inputs.checkout import absence_of
-from accgate.inputs.paths import IN_COMMIT, file_digest, path_in
+from accgate.inputs.checkout import absence_of, refuse_conflict
+from accgate.inputs.paths import BLOCK, IN_COMMIT, file_digest, path_in, read_plain
 
 COMPILED = "__pycache__"  # nothing ties what is in it to its source
 
@@ -74,5 +74,10 @@ def files_digest(files: Iterable[Path], folder: Path) -> str | None:
     BadInput
         When one cannot be read.
     """
-    digests = sorted((os.path.relpath(file, folder), file_digest(file)) for file in files)
+    digests = []
+    for file in files:
+        digests.append((os.path.relpath(file, folder), file_digest(file)))
+        if file.suffix != ".py" and file.stat().st_size < BLOCK:  # code says it where it cannot be loaded
+            refuse_conflict(file, read_plain(file, BLOCK))
+    digests.sort()
     return hashlib.sha256(repr(digests).encode()).hexdigest() if digests else None

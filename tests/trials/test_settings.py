@@ -69,7 +69,10 @@ def test_what_belongs_to_the_machine_is_told_and_not_put_back() -> None:
     assert {str(change).partition(" (")[0] for change in under.fixed} == {
         "environment.image: a → b", "environment.torch: 2 → unknown", "environment.driver: unknown → 550",
     }  # fmt: skip
-    assert settings_of(reference(before, environment={"image": "a"}, engine="llamacpp"), now, INFO).fixed[0].now == "unknown"
+    assert (
+        settings_of(reference(before, environment={"image": "a"}, engine="llamacpp"), now, INFO).fixed[0].now
+        == "unknown"
+    )
     labelled = settings_of(
         reference(before, variant={"kv": "f16"}), model(options={"n_ctx": 128}, variant={"kv": "q4"}), INFO
     )
