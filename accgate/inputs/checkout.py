@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +12,12 @@ from accgate.errors import BadInput
 
 START = 128  # bytes that tell a stand-in
 POINTER = "a Git LFS pointer and not the file itself", "run `git lfs pull`, or check out with `lfs: true`"
+ANNEXED = "a git-annex pointer and not the file itself", "run `git annex get` for it"
 # How a file begins whose content is elsewhere or encrypted, what it is, and what brings the content.
 STAND_INS = {
     b"version https://git-lfs.github.com/spec/": POINTER,
     b"version https://hawser.github.com/spec/": POINTER,  # Git LFS before its first release
-    b"/annex/objects/": ("a git-annex pointer and not the file itself", "run `git annex get` for it"),
+    b"/annex/objects/": ANNEXED,
     b"\0GITCRYPT\0": ("encrypted by git-crypt", "run `git-crypt unlock`"),
     b"U2FsdGVkX1": ("encrypted by transcrypt", "run `transcrypt` with the repository's password"),
 }
@@ -33,6 +33,8 @@ LINK = 0o120000  # mode of a link
 def stand_in_of(path: Path) -> tuple[str, str] | None:
     """What a file is in the place of its content, and what to do; None where it is the content."""
     try:
+        if path.is_symlink() and not path.exists() and "/annex/objects/" in str(path.readlink()):
+            return ANNEXED
         if not stat.S_ISREG((about := path.stat()).st_mode):
             return None
         with path.open("rb") as file:
@@ -72,8 +74,6 @@ def refuse_no_text(path: Path, content: bytes) -> None:
 def absence_of(path: Path) -> str | None:
     """Why a checkout lacks a file of the repository, and what to do; None where nothing shows it."""
     place = Path(os.path.abspath(path))  # noqa: PTH100 (a link is a name like any)
-    if place.is_symlink() and not place.exists() and "/annex/objects/" in str(place.readlink()):
-        return "is kept by git-annex, and its content is not here; run `git annex get` for it"
     for root in () if os.path.lexists(place) else place.parents:
         try:
             listed = root / ".gitmodules"
@@ -90,23 +90,9 @@ def absence_of(path: Path) -> str | None:
 
 def _dvc_absence(root: Path, place: Path) -> str | None:
     """That DVC keeps a file, or a folder above it."""
-    for each in (place, *place.parents):
-        if each == root:
-            break
-        if (pointer := each.with_name(f"{each.name}.dvc")).is_file():
-            return f"is kept by DVC; run `dvc pull {pointer.relative_to(root).as_posix()}`"
-    return None
-
-
-def other_name(path: Path) -> str | None:
-    """The name of a file beside a missing one that a file system may take for it; None where there is none."""
-    names = path.parent.iterdir() if path.parent.is_dir() else ()
-    return next((each.name for each in names if _folded(each.name) == _folded(path.name)), None)
-
-
-def _folded(name: str) -> str:
-    """A name as a file system compares it that ignores letter case and how accents are written."""
-    return unicodedata.normalize("NFC", name).casefold()
+    pointers = (Path(f"{each}.dvc") for each in (place, *place.parents) if each.is_relative_to(root))
+    found = next((each for each in pointers if each.is_file()), None)
+    return f"is kept by DVC; run `dvc pull {found.relative_to(root).as_posix()}`" if found else None
 
 
 def fault_of(path: Path) -> str | None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, KeyFaults, reading
-from accgate.inputs.checkout import absence_of, fault_of, other_name, refuse_no_text, refuse_stand_in
+from accgate.inputs.checkout import fault_of, refuse_no_text, refuse_stand_in
+from accgate.text import closest
 
 IN_COMMIT = "is it in the commit?"
 
@@ -32,11 +33,9 @@ def has_file(folder: Path, name: str) -> bool:
 def no_file(folder: Path, name: str, fix: str = "write the path relative to this file") -> str:
     """That a file is not there which a table names, and why or what to do."""
     path = path_in(folder, name)
-    if why := absence_of(path):
-        fix = f"it {why}"
-    elif other := other_name(path):
-        fix = f"there is {other!r}; write the name as the repository has it"
-    return f"there is no file {name!r} in {folder}; {fix}"
+    names = [each.name for each in path.parent.glob("*") if each.is_file()]
+    fix += f"; there is {other!r}" if (other := closest(path.name, names)) else ""
+    return f"there is no file {name!r} in {folder}; {f'it {why}' if (why := fault_of(path)) else fix}"
 
 
 def model_file_in(folder: Path, name: str, kind: str) -> Path:

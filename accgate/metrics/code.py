@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from accgate.errors import BadInput, reading
-from accgate.inputs.checkout import absence_of, refuse_conflict
+from accgate.inputs.checkout import fault_of, refuse_conflict
 from accgate.inputs.paths import BLOCK, IN_COMMIT, file_digest, path_in, read_plain
 
 COMPILED = "__pycache__"  # nothing ties what is in it to its source
@@ -47,7 +47,7 @@ def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
         elif path.is_file():
             yield path
         else:
-            why = absence_of(path) or IN_COMMIT
+            why = fault_of(path) or IN_COMMIT
             raise BadInput(f"{path}: is declared by files, and there is no such file or folder; {why}")
 
 

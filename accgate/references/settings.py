@@ -77,14 +77,23 @@ def prompt_change(reference: Reference, figures: Figures) -> str | None:
     return None if abs(now - about.prompt_tokens) <= chance else f"{PROMPTS}: {about.prompt_tokens:.1f} → {now:.1f}"
 
 
-def environments(reference: ReferenceFile, info: EngineInfo) -> tuple[dict[str, str], dict[str, str]]:
-    """The reference's environment and the run's, with `UNKNOWN` for what only one of them names.
+def surroundings(
+    reference: ReferenceFile, model: Model, info: EngineInfo | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The label, version, hardware and environment of a reference and of a run, as far as the reference names them.
 
-    Both are empty where the reference names nothing, or the run nothing under another engine.
+    What only one environment names is `UNKNOWN` in the other. One that a run under another engine does not name at all
+    is left out.
     """
-    old, new = reference.environment, info.environment
-    names = {**old, **new} if old and (new or info.name == reference.engine) else {}
-    return {name: old.get(name, UNKNOWN) for name in names}, {name: new.get(name, UNKNOWN) for name in names}
+    before, now = {"variant": dict(reference.variant)}, {"variant": dict(model.variant)}
+    if info is not None:
+        old, new = reference.environment, info.environment
+        names = {**old, **new} if old and (new or info.name == reference.engine) else {}
+        before[ENVIRONMENT], now[ENVIRONMENT] = ({n: each.get(n, UNKNOWN) for n in names} for each in (old, new))
+        pairs = ("version", reference.engine_version, info.version), ("hardware", reference.hardware, info.hardware)
+        before |= {name: was for name, was, _ in pairs if was}
+        now |= {name: text for name, was, text in pairs if was}
+    return before, now
 
 
 def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | None) -> tuple[str, ...]:
@@ -99,17 +108,9 @@ def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | N
     >>> setting_changes(reference, Model(engine="vllm", model="m", options={"kv": "q4_0"}), None)
     ('options.kv: f16 → q4_0', 'sampling.temperature: not set → 0.0')
     """
-    before: dict[str, Any] = {"variant": dict(reference.variant)}
-    now: dict[str, Any] = {"variant": dict(model.variant)}
-    if info is not None:
-        before[ENVIRONMENT], now[ENVIRONMENT] = environments(reference, info)
-        pairs = {
-            "engine": (reference.engine, info.name),
-            "version": (reference.engine_version, info.version),
-            "hardware": (reference.hardware, info.hardware),
-        }
-        before |= {name: old for name, (old, _) in pairs.items() if old}
-        now |= {name: new for name, (old, new) in pairs.items() if old}
+    before, now = surroundings(reference, model, info)
+    if info is not None and reference.engine:
+        before["engine"], now["engine"] = reference.engine, info.name
     if reference.settings:
         tables: dict[str, Any] = {"options": {}, "sampling": {}}
         before |= tables | reference.settings

@@ -120,8 +120,8 @@ ABSENT = [
     ("sha256", sparse("/gate/*", "!/gate/sums.toml", version=2), SPARSE),
     ("sha1", sparse("gate/code", version=4, cone=True), SPARSE + "/references/m`"),
     ("sha1", beside("rows.csv.dvc", "outs:\n- path: rows.csv\n"), "is kept by DVC; run `dvc pull gate/rows.csv.dvc`"),
-    ("sha1", beside("Rows.csv", "q,a\n1,1\n"), "there is 'Rows.csv'; write the name as the repository has it"),
-    ("sha1", annexed, "is kept by git-annex, and its content is not here; run `git annex get` for it"),
+    ("sha1", beside("Rows.csv", "q,a\n1,1\n"), "write the path relative to this file; there is 'Rows.csv'"),
+    ("sha1", annexed, "it is a git-annex pointer and not the file itself; run `git annex get` for it"),
 ]
 
 

@@ -60,8 +60,8 @@ def test_what_belongs_to_the_machine_is_told_and_not_put_back() -> None:
     before, now = model(options={"n_ctx": 64}), model(options={"n_ctx": 128})
     settings = settings_of(reference(before, engine_version="xllamacpp 1", hardware="a processor"), now, INFO)
     assert list(map(str, settings.fixed)) == [
-        "version: xllamacpp 1 → xllamacpp 2 (only this version is installed here)",
         "hardware: a processor → another processor (this is another machine)",
+        "version: xllamacpp 1 → xllamacpp 2 (only this version is installed here)",
     ]  # fmt: skip
     assert list(settings.values) == ["options.n_ctx"]
     moved = replace(INFO, environment={"image": "b", "driver": "550"})
