@@ -11,12 +11,12 @@ from pathlib import Path
 from accgate.errors import BadInput
 
 START = 128  # bytes that tell a stand-in
-POINTER = "a Git LFS pointer and not the file itself", "run `git lfs pull`, or check out with `lfs: true`"
+LFS = "a Git LFS pointer and not the file itself", "run `git lfs pull`, or check out with `lfs: true`"
 ANNEXED = "a git-annex pointer and not the file itself", "run `git annex get` for it"
 # How a file begins whose content is elsewhere or encrypted, what it is, and what brings the content.
 STAND_INS = {
-    b"version https://git-lfs.github.com/spec/": POINTER,
-    b"version https://hawser.github.com/spec/": POINTER,  # Git LFS before its first release
+    b"version https://git-lfs.github.com/spec/": LFS,
+    b"version https://hawser.github.com/spec/": LFS,  # Git LFS before its first release
     b"/annex/objects/": ANNEXED,
     b"\0GITCRYPT\0": ("encrypted by git-crypt", "run `git-crypt unlock`"),
     b"U2FsdGVkX1": ("encrypted by transcrypt", "run `transcrypt` with the repository's password"),

@@ -74,10 +74,8 @@ def files_digest(files: Iterable[Path], folder: Path) -> str | None:
     BadInput
         When one cannot be read.
     """
-    digests = []
-    for file in files:
-        digests.append((os.path.relpath(file, folder), file_digest(file)))
+    digests = sorted((os.path.relpath(file, folder), file_digest(file)) for file in files)
+    for file in (folder / name for name, _ in digests):
         if file.suffix != ".py" and file.stat().st_size < BLOCK:  # code says it where it cannot be loaded
             refuse_conflict(file, read_plain(file, BLOCK))
-    digests.sort()
     return hashlib.sha256(repr(digests).encode()).hexdigest() if digests else None

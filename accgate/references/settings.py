@@ -85,7 +85,8 @@ def surroundings(
     What only one environment names is `UNKNOWN` in the other. One that a run under another engine does not name at all
     is left out.
     """
-    before, now = {"variant": dict(reference.variant)}, {"variant": dict(model.variant)}
+    before: dict[str, Any] = {"variant": dict(reference.variant)}
+    now: dict[str, Any] = {"variant": dict(model.variant)}
     if info is not None:
         old, new = reference.environment, info.environment
         names = {**old, **new} if old and (new or info.name == reference.engine) else {}

@@ -175,10 +175,8 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.check.key).settings)
-            engines[pool.check.model][place] = {
-                "engine": source.engine.identity,
-                ENVIRONMENT: source.table(ENVIRONMENT),
-            }
+            under = source.table(ENVIRONMENT)
+            engines[pool.check.model][place] = {"engine": source.engine.identity, ENVIRONMENT: under}
             for name, digest in source.table(FILES).items():
                 files[pool.check.model, name][place] = {f"the content of {name}": digest}
     faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
