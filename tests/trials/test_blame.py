@@ -441,7 +441,7 @@ def test_the_environment_is_named_as_what_cannot_be_put_back(
         text = " ".join(re.sub(r"<[^>]*>|`", " ", page).split())
         assert re.search(r"torch ?:? (\(environment\) )?2\.8\.0 (→ )?2\.9\.0", text)
         assert "12.8" not in text
-    advice = "run the same commit in the reference's environment: no setting of accuracy.toml changed"
+    advice = "the same commit in the reference's environment: no setting of accuracy.toml changed"
     assert (advice in unescape(text)) is not bool(others)
     code, markdown = project.blame("--markdown", str(tmp_path / "blame.md")), tmp_path / "blame.md"
     words = " ".join(((markdown.read_text() if markdown.exists() else "") + capsys.readouterr().err).split())
