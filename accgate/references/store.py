@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput, KeyFaults, writing
-from accgate.inputs.checkout import absence_of, refuse_conflict, refuse_stand_in
+from accgate.inputs.checkout import fault_of, refuse_no_text, refuse_stand_in
 from accgate.inputs.paths import content_digest, read_plain
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Texts, Whole, parse_table_of
@@ -221,11 +221,11 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
     """
     path = file.with_suffix(SCORES)
     if not path.is_file():
-        why = absence_of(path) or "restore it from git"
+        why = fault_of(path) or "restore it from git"
         raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; {why}")
     content = read_plain(path, MOST)
     if digest(content) != sha256:
-        refuse_conflict(path, content)
+        refuse_no_text(path, content)
         raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
     if scores.n != n or abs(float(np.mean(scores.means())) - mean) > 1e-6:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput, writing
+from accgate.inputs.checkout import refuse_stand_in
 from accgate.inputs.toml import read_toml
 from accgate.records import (
     CUT,
@@ -292,6 +293,7 @@ def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
         When something is replaced and no reason is given, or the anchor beside it is damaged.
     """
     if not path.is_file():
+        refuse_stand_in(path)  # a new one would lose the anchor, and the reason
         return {}
     if not (reason or "").strip():
         raise BadInput(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import CannotEvaluate
-from accgate.inputs.checkout import refuse_conflict
+from accgate.inputs.checkout import refuse_no_text
 from accgate.metrics import BadOption, Metric
 from accgate.metrics.code import files_digest
 from accgate.metrics.own import DESCRIBING, entry_point_of, own_file, unloaded_metric
@@ -68,5 +68,5 @@ def _process(name: str, code: Code, options: str, state: str) -> CodeProcess:  #
             fault = f"cannot be called as function(answer, target, **metric_options): {error.text}"
             raise BadOption(f"{name} {fault}") from error
         for file in code.files:
-            refuse_conflict(file, file.read_bytes())
+            refuse_no_text(file, file.read_bytes())
         raise BadOption(f"{name} cannot be loaded: {error}") from error

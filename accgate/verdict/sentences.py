@@ -261,7 +261,8 @@ def settings_of(verdict: Figures) -> tuple[Setting, ...]:
             name, before = text, ""
         short = OUTSIDE.get(name, name.removeprefix("options.").removeprefix(ENVIRONMENT))
         settings.append(Setting(short, before, now, name in OUTSIDE or name.startswith(ENVIRONMENT)))
-    return tuple(sorted(settings, key=lambda setting: (setting.is_outside, setting.name.startswith("variant."))))
+    last = ("driver", "image")  # an image is another one after any change within
+    return tuple(sorted(settings, key=lambda s: (s.is_outside, s.name.startswith("variant."), s.name in last)))
 
 
 def settings_sentence(verdict: Figures) -> str | None:

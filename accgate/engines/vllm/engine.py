@@ -374,7 +374,7 @@ class VllmEngine:
         count = parallel.world_size * parallel.data_parallel_size
         device = cpu_name() if current_platform.is_cpu() else current_platform.get_device_name()
         environment = environment_of("torch", "transformers", "flashinfer-python", "triton")
-        environment |= {"cuda": cuda} if (cuda := torch.version.cuda) else {}
+        environment |= {name: text for name in ("cuda", "hip") if (text := getattr(torch.version, name, None))}
         hardware = device if count == 1 else f"{count} x {device}"
         return EngineInfo("vllm", f"vllm {vllm.__version__}", hardware, environment)
 

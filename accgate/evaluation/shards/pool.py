@@ -21,6 +21,7 @@ from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey, PlannedModel
 from accgate.records import (
+    ENVIRONMENT,
     FILES,
     JUDGE_SERVED,
     NOT_COMPARED,
@@ -41,7 +42,7 @@ from accgate.result import EngineInfo
 from accgate.text import mismatches, some_of
 
 # Settings that each shard has to itself; a model has one engine.
-OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
+OWN = {"engine", ENVIRONMENT, "records", "shard", *NOT_COMPARED} - {PLAN}
 HERE = "this merge"  # its accuracy.toml, and its version of accgate
 
 
@@ -168,13 +169,14 @@ def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> l
 
 
 def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Where a model was not answered by one engine, in one version, on one kind of hardware, from the same files."""
+    """Where engine, version, hardware or what lies under them are not the same in all shards, or files differ."""
     engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     files: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.check.key).settings)
-            engines[pool.check.model][place] = {"engine": source.engine.identity}
+            under = source.table(ENVIRONMENT)
+            engines[pool.check.model][place] = {"engine": source.engine.identity, ENVIRONMENT: under}
             for name, digest in source.table(FILES).items():
                 files[pool.check.model, name][place] = {f"the content of {name}": digest}
     faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
