@@ -181,8 +181,8 @@ def test_too_many_unread_replies_are_an_error_whatever_the_scores(gate: Gate) ->
     assert code == 1
     check = gate.check
     assert check["lost"] == check["lost_unread"] == 11
-    assert check["candidate"]["readings"] == {"replies": N, "unread": 11, "empty": 0, "cut": 0, "refused": 0}
-    assert check["reference"]["readings"] == {"replies": N, "unread": 0, "empty": 0, "cut": 0, "refused": 0}
+    assert check["candidate"]["readings"] == {"replies": N, "unread": 11, "empty": 0, "cut": 0, "refused": 0, "full": 0}
+    assert check["reference"]["readings"] == {"replies": N, "unread": 0, "empty": 0, "cut": 0, "refused": 0, "full": 0}
     assert "11 answers lost: 11 could no longer be read" in said
     assert f"11 of {N} replies hold no answer; in the reference all were read whole" in said
     assert main(["explain", str(gate.folder / "out" / "accgate.json")]) == 0
@@ -195,9 +195,11 @@ def test_a_reference_of_an_earlier_version_that_was_never_read_does_not_pass(gat
     gate.write(n=60)
     assert gate.call("record")[0] == 0
     lines = gate.reference.read_text().splitlines()
-    old = [line for line in lines if line.split(" =")[0] not in ("replies", "unread", "empty", "cut", "refused")]
+    old = [
+        line for line in lines if line.split(" =")[0] not in ("replies", "unread", "empty", "cut", "refused", "full")
+    ]
     gate.reference.write_text("\n".join(old) + "\n")
-    assert len(old) == len(lines) - 5
+    assert len(old) == len(lines) - 6
     for text in ("1", "{a}"):
         gate.server.choice_of = plainly(text)
         code, said = gate.call("run")
@@ -233,7 +235,14 @@ def test_records_of_earlier_versions_are_resumed_and_counted_as_far_as_they_say(
         del row["reading"]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
     assert gate.call("run", "--resume")[0] == 0
-    assert gate.check["candidate"]["readings"] == {"replies": 30, "unread": 0, "empty": 0, "cut": 0, "refused": 0}
+    assert gate.check["candidate"]["readings"] == {
+        "replies": 30,
+        "unread": 0,
+        "empty": 0,
+        "cut": 0,
+        "refused": 0,
+        "full": 0,
+    }
 
 
 def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(gate: Gate) -> None:
@@ -250,12 +259,12 @@ def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(g
     assert sorted(one.finish_reason for one in kept if one.finish_reason) == sorted(map(str.lower, ends.values()))
     gate.server.choice_of = ending(99)
     assert gate.call("run")[0] == 0
-    counts = {"replies": 60, "unread": 0, "empty": 0, "cut": 1, "refused": 1}
+    counts = {"replies": 60, "unread": 0, "empty": 0, "cut": 1, "refused": 1, "full": 1}
     assert gate.check["candidate"]["readings"] == counts
     report = (gate.folder / "out" / "report.md").read_text()
-    words = "was cut off at max_tokens, 1 was refused or stopped by a filter; in the reference 1 of 60 replies was cut"
-    assert words in report
-    assert "max_tokens, 2 were refused or stopped by a filter" in report
+    cut = "was cut off before max_tokens, at the server's own limit"
+    assert f"{cut}, 1 was refused or stopped by a filter; in the reference 1 of 60 replies {cut}" in report
+    assert f"{cut}, 2 were refused or stopped by a filter" in report
 
 
 def test_shards_and_their_merge_count_too(gate: Gate) -> None:
@@ -267,7 +276,14 @@ def test_shards_and_their_merge_count_too(gate: Gate) -> None:
     for i, out in enumerate(shards, 1):
         assert main(["run", config, "--shard", f"{i}/2", "--out", str(out)]) == 0
     assert main(["merge", *map(str, shards), "--config", config, "--out", str(gate.folder / "out")]) in (0, 1, 4)
-    assert gate.check["candidate"]["readings"] == {"replies": 60, "unread": 6, "empty": 0, "cut": 0, "refused": 0}
+    assert gate.check["candidate"]["readings"] == {
+        "replies": 60,
+        "unread": 6,
+        "empty": 0,
+        "cut": 0,
+        "refused": 0,
+        "full": 0,
+    }
 
 
 def test_a_recording_says_how_its_replies_were_read(gate: Gate, tmp_path: Path) -> None:
@@ -299,7 +315,7 @@ def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -
     gate.write(attack=attack, aggregate="attack_success_rate")
     code, said = gate.call("record", "--json", "--quiet")
     assert code == 0, said
-    counts = {"replies": 2 * N, "unread": 0, "empty": 0, "cut": 0, "refused": 0}
+    counts = {"replies": 2 * N, "unread": 0, "empty": 0, "cut": 0, "refused": 0, "full": 0}
     printed = json.loads(said)
     assert list(printed["readings"].items()) == [(printed["references"][0], counts)]
     assert all(record.attacked_reading == ["read"] for record in gate.records("recorded").values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from accgate.inputs.toml import tomllib
 from accgate.inputs.typed import parse_table
 
 REFUSES_A_FIELD = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
+CONTEXT = re.compile(
+    r"(?i)context.?(?:length|window|size)|max\w*.(?:model|sequence|input|seq).?len|prompt (?:is )?too long"
+)
 
 
 def option_text(name: str, value: Any) -> str | None:
@@ -66,6 +70,19 @@ def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) ->
         return ""
     how, also = ("renames a field", ", or leaves it out: false") if renames else ("leaves a field out", "")
     return f"; options.fields {how}, as in {text}{also}"
+
+
+def context_hint(message: str) -> str:
+    """What to do where a prompt and its reply have no room in the model's context; "" for other refusals.
+
+    >>> context_hint("This model's maximum context length is 2048 tokens"), context_hint("no such option")
+    ('; the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one', '')
+    """
+    if CONTEXT.search(message) is None:
+        return ""
+    return (
+        "; the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one"
+    )
 
 
 def redirect_hint(target: str) -> str:

@@ -111,6 +111,15 @@ class Options:
 OPERATIONAL = operational_of(Options)
 
 
+def shown_url(url: str) -> str:
+    """Strike out what may be a secret in a URL.
+
+    >>> shown_url("https://me:pw@h/login?token=1")
+    'https://***h/login?***'
+    """
+    return re.sub(r"(?:(?<=//)|^(?!http)).*@|(?<=[?#]).+", "***", url)
+
+
 def url_fault(url: str) -> str | None:
     """What keeps a text from being the URL of a server; None where nothing does.
 
@@ -119,7 +128,7 @@ def url_fault(url: str) -> str | None:
     >>> url_fault("localhost:8000")
     "is 'localhost:8000', which does not begin with http:// or https://; write it as http://127.0.0.1:8000/v1"
     """
-    fix, shown = "write it as http://127.0.0.1:8000/v1", re.sub(r"(?:(?<=//)|^(?!http)).*@|(?<=[?#]).+", "***", url)
+    fix, shown = "write it as http://127.0.0.1:8000/v1", shown_url(url)
     if not url.lower().startswith(("http://", "https://")):
         return f"is {shown!r}, which does not begin with http:// or https://; {fix}"
     try:
