@@ -9,7 +9,7 @@ from typing import Any
 from accgate.config.tables import Model, Sampling
 from accgate.decision.cause import Change
 from accgate.errors import BadInput
-from accgate.references.settings import answer_settings
+from accgate.references.settings import answer_settings, recorded_settings
 from accgate.references.store import Reference
 from accgate.result import EngineInfo
 from accgate.text import NOT_SET, differences, path_text, value_text
@@ -92,7 +92,7 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
         Change(path_text(path), value_text(old), value_text(new), "a label: no engine reads it")
         for path, (old, new) in labels
     ]
-    recorded = {"options": {}, "sampling": {}, **_own(about.settings)}
+    recorded = {"options": {}, "sampling": {}, **_own(recorded_settings(about, model))}
     if about.engine and about.engine != model.engine:
         values: dict[str, tuple[Any, Any]] = {ENGINE: ((about.engine, recorded), model.engine)}
         return Settings(model, values, tuple(fixed), {})
