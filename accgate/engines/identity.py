@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from accgate.engines.openai.options import option_text
 from accgate.errors import BadInput, CannotEvaluate, Key
 from accgate.text import closest, nearest
 
@@ -275,14 +276,13 @@ def name_note(name: Any) -> str:
     >>> name_note("toy-2")
     'If that is another name of the same model, declare it: options.same_model = ["toy-2"]'
     """
-    option = f"options.same_model = [{json.dumps(name, ensure_ascii=False)}]"
-    return f"If that is another name of the same model, declare it: {option}"
+    option = option_text(SAME, [name])
+    return f"If that is another name of the same model, declare it: options.{option}" if option else ""
 
 
 def _balancer_note(*marks: str) -> str:
-    named = ", ".join(json.dumps(mark, ensure_ascii=False) for mark in marks)
-    option = f'options.fingerprints = [{named}], or ["{ANY}"] for any'
-    return f"Where all are one model behind a balancer, name them: {option}"
+    option = option_text("fingerprints", marks) or option_text("fingerprints", [ANY])
+    return f'Where all are one model behind a balancer, name them: options.{option}, or ["{ANY}"] for any'
 
 
 def _resume_fault(before: str, now: str, more: str = "") -> BadInput:

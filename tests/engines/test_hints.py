@@ -14,8 +14,8 @@ import pytest
 from accgate.engines.base import ModelTable
 from accgate.engines.identity import model_hint
 from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.hints import field_hint, option_text, redirect_hint
-from accgate.engines.openai.options import Options, url_fault
+from accgate.engines.openai.hints import field_hint, redirect_hint
+from accgate.engines.openai.options import Options, option_text, url_fault
 from accgate.engines.table import create
 from accgate.engines.wire import extra_faults
 from accgate.errors import BadInput
@@ -61,7 +61,7 @@ def test_every_option_that_a_message_advises_is_toml_that_validate_takes() -> No
     hints = {match[1] for path in files for text in texts_of(path) for match in ADVICE.finditer(text)}
     for hint in hints:
         parse_table(tomllib.loads(hint.replace("[x]", '["x"]')), Options, ())  # "[x]": quoted where it is made
-    assert {hint.partition(" ")[0] for hint in hints} >= {"fields", "base_url", "fingerprints", "serve"}
+    assert {hint.partition(" ")[0] for hint in hints} >= {"fields", "base_url", "serve"}
 
 
 @each(
@@ -91,8 +91,8 @@ def test_there_is_no_hint_that_would_not_work(param: Any) -> None:
 
 def test_an_option_that_validate_refuses_is_not_advised() -> None:
     assert option_text("fields", {"\x00": False}) == 'fields = { "\\u0000" = false }'
-    assert option_text("timeout", -1) is None
-    assert option_text("no_option", "x") is None
+    assert option_text("timeout", -1) == ""
+    assert option_text("no_option", "x") == ""
 
 
 @each(

@@ -11,7 +11,7 @@ from pydantic import Field, PlainValidator
 from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import Operational, operational_of
-from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole
+from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole, setting_text
 
 PORT = "{port}"  # stands for a free port, in the words of `serve` and in its base_url
 SERVED_URL = f"http://127.0.0.1:{PORT}/v1"
@@ -109,6 +109,15 @@ class Options:
 
 
 OPERATIONAL = operational_of(Options)
+
+
+def option_text(name: str, value: Any) -> str:
+    """An option of the openai engine as TOML; "" where validate would refuse it.
+
+    >>> option_text("fields", {"top_k": False}), option_text("fields", {"messages": False})
+    ('fields = { top_k = false }', '')
+    """
+    return setting_text(name, value, Options)
 
 
 def shown_url(url: str) -> str:

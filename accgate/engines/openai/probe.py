@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, model_hint
 from accgate.engines.openai.client import VERSION, Client, Fault, key_of, reach_advice, root_of
+from accgate.engines.openai.options import option_text
 from accgate.engines.silence import timeout
 from accgate.engines.wire import SPECIAL, second_beginning
 from accgate.errors import CannotEvaluate
@@ -41,7 +42,7 @@ class Answer:
         'http://h:1/v1: it said nothing for 5 s; is the server up, and options.base_url right?'
         """
         if self.better is not None:
-            return f'{self.url}: {self.fault}, but {self.better} answers; write base_url = "{self.better}"'
+            return f"{self.url}: {self.fault}, but {self.better} answers; write {option_text('base_url', self.better)}"
         if self.fault is not None:
             return f"{self.url}: {self.fault}{reach_advice(self.fault)}"
         return f"{self.url} answers" + (f" and has {', '.join(self.models)}" if self.models else "")
