@@ -28,7 +28,7 @@ MODULES = (
     "config.tables", "tasks.schema", "tasks.attacks.attack", "tasks.lm_eval.loading", "engines.recording",
     "engines.openai.options", "engines.vllm.options", "engines.ray.engine", "engines.llamacpp",
 )  # fmt: skip
-OF_OTHERS = frozenset({"generation_config", "level", "verbosity", "deterministic"})  # vLLM's own, a metric's, llama.cpp's
+OF_OTHERS = frozenset({"generation_config", "level", "verbosity", "deterministic"})  # engines', metrics'
 seen: set[str] = set()  # texts that were looked through
 faults: list[str] = []
 
