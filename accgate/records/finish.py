@@ -17,11 +17,12 @@ ENDED = """
     eos eos_token eos_found eog_token end_id end_turn end_of_turn end_of_message endoftext success null none unspecified
     finish_reason_unspecified tool_call tool_calls tool_use function_call function_calls malformed_function_call
     malformed_tool_use malformed_model_output unexpected_tool_call too_many_tool_calls
+    end eot end_of_text im_end stop_str stop_token_id
 """
 # It met a limit of tokens: that of the request, as far as the word tells.
 LIMITED = """
     length max_length max_len max_tokens max_new_tokens max_output_tokens max_completion_tokens token_limit truncated
-    out_of_tokens
+    out_of_tokens max_predicted_tokens
 """
 SERVER_LIMIT = "server_limit"  # accgate's own word, where a reply is shorter than the request's limit
 # It met the end of the context, or another limit of the server.
@@ -31,8 +32,9 @@ BEYOND = f"""
 """
 # The model or a filter declined to go on; vLLM's detector of repetitions is such a filter.
 DECLINED = """
-    refusal refused content_filter content_filtered sensitive safety image_safety recitation blocklist blacklist spii
-    prohibited_content language model_armor guardrail_intervened error_toxic repetition
+    refusal refused content_filter content_filtered sensitive safety image_safety recitation image_recitation blocklist
+    blacklist spii prohibited_content image_prohibited_content language
+    model_armor guardrail_intervened error_toxic repetition
 """
 FULL, REFUSED = frozenset(BEYOND.split()), frozenset(DECLINED.split())
 CUT = FULL.union(LIMITED.split())
@@ -54,11 +56,14 @@ def end_within(reason: str | None, tokens: int, limit: float) -> str | None:
 def reason_of(value: Any) -> str | None:
     """A finish reason as these tables spell it; None where the server gives no word.
 
-    SGLang's own is a table with its type. Gateways write it in capitals, with hyphens, or after the name of an enum.
+    SGLang's own is a table with its type. Gateways write it in capitals, with hyphens, after the name of an enum, or as
+    an event: `maxPredictedTokensReached`.
 
     >>> reason_of("FinishReason.MAX_TOKENS"), reason_of("tool-calls"), reason_of({"type": "endTurn"}), reason_of(" ")
     ('max_tokens', 'tool_calls', 'end_turn', None)
     """
     word = value.get("type") if isinstance(value, dict) else value
     word = re.sub(r"^\s*\w+\.(?=\w)", "", word) if isinstance(word, str) else ""
-    return "_".join(re.findall(r"[A-Z]?[^A-Z\W_]+|[A-Z]+", word)).lower() or None
+    word = "_".join(re.findall(r"[A-Z]?[^A-Z\W_]+|[A-Z]+", word)).lower() or None
+    bare = re.sub(r"^(finish|stop)_reason_|_(found|reached|detected)$", "", word or "")
+    return bare if word not in KNOWN and bare in KNOWN else word

@@ -220,7 +220,8 @@ class Client:
         except asyncio.TimeoutError:
             return Fault(f"it took the connection, and said nothing for {LISTING_SECONDS:g} s", kind="cut")
         except (aiohttp.ClientError, OSError) as error:
-            return Fault(connection_fault(error), kind="refused")
+            is_untrusted = isinstance(error, aiohttp.ClientSSLError)  # which waiting does not mend
+            return Fault(connection_fault(error), kind="" if is_untrusted else "refused")
         if fault := listing_fault(status, headers, strict=strict):
             return fault
         body = body_value(raw)

@@ -23,6 +23,9 @@ LOGIN = (
     'password the words "Basic" and BASE64, where BASE64 is what `printf NAME:PASSWORD | base64` prints'
 )
 QUERY = "would be lost; write the URL up to and with /v1 (Azure's is https://NAME.openai.azure.com/openai/v1)"
+PATH = re.compile(
+    r"(?:/chat)?/completions/*$|/(?:models|responses|messages|embeddings)/*$"
+)  # of requests, not of an API
 EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with /v1'
 
 
@@ -147,6 +150,8 @@ def url_fault(url: str) -> str | None:
         whole = False
     if not whole or not url.isprintable() or " " in url:
         return f"is {shown!r}, which is not a URL; {fix}"
+    if (path := PATH.search(parts.path)) is not None:
+        return f"is {shown!r}; requests add {path[0]} to it: write {url[: -len(path[0])].rstrip('/')}"
     if "@" in parts.netloc:
         return f"is {shown!r}, which holds a secret; {LOGIN}"
     if "?" in url or "#" in url:
