@@ -138,13 +138,14 @@ def test_a_task_may_keep_the_reasoning(gate: Gate) -> None:
     [
         (plainly("The answer is {a}"), "correct [extract] of the task"),
         (plainly("", finish_reason="length"), "raise max_tokens"),
+        (plainly("", finish_reason="model_length"), "shorten the prompts, or serve the model with a longer context"),
         (
             plainly("I can't.", finish_reason="content_filter"),
             "look at what the model refuses, or at the content filter",
         ),
         (plainly("", message={"content": None, "reasoning_content": "so 7"}), "after reasoning that ends"),
     ],
-    ids=["an extraction that never matches", "cut", "filtered", "null"],
+    ids=["an extraction that never matches", "cut", "the context is full", "filtered", "null"],
 )
 def test_no_reference_is_written_of_replies_that_were_not_read(
     gate: Gate, choice: Callable[[str], Any], words: str
@@ -334,6 +335,21 @@ def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -
     code, said = gate.call("record", "--reason", "again")
     assert code == 3
     assert f"{N} of {N} replies to attacked prompts hold no answer, that is all of them" in said
+
+
+def test_replies_to_attacked_prompts_that_were_refused_or_met_the_servers_limit_are_counted_as_such(gate: Gate) -> None:
+    ends = {100: "content_filter", 101: "model_length", 102: "length"}
+
+    def choice_of(prompt: str) -> dict[str, Any]:
+        end = ends.get(numbers(prompt)[0]) if "Birds sing." in prompt else None
+        return plainly("{a}" if end is None else "no", finish_reason=end or "stop")(prompt)
+
+    gate.server.choice_of = choice_of
+    gate.write(attack=[{"kind": "distractor", "text": "Birds sing."}], aggregate="attack_success_rate")
+    code, said = gate.call("record", "--json", "--quiet")
+    assert code == 0, said
+    (counts,) = json.loads(said)["readings"].values()
+    assert counts == {"replies": 2 * N, "unread": 3, "empty": 0, "cut": 2, "refused": 1, "full": 1}
 
 
 def test_a_run_does_not_end_early_on_a_beginning_that_holds_too_few_answers(gate: Gate) -> None:
