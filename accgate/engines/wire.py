@@ -141,7 +141,7 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
         When the body has no choice with text, or says that the server broke the reply off.
     """
     try:
-        choice = first_choice(body["choices"])
+        choice, *others = first_choices(body["choices"])
         message = choice.get("message")
         tool_calls = () if message is None else _tool_calls(message.get("tool_calls"))
         usage = counts if isinstance(counts := body.get("usage"), dict) else {}
@@ -150,10 +150,12 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
         prompt_tokens, completion_tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
         reasoning_tokens = _count(_reasoning_tokens(usage))
         text, reasoning = (choice["text"], None) if message is None else _message(message, finish_reason)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise MalformedReply(f"the response holds no choice with text: {clip(error_text(body), QUOTED)}") from error
     if errors := errors_in(body):
         raise MalformedReply(f"the response was broken off by the server: {error_text(errors[0])}")
+    if others:
+        raise MalformedReply(f"the response holds {len(others) + 1} replies to one request")
     if finish_reason not in KNOWN:
         raise MalformedReply(f"the response is not known to be whole: finish_reason {clip(str(said), QUOTED)!r}")
     if not isinstance(text, str):
@@ -175,9 +177,9 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
     )
 
 
-def first_choice(choices: Sequence[Any]) -> Any:
-    """The reply to a request for one: that of index 0, wherever it stands."""
-    return next((each for each in choices if isinstance(each, dict) and each.get("index") == 0), choices[0])
+def first_choices(choices: Sequence[Any]) -> list[Any]:
+    """The reply to a request for one: that of index 0, wherever it stands; more than one where a gateway splits it."""
+    return [each for each in choices if isinstance(each, dict) and each.get("index") == 0] or list(choices[:1])
 
 
 def _count(value: Any) -> int | None:
@@ -311,13 +313,10 @@ def body_fault(raw: bytes, body: Any) -> str:
         return ""
     if page := page_of(body):
         return f"the response is {page}; {PAGE}"
+    words = clip(" ".join(body.split()), QUOTED)
     if STREAM.match(body):
-        return f"the response is a stream; {UNSTREAMED}: {clip(' '.join(body.split()), QUOTED)}"
-    return (
-        f"the response is not JSON, or not all of it: {clip(error_text(body), QUOTED)}"
-        if body.strip()
-        else "the response is empty"
-    )
+        return f"the response is a stream; {UNSTREAMED}: {words}"
+    return f"the response is not JSON, or not all of it: {words}" if words else "the response is empty"
 
 
 def page_of(body: Any) -> str:
@@ -342,7 +341,7 @@ def errors_in(body: Any) -> list[dict[Any, Any]]:
     """
     parts = body if isinstance(body, list) else [body]
     choices = body.get("choices") if isinstance(body, dict) else None
-    inner = [first_choice(choices)] if isinstance(choices, list) and choices else []
+    inner = first_choices(choices) if isinstance(choices, list) else []
     tables = [part for part in (*parts, *inner) if isinstance(part, dict)]
     told = [table.get("error", {} if inner else table) for table in tables]  # a body without choices may be one itself
     errors = [error if isinstance(error, dict) else {"message": error} for error in told]

@@ -42,7 +42,7 @@ class Readings:
     def ends(self) -> tuple[tuple[int, str], ...]:
         """How many were cut off or refused, and the words for each."""
         return (
-            (self.cut - self.full, "cut off at max_tokens"),
+            (max(self.cut - self.full, 0), "cut off at max_tokens"),
             (self.full, "cut off before max_tokens, at the server's own limit"),
             (self.refused, "refused or stopped by a filter"),
         )

@@ -82,6 +82,7 @@ def said(server: Server, **options: Any) -> str:
         (Fault(401, {"error": {"message": "bad key sk-secret"}}), "bad key [*]{3}; the key is refused"),
         (Fault(body={**GOOD, "usage": [1]}), "4$"),
         (Fault(body={"choices": [{"index": 1, "text": "5"}, {"index": 0, "text": "4"}]}), "4$"),
+        (Fault(body={"choices": GOOD["choices"] * 2}), "RequestFailed: .*the response holds 2 replies to one request"),
         (Fault(body=b"\xef\xbb\xbf" + json.dumps(GOOD).encode()), "4$"),
         (Fault(body=json.dumps(GOOD).encode("utf-16")), "4$"),
     ],

@@ -13,21 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urljoin, urlsplit
 
+from accgate.engines import wire
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, listing_of, model_hint
 from accgate.engines.openai.hints import codes_of, context_hint, field_hint, redirect_hint
 from accgate.engines.openai.options import shown_url
-from accgate.engines.wire import (
-    PAGE,
-    MalformedReply,
-    body_fault,
-    body_value,
-    error_text,
-    errors_in,
-    json_bytes,
-    json_value,
-    page_of,
-)
+from accgate.engines.wire import MalformedReply, error_text, errors_in, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.network import certificate_hint, is_this_machine, proxy_of, trust
 
@@ -156,25 +147,20 @@ class Client:
         try:
             async with self._session.post(url, data=sent, allow_redirects=False, **self._way_to(base)) as response:
                 status, headers = response.status, response.headers
-                try:
-                    raw = await body_of(response, base)
-                except aiohttp.ClientPayloadError:
-                    if 200 <= status < 300:
-                        raise
-                    raw = b""  # an error whose text cannot be read
+                raw = await body_of(response, base)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             return Fault(f"cannot talk to {base}: {connection_fault(error)}", kind="refused")
         except asyncio.TimeoutError:
             return Fault(f"no answer within {self._timeout:g} s", kind="silent")
         except (aiohttp.ClientError, OSError) as error:
             return Fault(f"cannot talk to {base}: {connection_fault(error)}", kind="cut")
-        body = body_value(raw)
+        body = wire.body_value(raw)
         if 200 <= status < 300:
             try:
                 return read(body)
             except MalformedReply as error:
                 where = base if status == 200 else f"HTTP {status} from {base}"
-                text = self.without_key(f"{where}: {body_fault(raw, body) or error}")
+                text = self.without_key(f"{where}: {wire.body_fault(raw, body) or error}")
                 return self._passing(text, meant_by(body, status), headers, body) or Fault(text)
         return self._refusal(base, path, status, headers, body, sent)
 
@@ -224,8 +210,8 @@ class Client:
             return Fault(connection_fault(error), kind="" if is_untrusted else "refused")
         if fault := listing_fault(status, headers, strict=strict):
             return fault
-        body = body_value(raw)
-        page = f"gives {found}; {PAGE}" if status < 300 and (found := page_of(body)) else ""
+        body = wire.body_value(raw)
+        page = f"gives {found}; {wire.PAGE}" if status < 300 and (found := wire.page_of(body)) else ""
         if wrong := redirected(base, "/models", status, headers) or page:
             return Fault(self.without_key(f"it {wrong}"))
         models = listing_of(body)  # empty where it answers with anything else: not every server has one
@@ -306,9 +292,9 @@ def meant_by(body: Any, status: int) -> int:
     words = [*codes_of(body)]
     if 200 <= status < 300:
         words += map(error_text, errors_in(body) if isinstance(body, dict) else [body])
-        codes = [503] if page_of(body) else [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
+        codes = [503] if wire.page_of(body) else [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
         status = next((code for code in codes if kind_of(code) is not None), status)
-    return 429 if (kind_of(status) is None or page_of(body)) and LIMITS.search(" ".join(words)) else status
+    return 429 if (kind_of(status) is None or wire.page_of(body)) and LIMITS.search(" ".join(words)) else status
 
 
 def listing_fault(status: int, headers: Mapping[str, str], *, strict: bool) -> Fault | None:
@@ -326,12 +312,18 @@ async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:
     CannotEvaluate
         When there are more than a reply can have.
     """
+    import aiohttp
+
     blocks, size = list[bytes](), 0
-    while not response.content.at_eof():
-        blocks.append(await response.content.readany())
-        size += len(blocks[-1])
-        if size >= LARGEST:
-            raise CannotEvaluate(f"{base}: an answer has {LARGEST:,} bytes or more; is options.base_url right?")
+    try:
+        while not response.content.at_eof():
+            blocks.append(await response.content.readany())
+            size += len(blocks[-1])
+            if size >= LARGEST:
+                raise CannotEvaluate(f"{base}: an answer has {LARGEST:,} bytes or more; is options.base_url right?")
+    except aiohttp.ClientPayloadError:
+        if response.ok:
+            raise  # of an error the status is enough
     return b"".join(blocks)
 
 

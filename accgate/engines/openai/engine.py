@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from accgate.engines import identity
+from accgate.engines import identity, wire
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, Wall, environment_of
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity, Listing
@@ -24,17 +24,7 @@ from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
-from accgate.engines.wire import (
-    Echoed,
-    MalformedReply,
-    NoEcho,
-    body_of,
-    echo_body,
-    echoed_of,
-    first_token,
-    limit_of,
-    reply_of,
-)
+from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token
 from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.network import is_this_machine
 from accgate.inputs.paths import path_in
@@ -234,7 +224,7 @@ class OpenAIEngine:
     def _complete(self, request: Request) -> Awaitable[Reply]:
         path = "/chat/completions" if request.mode == "chat" else "/completions"
         body = body_of(request, self._model)
-        return self._ask(path, body, partial(reply_of, limit=limit_of(body)))
+        return self._ask(path, body, partial(wire.reply_of, limit=wire.limit_of(body)))
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         """The log-probabilities of a continuation's tokens, through `/v1/completions` with `echo`."""
