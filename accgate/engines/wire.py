@@ -147,7 +147,8 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
         usage = counts if isinstance(counts := body.get("usage"), dict) else {}
         said = next(filter(reason_of, map(choice.get, ENDS)), None)
         finish_reason = reason_of(said)
-        prompt_tokens, completion_tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+        prompt_tokens = _count(usage.get("prompt_tokens")) or None  # no prompt has none: 0 is no count
+        completion_tokens = _count(usage.get("completion_tokens"))
         reasoning_tokens = _count(_reasoning_tokens(usage))
         text, reasoning = (choice["text"], None) if message is None else _message(message, finish_reason)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:

@@ -30,12 +30,8 @@ COLUMNS = np.dtype(
         ("full", "?"),  # at a limit of the server
         ("refused", "?"),  # whether the model refused, or a filter stopped it
         ("cached", "?"),
-        ("attacked_replies", "i2"),  # replies to attacked prompts of which a reading is known
-        ("attacked_unread", "i2"),
-        ("attacked_empty", "i2"),
-        ("attacked_cut", "i2"),
-        ("attacked_refused", "i2"),
-        ("attacked_full", "i2"),
+        # Of replies to attacked prompts, as far as a reading of each is known.
+        *((f"attacked_{name}", "i2") for name in vars(Readings(0))),
     ]
 )
 

@@ -80,6 +80,7 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
         ({"choices": [{"text": "4"}], "usage": {"reasoning_tokens": 3}}, Reply("4", reasoning_tokens=3)),
         ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": True, "completion_tokens": -5}}, Reply("4")),
         ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": 2**64, "completion_tokens": 10**400}}, Reply("4")),
+        ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": 0, "total_tokens": 9}}, Reply("4")),
         ({"choices": [{"message": None, "text": "4"}]}, Reply("4")),
         ({"choices": [{"text": "4", "finish_reason": "MAX_TOKENS"}]}, Reply("4", "max_tokens")),
         ({"choices": [{"text": "4", "finish_reason": {"type": "length", "length": 8}}]}, Reply("4", "length")),
