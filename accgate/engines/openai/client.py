@@ -51,6 +51,7 @@ HEALTH_SECONDS = 5.0
 LARGEST = 16 * 2**20  # bytes of an answer: a line of a score file, which has the reply and more, may have 64 million
 LONGEST_HEADER = 2**18  # bytes; aiohttp's own 8 kB are too few for a gateway's policy or trace
 LISTING_SECONDS = 30.0
+SHORT = 3  # characters of a password that stand in any text by chance
 REDIRECTS = 3  # within one server
 VERSION = "/v1"
 CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", default=None)  # of the POST of this task
@@ -112,7 +113,8 @@ class Client:
 
         self._timeout = timeout
         is_login = key.lower().startswith("basic ")
-        self._key = key[6:].strip() if is_login else key
+        own = key[6:].strip() if is_login else key
+        self._secrets = (own, password_of(own)) if is_login else (own,)
         self._fields = fields or {}
         self._listed: dict[str, tuple[str, ...]] = {}  # the names of each server's models
         self._ways: dict[str, dict[str, Any]] = {}
@@ -255,7 +257,9 @@ class Client:
 
     def without_key(self, text: str) -> str:
         """A server's words, which may repeat the key, with the key struck out."""
-        return text.replace(self._key, "***") if self._key else text
+        for secret in filter(None, self._secrets):
+            text = text.replace(secret, "***")
+        return text
 
     def _way_to(self, base: str) -> dict[str, Any]:
         if base not in self._ways:  # with each request: servers may be behind different proxies
@@ -407,6 +411,21 @@ def key_of(variable: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise BadInput(f"{named} holds no key: a key has printable ASCII characters only")
     return key
+
+
+def password_of(login: str) -> str:
+    """The password in a login as Basic has it; "" where there is none, or one too short to be looked for in texts.
+
+    >>> password_of("bWU6aHVudGVyMg=="), password_of("bWU6YQ=="), password_of("no")
+    ('hunter2', '', '')
+    """
+    import base64
+
+    try:
+        password = base64.b64decode(login, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
+    return password if len(password) > SHORT else ""
 
 
 def wait_of(headers: Mapping[str, str]) -> float:
