@@ -23,7 +23,7 @@ from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_
 from accgate.engines.chat import ChatProbe
 from accgate.engines.port import Blocks, Cut, Port
 from accgate.engines.silence import Silence, Stalled
-from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
+from accgate.engines.wire import MalformedReply, body_of, error_text, limit_of, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
 from accgate.inputs.paths import model_file_in
 from accgate.result import EngineInfo
@@ -126,8 +126,8 @@ class LlamaCppEngine:
         assert self._port is not None
         ask = self._port.post if self._blocks is None else self._blocks.answer
         path = "/v1/chat/completions" if request.mode == "chat" else "/v1/completions"
-        cut = Cut()
-        answer = self._threads.call(partial(ask, path, body_of(request, self._path.name), cut), cut.now)
+        cut, body = Cut(), body_of(request, self._path.name)
+        answer = self._threads.call(partial(ask, path, body, cut), cut.now)
         try:
             response = await self._silence.reply(answer, request.max_tokens)
         except Stalled:
@@ -138,7 +138,7 @@ class LlamaCppEngine:
         if isinstance(response, dict) and "error" in response:
             raise RequestFailed(f"llama.cpp: {error_text(response)}")
         try:
-            return reply_of(response)
+            return reply_of(response, limit_of(body))
         except MalformedReply as error:
             raise RequestFailed(f"llama.cpp: {error}") from error
 

@@ -28,7 +28,7 @@ from accgate.inputs.checkout import MARKER, MERGE, refuse_stand_in
 from accgate.inputs.paths import read_plain
 from accgate.records.replacement import BLOCK, json_line, replacing, write_atomically
 
-READINGS = ("read", "unread", "empty", "cut")
+READINGS = ("read", "unread", "empty", "cut", "refused", "full")  # the last two of replies to attacked prompts
 SETTINGS = ".settings.json"
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", SETTINGS, ".before.jsonl.gz")
 FIX = "name the records of a run"
@@ -78,7 +78,8 @@ class Record:
     `empty`; or `cut`, where it was cut off at max_tokens before an answer. None where there was nothing to read, as
     where a text's perplexity is the score, and in records of earlier versions. `reasoning` is the thought before the
     answer, of a long one its beginning and its end, and `reasoning_tokens` counts its tokens where the engine tells;
-    `reply` is what follows. `attacked_reading` says for each attack how the reply to it was read.
+    `reply` is what follows. `attacked_reading` says for each attack how the reply to it was read: `refused` where the
+    model or a filter refused, and `full` where it was cut off at a limit of the server, as well.
     """
 
     id: str

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from accgate.engines import split_options
+from accgate.engines.identity import are_one
 from accgate.engines.table import determinism
 from accgate.records import ENVIRONMENT
 from accgate.text import differences, path_text, value_text
@@ -43,6 +44,20 @@ def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
     inner = {key: _without_empty(value) if isinstance(value, Mapping) else value for key, value in table.items()}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in inner.items()}
     return {key: value for key, value in plain.items() if value is not None and value not in ({}, [])}
+
+
+def recorded_settings(reference: ReferenceFile, model: Model) -> dict[str, Any]:
+    """The settings of a reference, with the name that its model has now where `same_model` declares both.
+
+    >>> from accgate.config.tables import Model
+    >>> from accgate.references.store import ReferenceFile
+    >>> old = ReferenceFile(model="m", task="t", mean=50.0, n=9, settings={"model": "toy"})
+    >>> recorded_settings(old, Model(engine="openai", model="gate/toy", options={"same_model": ["toy"]}))
+    {'model': 'gate/toy'}
+    """
+    names = [reference.settings.get("model"), model.model]
+    is_same = names[0] is not None and are_one(model.options, names)
+    return {**reference.settings, "model": model.model} if is_same else dict(reference.settings)
 
 
 def batch_note(reference: ReferenceFile) -> Reason | None:
@@ -114,7 +129,7 @@ def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | N
         before["engine"], now["engine"] = reference.engine, info.name
     if reference.settings:
         tables: dict[str, Any] = {"options": {}, "sampling": {}}
-        before |= tables | reference.settings
+        before |= tables | recorded_settings(reference, model)
         now |= tables | answer_settings(model)
     changed = differences([before, now])
     return tuple(f"{path_text(path)}: {value_text(old)} → {value_text(new)}" for path, (old, new) in changed)

@@ -48,9 +48,8 @@ class ReferenceFile:
 
     `repeats` counts the answers to each sample in all `runs` together, and `runs_sha256` has a digest of each run.
     Tokens are means per sample, and with `samples_per_second` those of the last run: what `plan` estimates costs from.
-    Of so many `replies`, no answer was found in the `unread` ones, `empty` ones among them; `cut` ones ended at
-    max_tokens, `refused` ones were refused or stopped by a filter. They are not there where there was nothing to read,
-    and in references of earlier versions.
+    Of so many `replies`, no answer was found in the `unread` ones; the others are as `Readings` has them. They are not
+    there where there was nothing to read, and in references of earlier versions.
     `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
     are those of the model, its engine and sampling that can change an answer, `environment` the versions of what lies
     under the engine. `served`, `judge_served` and
@@ -78,6 +77,7 @@ class ReferenceFile:
     empty: Whole | None = None
     cut: Whole | None = None
     refused: Whole | None = None
+    full: Whole | None = None
     reason: Text = ""
     anchor: Text = ""
     scores_sha256: Text | None = None
@@ -101,7 +101,7 @@ class ReferenceFile:
         """How the replies were read; None where the file does not say."""
         if self.replies is None or self.unread is None:
             return None
-        return Readings(self.replies, self.unread, self.empty or 0, self.cut or 0, self.refused or 0)
+        return Readings(**{name: getattr(self, name) or 0 for name in vars(Readings(0))})
 
 
 @dataclass(frozen=True)

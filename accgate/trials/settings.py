@@ -10,7 +10,7 @@ from accgate.config.tables import Model, Sampling
 from accgate.decision.cause import Change
 from accgate.errors import BadInput
 from accgate.records import ENVIRONMENT
-from accgate.references.settings import answer_settings, surroundings
+from accgate.references.settings import answer_settings, recorded_settings, surroundings
 from accgate.references.store import Reference
 from accgate.result import EngineInfo
 from accgate.text import NOT_SET, differences, path_text, value_text
@@ -85,7 +85,7 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
         Change(path_text(path), value_text(old), value_text(new), FIXED[path[0]])
         for path, (old, new) in differences(surroundings(about, model, info))
     ]
-    recorded = {"options": {}, "sampling": {}, **_own(about.settings)}
+    recorded = {"options": {}, "sampling": {}, **_own(recorded_settings(about, model))}
     if about.engine and about.engine != model.engine:
         values: dict[str, tuple[Any, Any]] = {ENGINE: ((about.engine, recorded), model.engine)}
         return Settings(model, values, tuple(fixed), {})

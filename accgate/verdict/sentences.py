@@ -200,14 +200,15 @@ def readings_text(readings: Readings) -> str | None:
     '1 of 400 replies was cut off at max_tokens'
     >>> readings_text(Readings(400, cut=1, refused=2))
     '1 of 400 replies was cut off at max_tokens, 2 were refused or stopped by a filter'
+    >>> readings_text(Readings(400, cut=1, full=1))
+    "1 of 400 replies was cut off before max_tokens, at the server's own limit"
     """
     replies = f"{readings.replies:,} repl{'y' if readings.replies == 1 else 'ies'}"
     parts = []
     if readings.unread:
         empty = f" ({readings.empty:,} empty)" if readings.empty else ""
         parts.append(f"{readings.unread:,} of {replies} hold{'s' if readings.unread == 1 else ''} no answer{empty}")
-    ends = (readings.cut, "cut off at max_tokens"), (readings.refused, "refused or stopped by a filter")
-    for count, how in ends:
+    for count, how in readings.ends:
         if count:
             of = "" if parts else f" of {replies}"
             parts.append(f"{count:,}{of} w{'as' if count == 1 else 'ere'} {how}")

@@ -28,7 +28,7 @@ from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
 from accgate.engines.wire import body_of, second_beginning, tell_second_beginning
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
-from accgate.records.finish import KNOWN
+from accgate.records.finish import KNOWN, end_within
 from accgate.result import EngineInfo
 from accgate.text import value_text
 
@@ -245,7 +245,8 @@ class VllmEngine:
             self._silence = Silence("vLLM", self._own.max_silence)
 
     async def _complete(self, request: Request) -> Reply:
-        final = await self._final(request, await self._render(request), self._sampling(request))
+        sampling = self._sampling(request)
+        final = await self._final(request, await self._render(request), sampling)
         output = final.outputs[0]
         if output.finish_reason not in KNOWN:
             raise RequestFailed(f"vLLM ended the request with {output.finish_reason!r}")
@@ -257,7 +258,8 @@ class VllmEngine:
         opened = opened_by(tokenizer.decode(list(final.prompt_token_ids[-OPENING:])))
         text, counts = opened + output.text, (len(final.prompt_token_ids), len(output.token_ids))
         thought = await asyncio.to_thread(thought_tokens, tokenizer, text)
-        return Reply(text, output.finish_reason, *counts, logprobs=logprobs, reasoning_tokens=thought)
+        reason = end_within(output.finish_reason, counts[1], sampling.max_tokens or 0)
+        return Reply(text, reason, *counts, logprobs=logprobs, reasoning_tokens=thought)
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         """The natural log-probabilities of the continuation's tokens, right after the request's prompt.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accgate.engines import FINGERPRINT, union_of
-from accgate.engines.identity import are_one, fingerprints_of, may_mix
+from accgate.engines.identity import SAME, are_one, fingerprints_of, may_mix
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of, engine_in
 from accgate.evaluation.resume import check_points, settings_of
@@ -199,7 +199,8 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
             for source in pool.sources:
                 place = str(paths_of(source.folder, *pool.check.key).settings)
                 for key, value in source.table(table).items():
-                    named[who, key][place] = {key: value}
+                    if key != SAME:
+                        named[who, key][place] = {key: value}
     faults = []
     for (who, key), each in named.items():
         marks, options = frozenset().union(*map(fingerprints_of, each.values())), asked[who].settings.options
