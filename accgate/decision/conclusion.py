@@ -15,7 +15,7 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.outcome import Outcome, possible_failure
 from accgate.design import Design
 from accgate.errors import VerdictName
-from accgate.records import Floats, is_binary
+from accgate.records.scores import Floats, is_binary
 from accgate.stats import TestResult
 from accgate.verdict import Figure, Reason
 

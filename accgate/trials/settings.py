@@ -9,7 +9,7 @@ from typing import Any
 from accgate.config.tables import Model, Sampling
 from accgate.decision.cause import Change
 from accgate.errors import BadInput
-from accgate.records import ENVIRONMENT
+from accgate.records.file import ENVIRONMENT
 from accgate.references.settings import answer_settings, recorded_settings, surroundings
 from accgate.references.store import Reference
 from accgate.result import EngineInfo

@@ -11,7 +11,7 @@ import pytest
 from accgate.config.tables import Model
 from accgate.engines.identity import Identity, Served, are_one, change_of, settings_to_keep
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.records import paths_of
+from accgate.records.file import paths_of
 from accgate.references.judge import Makers, refuse_other_judge
 from accgate.references.settings import setting_changes
 from accgate.references.store import Reference, ReferenceFile
