@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -32,12 +33,13 @@ def mismatches(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str
 
 
 def value_text(value: Any) -> str:
-    """A value for people, in as many characters as there is room for.
+    """A value for people, in as many characters as there is room for; of a digest its beginning.
 
-    >>> value_text("q4_0"), value_text(NOT_SET), value_text([1, True])
-    ('q4_0', 'not set', '[1, true]')
+    >>> value_text("q4_0"), value_text(NOT_SET), value_text([1, True]), value_text("sha256:" + "0a" * 32)
+    ('q4_0', 'not set', '[1, true]', 'sha256:0a0a0a0a0a0a…')
     """
-    return clip(value if isinstance(value, str) else _text(value), LONGEST, " …")
+    text = value if isinstance(value, str) else _text(value)
+    return clip(re.sub(r"\b(sha256:[0-9a-f]{12})[0-9a-f]{52}\b", r"\1…", text), LONGEST, " …")
 
 
 def differences(values: Sequence[Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Sequence[Any]]]:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import advice
+
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeat", unhurried, derandomize=True, max_examples=40)  # always the same 40
 settings.register_profile("explore", unhurried)
@@ -33,6 +35,8 @@ os.fsync = lambda _: None  # type: ignore[assignment]
 
 # Until all tests are collected, none of which is garbage: to look for some takes a seventh of the time.
 gc.disable()
+
+advice.watch()
 
 if TYPE_CHECKING:
     from tests.browser.chromium import Browser
@@ -105,6 +109,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return group_of(nodeid)
 
     return Groups(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+@pytest.fixture(autouse=True)
+def advice_that_can_be_followed() -> Iterator[None]:
+    """Every setting and command that a message advises in a test is one that accgate takes (tests/advice.py)."""
+    yield
+    faults, advice.faults[:] = advice.faults[:], []
+    assert not faults, "a message advises what accgate does not take"
 
 
 @pytest.fixture(scope="session")

@@ -13,12 +13,9 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 from accgate.errors import CannotEvaluate
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITABLE = (*DISK_FULL, errno.EIO)  # EIO: of a terminal that is gone
@@ -85,7 +82,7 @@ class Watched:
             self._stream.write(f"{line}\n")
 
     @property
-    def buffer(self) -> Self:
+    def buffer(self) -> Watched:
         """The stream of bytes beneath."""
         return type(self)(self._stream.buffer)
 

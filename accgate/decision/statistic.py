@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +14,8 @@ from accgate.decision.outcome import Outcome
 from accgate.design import Design, oriented
 from accgate.errors import BadInput
 from accgate.stats import Rows, StatisticUndefined
+from accgate.stats.statistics import Method
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
-
-if TYPE_CHECKING:
-    from accgate.stats.statistics import Method
 
 
 def compare_statistic(

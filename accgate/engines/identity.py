@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from accgate.engines.openai.options import option_text
 from accgate.errors import BadInput, CannotEvaluate, Key
 from accgate.text import closest, nearest
 
 ANY = "*"
 MODEL, FINGERPRINT, LISTED = "model", "system_fingerprint", "listed"
+SAME = "same_model"  # the names that the model's options declare, which travel with what they explain
 LIST = "list of models"  # in messages
 
 
@@ -78,8 +80,9 @@ def _contradictions(
 ) -> Iterator[tuple[str, Any, Any]]:
     """The words of both settings that cannot be of one model, with both values; it may have several fingerprints.
 
-    `same` are its other names.
+    `same` are its other names, beside those that were declared when either was recorded.
     """
+    same = (*same, *one.get(SAME, ()), *other.get(SAME, ()))
     for key in (MODEL, LISTED):
         if (first := one.get(key)) and (second := other.get(key)) and not _agree(first, second, same):
             yield key, first, second
@@ -101,7 +104,7 @@ def are_one(options: Mapping[str, Any], values: Sequence[Any]) -> bool:
     >>> are_one({"same_model": ["b"]}, ["a", "b"]), are_one({}, ["a", "b"])
     (True, False)
     """
-    return all(_agree(*pair, _of_either(options, "same_model")) for pair in combinations(values, 2))
+    return all(_agree(*pair, _of_either(options, SAME)) for pair in combinations(values, 2))
 
 
 def _of_either(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -128,8 +131,9 @@ def change_of(
     >>> change_of({"system_fingerprint": ["a", "b"]}, {"system_fingerprint": "b"})
     >>> change_of({"system_fingerprint": "a"}, {"system_fingerprint": "b"}, {"fingerprints": ["*"]})
     >>> change_of({"model": "toy"}, {})
+    >>> change_of({"model": "toy"}, {"model": "gate/toy", "same_model": ["toy"]})
     """
-    for contradiction in _contradictions(before, now, _of_either(options or {}, "same_model")):
+    for contradiction in _contradictions(before, now, _of_either(options or {}, SAME)):
         what, one, other = _in_words(*contradiction)
         return f"{what} was {one!r}, and now is {other!r}"
     marks, others = fingerprints_of(before), fingerprints_of(now)
@@ -261,6 +265,7 @@ class Identity:
             MODEL: self._model,
             FINGERPRINT: marks if self._allowed else next(iter(marks), None),
             LISTED: dict(self._listed),
+            SAME: list(self._same) if self._model or self._listed else None,
         }
         return {key: value for key, value in values.items() if value}
 
@@ -271,14 +276,13 @@ def name_note(name: Any) -> str:
     >>> name_note("toy-2")
     'If that is another name of the same model, declare it: options.same_model = ["toy-2"]'
     """
-    option = f"options.same_model = [{json.dumps(name, ensure_ascii=False)}]"
-    return f"If that is another name of the same model, declare it: {option}"
+    option = option_text(SAME, [name])
+    return f"If that is another name of the same model, declare it: options.{option}" if option else ""
 
 
 def _balancer_note(*marks: str) -> str:
-    named = ", ".join(json.dumps(mark, ensure_ascii=False) for mark in marks)
-    option = f'options.fingerprints = [{named}], or ["{ANY}"] for any'
-    return f"Where all are one model behind a balancer, name them: {option}"
+    option = option_text("fingerprints", marks) or option_text("fingerprints", [ANY])
+    return f'Where all are one model behind a balancer, name them: options.{option}, or ["{ANY}"] for any'
 
 
 def _resume_fault(before: str, now: str, more: str = "") -> BadInput:
@@ -429,10 +433,12 @@ def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
     model, marks = served.get(MODEL), served.get(FINGERPRINT)
     is_list = isinstance(marks, (list, tuple))
     names = [_short(mark) for mark in sorted(fingerprints_of({FINGERPRINT: marks}))] if is_list else []
+    same = others if isinstance(others := served.get(SAME), (list, tuple)) else ()
     values = {
         MODEL: _short(model) if isinstance(model, str) else None,
         FINGERPRINT: _short(marks) if isinstance(marks, str) else names if len(names) <= MOST else None,
         LISTED: kept,
+        SAME: [_short(name) for name in same[:MOST] if isinstance(name, str)],
     }
     return {key: value for key, value in values.items() if value}
 

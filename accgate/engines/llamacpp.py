@@ -34,7 +34,7 @@ from accgate.engines.base import (
 from accgate.engines.chat import ChatProbe
 from accgate.engines.port import Blocks, Cut, Port
 from accgate.engines.silence import Silence, Stalled
-from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
+from accgate.engines.wire import MalformedReply, body_of, error_text, limit_of, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
 from accgate.inputs.paths import model_file_in
 from accgate.result import EngineInfo
@@ -138,9 +138,10 @@ class LlamaCppEngine:
         assert self._port is not None
         ask = self._port.post if self._blocks is None else self._blocks.answer
         path = "/v1/chat/completions" if request.mode == "chat" else "/v1/completions"
-        response = await self._asked(partial(ask, path, body_of(request, self._path.name)), request.max_tokens)
+        body = body_of(request, self._path.name)
+        response = await self._asked(partial(ask, path, body), request.max_tokens)
         try:
-            return reply_of(response)
+            return reply_of(response, limit_of(body))
         except MalformedReply as error:
             raise RequestFailed(f"llama.cpp: {error}") from error
 

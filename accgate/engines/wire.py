@@ -5,12 +5,14 @@ How likely a model finds a given text, `/v1/completions` says with `echo` and `l
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -20,8 +22,7 @@ import orjson
 from accgate.engines.base import LogProbs, Reply, Request
 from accgate.engines.reasoning import without_blank_lines
 from accgate.errors import Key
-from accgate.records import CUT
-from accgate.records.finish import KNOWN, reason_of
+from accgate.records.finish import CUT, KNOWN, end_within, reason_of
 from accgate.text import clip
 
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
@@ -40,6 +41,15 @@ UNREADABLE: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "prompt": ((), "what is asked is the task's"),
     "model": ((), "what is asked is the model of its table"),
 }
+BEGINNING = 2**16  # bytes of a body that is no JSON: a page's title comes after its scripts
+PAGES = re.compile(r"(?is)\s*(?:<\?xml.*?>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|title)\b")
+TITLE = re.compile(r"(?is)<title\b[^>]*>(.*?)</title>")
+PAGE = "is options.base_url an API's, and does a gateway want a login?"
+UNSTREAMED = "add `extra = { stream = false }` to the model's sampling"
+STREAM = re.compile(r"\s*(?:(?:data|event|id|retry)?:|\{[^\n]*\}\s*\n\s*\{)")  # events, or JSON line by line
+# Names of the field that says why a reply ended; vLLM's `stop_reason` beside `finish_reason` is a stop string.
+LIMIT = re.compile(r"max_\w*tokens|n_predict|num_predict")
+ENDS = "finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason"
 SPECIAL = re.compile(r"\s*[<\[]")  # as the text of every model's special tokens begins
 
 
@@ -119,11 +129,11 @@ def _chat(request: Request) -> dict[str, Any]:
     return fields
 
 
-def reply_of(body: Any) -> Reply:
+def reply_of(body: Any, limit: float = 0.0) -> Reply:
     """The reply in a response body, with reasoning that the server gives apart.
 
     A message without content (its tokens were reasoning, a call of a tool or a stop string) is an empty reply, and a
-    refusal is one.
+    refusal is one. A reply that was cut off well before `limit` tokens met a limit of the server.
 
     Raises
     ------
@@ -131,24 +141,31 @@ def reply_of(body: Any) -> Reply:
         When the body has no choice with text, or says that the server broke the reply off.
     """
     try:
-        choice = body["choices"][0]
+        choice, *others = first_choices(body["choices"])
         message = choice.get("message")
         tool_calls = () if message is None else _tool_calls(message.get("tool_calls"))
-        usage = body.get("usage") or {}
-        finish_reason = reason_of(said := choice.get("finish_reason"))
-        prompt_tokens, completion_tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+        usage = counts if isinstance(counts := body.get("usage"), dict) else {}
+        said = next(filter(reason_of, map(choice.get, ENDS)), None)
+        finish_reason = reason_of(said)
+        prompt_tokens = _count(usage.get("prompt_tokens")) or None  # no prompt has none: 0 is no count
+        completion_tokens = _count(usage.get("completion_tokens"))
         reasoning_tokens = _count(_reasoning_tokens(usage))
         text, reasoning = (choice["text"], None) if message is None else _message(message, finish_reason)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise MalformedReply(f"the response holds no choice with text: {clip(error_text(body), QUOTED)}") from error
     if errors := errors_in(body):
         raise MalformedReply(f"the response was broken off by the server: {error_text(errors[0])}")
+    if others:
+        raise MalformedReply(f"the response holds {len(others) + 1} replies to one request")
     if finish_reason not in KNOWN:
         raise MalformedReply(f"the response is not known to be whole: finish_reason {clip(str(said), QUOTED)!r}")
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
     if message is not None and text and text == message.get("refusal") and finish_reason not in CUT:
         finish_reason = "refusal"  # OpenAI's ends with "stop"
+    spent = [_count(usage.get("total_tokens")) or 0, completion_tokens or 0]  # some leave a thought out of the second
+    if reasoning is None:
+        finish_reason = end_within(finish_reason, max(spent[0] - (prompt_tokens or 0), spent[1]), limit)
     return Reply(
         text,
         finish_reason,
@@ -159,6 +176,11 @@ def reply_of(body: Any) -> Reply:
         reasoning=reasoning,
         reasoning_tokens=reasoning_tokens,
     )
+
+
+def first_choices(choices: Sequence[Any]) -> list[Any]:
+    """The reply to a request for one: that of index 0, wherever it stands; more than one where a gateway splits it."""
+    return [each for each in choices if isinstance(each, dict) and each.get("index") == 0] or list(choices[:1])
 
 
 def _count(value: Any) -> int | None:
@@ -256,6 +278,60 @@ def json_value(raw: bytes) -> Any:
         return json.loads(raw)
 
 
+def limit_of(body: Mapping[str, Any]) -> float:
+    """The most tokens that a request's body allows a reply; 0 where it names no limit.
+
+    >>> limit_of({"max_tokens": 256, "max_completion_tokens": 64})
+    64
+    """
+    return min((value for key, value in body.items() if LIMIT.fullmatch(key) and isinstance(value, int)), default=0)
+
+
+def body_value(raw: bytes) -> Any:
+    """What an answer's body holds: JSON, the error that a stream tells of, or the beginning of its text."""
+    try:
+        return json_value(raw)
+    except (ValueError, RecursionError):
+        text = raw[:BEGINNING].decode(errors="replace")
+    for event in re.findall(r"(?m)^data: *(\{.*\}) *\r?$", text):
+        with suppress(ValueError, RecursionError):
+            if (value := json.loads(event)).get("error"):
+                return value
+    return text
+
+
+def body_fault(raw: bytes, body: Any) -> str:
+    r"""Say what keeps an answer's body, of which `body` was made, from being JSON; "" where it is JSON.
+
+    >>> body_fault(b"\xff{}", ""), body_fault(b'{"choices": [', '{"choices": [')
+    ('the response is not UTF-8 text: byte 0xff at 0', 'the response is not JSON, or not all of it: {"choices": [')
+    """
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return f"the response is not UTF-8 text: byte 0x{raw[error.start]:02x} at {error.start}"
+    if not isinstance(body, str) or raw.lstrip()[:1] == b'"':
+        return ""
+    if page := page_of(body):
+        return f"the response is {page}; {PAGE}"
+    words = clip(" ".join(body.split()), QUOTED)
+    if STREAM.match(body):
+        return f"the response is a stream; {UNSTREAMED}: {words}"
+    return f"the response is not JSON, or not all of it: {words}" if words else "the response is empty"
+
+
+def page_of(body: Any) -> str:
+    """Name the web page that stands in the place of an answer, as of a login; "" where there is none.
+
+    >>> page_of("<!DOCTYPE html><html><title>Sign&nbsp;in - Corp</title>"), page_of("<h1>no</h1>")
+    ('a web page, "Sign in - Corp"', '')
+    """
+    if not isinstance(body, str) or PAGES.match(body) is None:
+        return ""
+    title = " ".join(html.unescape(found[1]).split()) if (found := TITLE.search(body)) else ""
+    return f'a web page, "{clip(title, QUOTED)}"' if title else "a web page"
+
+
 def errors_in(body: Any) -> list[dict[Any, Any]]:
     """The errors that a body tells of, beside its first choice or in it; Google's stand in a list.
 
@@ -266,7 +342,7 @@ def errors_in(body: Any) -> list[dict[Any, Any]]:
     """
     parts = body if isinstance(body, list) else [body]
     choices = body.get("choices") if isinstance(body, dict) else None
-    inner = choices[:1] if isinstance(choices, list) else []
+    inner = first_choices(choices) if isinstance(choices, list) else []
     tables = [part for part in (*parts, *inner) if isinstance(part, dict)]
     told = [table.get("error", {} if inner else table) for table in tables]  # a body without choices may be one itself
     errors = [error if isinstance(error, dict) else {"message": error} for error in told]
@@ -278,8 +354,7 @@ def error_text(body: Any) -> str:
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("message", error)
-    text = " ".join(str(error).split())
-    return clip(text, 300)
+    return clip(page_of(error) or " ".join(str(error).split()), 300)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from accgate.engines import Reply, split_reasoning
 from accgate.engines.reasoning import without_blank_lines
-from accgate.records import CUT, Record, split_readings
-from accgate.records.finish import REFUSED
+from accgate.records.figures import split_readings
+from accgate.records.file import Record
+from accgate.records.finish import CUT, FULL, REFUSED
 from accgate.tasks import Sample, Task
 from accgate.tasks.choices import TIE
 from accgate.tasks.tools import parse_reply, reply_json
@@ -142,9 +143,9 @@ def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, .
     if attacked.replies > 1:
         replies = f"{attacked.replies:,} replies to attacked prompts hold"
     unread = [record.id for record in records if record.attacked_unread]
+    fix = _fix(attacked, "correct [extract] of the task, or the text that [[attack]] changes")
     return (
-        f"{attacked.unread:,} of {replies} no answer, {_limit(attacked, max_unread)}: correct [extract] of the task, "
-        "or the text that [[attack]] changes",
+        f"{attacked.unread:,} of {replies} no answer{_kinds(attacked)}, {_limit(attacked, max_unread)}: {fix}",
         f"attacked samples whose replies hold no answer: {some_of(unread)}",
     )
 
@@ -164,20 +165,31 @@ def _limit(readings: Readings, max_unread: float) -> str:
     return "that is all of them"
 
 
+def _kinds(readings: Readings) -> str:
+    parts = [f"{count:,} {how}" for count, how in ((readings.empty, "empty"), *readings.ends) if count]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _fix(readings: Readings, fix: str) -> str:
+    """What to do about replies without an answer, where they have one cause; else this."""
+    if readings.refused == readings.unread:
+        return "look at what the model refuses, or at the content filter of its server"
+    if readings.full == readings.unread:
+        return "shorten the prompts, or serve the model with a longer context: max_tokens was not reached"
+    return "raise max_tokens" if readings.cut == readings.unread else fix
+
+
 def _own_problem(records: Sequence[Record], readings: Readings, max_unread: float) -> tuple[str, ...]:
     unread = [record for record in records if record.is_unread]
-    cut = sum(record.reading == "cut" for record in unread)
+    cut = [record.finish_reason for record in unread if record.reading == "cut"]
     refused = sum(record.finish_reason in REFUSED for record in unread)
-    counts = (readings.empty, "empty"), (cut, "cut off at max_tokens"), (refused, "refused or stopped by a filter")
-    parts = [f"{count:,} {how}" for count, how in counts if count]
-    kinds = f" ({', '.join(parts)})" if parts else ""
+    ended = Readings(len(unread), len(unread), readings.empty, len(cut), refused, sum(end in FULL for end in cut))
     replies = "1 reply holds" if readings.replies == 1 else f"{readings.replies:,} replies hold"
-    what = f"{readings.unread:,} of {replies} no answer{kinds}, {_limit(readings, max_unread)}"
-    fix = "correct [extract] of the task" if cut < len(unread) else "raise max_tokens"
-    also = "raise max_tokens, " if 0 < cut < len(unread) else ""
-    fix += f', {also}or read the reasoning too (reasoning = "keep")' if any(r.reasoning for r in unread) else ""
-    if refused == len(unread):
-        fix = "look at what the model refuses, or at the content filter of its server"
+    what = f"{readings.unread:,} of {replies} no answer{_kinds(ended)}, {_limit(readings, max_unread)}"
+    fix = _fix(ended, "correct [extract] of the task")
+    if any(record.reasoning for record in unread) and refused < len(unread):
+        also = "raise max_tokens, " if ended.full < len(cut) < len(unread) else ""
+        fix += f', {also}or read the reasoning too (reasoning = "keep")'
     if all((record.reply or "").startswith(TIE) for record in unread):
         fix = "the options of each are equally likely; look at the log-probabilities that the engine gives"
     rightly = (

@@ -15,27 +15,24 @@ from accgate.errors import BadInput, writing
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
 from accgate.evaluation.scoring import ByJudge, OtherJudge, Scoring
-from accgate.records import (
+from accgate.records.figures import Figures
+from accgate.records.file import (
     JUDGE_SERVED,
     MEASURED,
     MERGED,
     NOT_COMPARED,
     SERVED,
     STOPPED,
-    Figures,
     Record,
-    RecordLog,
     RecordPaths,
-    Scores,
-    check_bounds,
-    places_in,
-    read_log,
     settings_of_run,
     write_settings,
 )
+from accgate.records.log import RecordLog, places_in, read_log
+from accgate.records.scores import Scores, check_bounds
 from accgate.references.judge import Makers
 from accgate.tasks import Task
-from accgate.text import some_of
+from accgate.text import differences, path_text, some_of
 
 
 def refuse_unfinished(paths: RecordPaths) -> None:
@@ -134,8 +131,10 @@ def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any], own: Set[
 def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
     earlier, now = settings_of_run(paths), settings_of(assignment)
     if changed := changed_settings(earlier, now):
+        tables = [{key: each[key] for key in changed if key in each} for each in (earlier, now)]
+        names = ", ".join(path_text(path) for path, _ in differences(tables))
         raise BadInput(
-            f"{paths.settings}: {', '.join(changed)} changed since the run began; undo that, or start without "
+            f"{paths.settings}: {names} changed since the run began; undo that, or start without "
             "--resume in another --out"
         )
     if files := changed_content(earlier, now):

@@ -15,7 +15,8 @@ from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.reading import Thoughts, divide, kind_of, kind_without_answer, read, shorten
 from accgate.evaluation.scoring import NotScored, Scoring, in_range, is_in_range, request_of, score_of
 from accgate.metrics.kinds import perplexity
-from accgate.records import Record
+from accgate.records.file import Record
+from accgate.records.finish import FULL, REFUSED
 from accgate.tasks import HarnessTask, Sample, Task
 from accgate.tasks.choices import TIE, chosen_label, continuation, likeliest_option
 from accgate.tasks.confidence import stated_confidence
@@ -31,6 +32,14 @@ class _Answer:
     score: float | None
     confidence: float | None = None
     reading: str | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """The reading of a reply to an attacked prompt, which has no finish reason of its own in a record."""
+        end = self.reply.finish_reason
+        if self.reading in (None, "read"):
+            return self.reading
+        return "refused" if end in REFUSED else "full" if self.reading == "cut" and end in FULL else self.reading
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class Asker:
                 after = await self._under_attack(sample, repeat, done.score)
                 scores = tuple(None if each is None else each.score for each in after)
                 attacked = scores[0] if len(scores) == 1 else scores
-                attacked_reading = tuple(None if each is None else each.reading for each in after)
+                attacked_reading = tuple(None if each is None else each.kind for each in after)
         except (RequestFailed, NotScored) as failure:
             done, error = _Answer(Reply(None), None, None), str(failure) or "no reply"
         if done.score is None and error is None:

@@ -13,8 +13,8 @@ from accgate.engines import Engine, Request, RequestFailed, split_reasoning
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.metrics import Metric
 from accgate.planning.checks import Check
-from accgate.records import CUT, Scores
-from accgate.records.finish import REFUSED
+from accgate.records.finish import CUT, FULL, REFUSED
+from accgate.records.scores import Scores
 from accgate.references.judge import Makers, other_judge
 from accgate.tasks import Sample, Task
 from accgate.tasks.extract import by_regex
@@ -148,6 +148,9 @@ class ByJudge:
             raise NotScored(f"the judge gave no reply: {error}") from error
         except CannotEvaluate as error:
             raise JudgeFailed(self.name, error) from error
+        if reply.finish_reason in FULL:
+            fix = "shorten the rubric, or serve the judge with a longer context"
+            raise NotScored(f"the judge's reply was cut off before max_tokens, at its server's own limit; {fix}")
         if reply.finish_reason in CUT:
             raise NotScored(f"the judge's reply was cut off at {request.max_tokens} tokens; raise judge.max_tokens")
         if reply.finish_reason in REFUSED:

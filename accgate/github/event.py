@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import AliasPath, Field, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic_core import ErrorDetails
 
 from accgate.errors import BadInput
 from accgate.github.api.objects import SHA, PullRequest, Sha, WorkflowRun, object_of
 from accgate.inputs.typed import Text, Whole, adapter_of
 
 if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
     from accgate.github.api.client import Client
 
 T = TypeVar("T")

@@ -19,6 +19,7 @@ from accgate.github.branch import NewFiles, commit_to
 from accgate.github.event import Event, open_pull_requests, read_event, read_pull_request
 from accgate.github.runner import Job, write_outputs
 from accgate.github.slash import IssueComment, link, plain, read_issue_comment, reply, try_reply
+from accgate.inputs.paths import with_lf
 from accgate.report.markdown import LINKED, code
 
 As = Literal["pull-request", "commit"]
@@ -158,7 +159,13 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
                 f"{folder}/{name}: the repository has something other than a plain file in a folder there; remove it"
             )
     nothing = Entry("blob", "", "")
-    return {name: content for name, content in files.items() if present.get(name, nothing).sha != git_sha(content)}
+    return {name: content for name, content in files.items() if present.get(name, nothing).sha not in _blobs(content)}
+
+
+def _blobs(content: bytes) -> set[str]:
+    """The names that git gives a file of this content, with either line ends."""
+    plain = with_lf(content)
+    return {git_sha(each) for each in (content, plain, plain.replace(b"\n", b"\r\n"))}
 
 
 def _commit(

@@ -12,7 +12,7 @@ from accgate.config.config import Config
 from accgate.config.tables import Judge, TaskSettings
 from accgate.errors import BadInput, Key, reading
 from accgate.guard.tree import Tree
-from accgate.inputs.checkout import is_pointer
+from accgate.inputs.checkout import stand_in_of
 from accgate.inputs.paths import IN_COMMIT, file_digest, path_in
 from accgate.metrics.code import code_folder
 from accgate.metrics.own import own_file
@@ -130,7 +130,7 @@ def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
         with reading(place, IN_COMMIT):
             entries = sorted(place.iterdir())
         for path in entries:
-            if (path.is_symlink() or is_pointer(path)) and (fault := tree.fault(path.parent, path.name)):
+            if (path.is_symlink() or stand_in_of(path)) and (fault := tree.fault(path.parent, path.name)):
                 yield f"{path}: {fault}; {LINK_FIX}"
             else:
                 rest.append(path)

@@ -14,9 +14,9 @@ from accgate.config.config import Config
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
-from accgate.inputs.paths import file_digest, read_plain, with_lf
+from accgate.inputs.paths import file_digest
 from accgate.planning.effective import definition_of
-from accgate.records import clusters_of
+from accgate.records.membership import clusters_of
 from accgate.references.anchor import Anchor, AnchorFile, Step, anchor_beside
 from accgate.references.store import Reference, baseline_of, file_of, read_reference
 from accgate.stats import anchor_tails, difference_to_anchor
@@ -110,7 +110,7 @@ def _is_plain(config: Config, name: str) -> bool:
 
 def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
     """The replies beside a reference that is no looser: reports show them as what was answered before."""
-    before, after = (file_digest(path)[:12] if os.path.lexists(path) else None for path in (old, new))
+    before, after = (digest[:12] if (digest := _digest(path)) else None for path in (old, new))
     if before is None and after is not None:
         yield Difference(KEY, None, after, "new", "replies are kept beside the reference", f"{name} (replies)")
     elif before != after:
@@ -134,13 +134,13 @@ def _anchor_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
 def _same_files(old: Path, new: Path) -> bool:
     """Whether both have the same content, so that nothing has to be parsed."""
     try:
-        return all(_bytes(old.with_suffix(end)) == _bytes(new.with_suffix(end)) for end in (".toml", ".scores.csv"))
+        return all(_digest(old.with_suffix(end)) == _digest(new.with_suffix(end)) for end in (".toml", ".scores.csv"))
     except BadInput:  # the next reader reports it
         return False
 
 
-def _bytes(path: Path) -> bytes | None:
-    return with_lf(read_plain(path, MOST)) if path.exists() or path.is_symlink() else None
+def _digest(path: Path) -> str | None:
+    return file_digest(path, MOST) if os.path.lexists(path) else None
 
 
 def _summary(reference: Reference) -> str:

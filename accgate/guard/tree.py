@@ -12,7 +12,7 @@ from pathlib import Path
 
 from accgate.config.config import Config
 from accgate.errors import BadInput
-from accgate.inputs.checkout import is_pointer
+from accgate.inputs.checkout import stand_in_of
 from accgate.inputs.toml import read_toml
 
 FIX = "somebody who may push to the base must put it into the repository as a plain file, in a path without .."
@@ -101,7 +101,7 @@ def _fault_at_end(path: Path, *, is_linked: bool) -> str | None:
     """Why nothing can be read where a path ends; None where something can, or where nothing was ever put."""
     if is_linked and _identity(path) is None:
         return "leads through a link to where nothing is"
-    return "is kept in Git LFS, so that the commit holds a pointer alone" if is_pointer(path) else None
+    return f"is {found[0]}, in the commit too" if (found := stand_in_of(path)) else None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

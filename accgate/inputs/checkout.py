@@ -1,29 +1,54 @@
-"""What a checkout has in place of a file: a pointer of Git LFS, an unresolved merge, an empty submodule, nothing."""
+"""What a checkout has in place of a file: a pointer, an encrypted file, an unresolved merge, or nothing."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from accgate.errors import BadInput
 
-POINTER = b"version https://git-lfs.github.com/spec/"  # how a file begins that Git LFS keeps elsewhere
-POINTER_BYTES = 1024  # the most that one has
-LFS = "is a Git LFS pointer and not the file itself; run `git lfs pull`, or check out with `lfs: true`"
-CONFLICT = re.compile(rb"^<<<<<<< .*?^=======\s.*?^>>>>>>> ", re.MULTILINE | re.DOTALL)
+START = 128  # bytes that tell a stand-in
+LFS = "a Git LFS pointer and not the file itself", "run `git lfs pull`, or check out with `lfs: true`"
+ANNEXED = "a git-annex pointer and not the file itself", "run `git annex get` for it"
+# How a file begins whose content is elsewhere or encrypted, what it is, and what brings the content.
+STAND_INS = {
+    b"version https://git-lfs.github.com/spec/": LFS,
+    b"version https://hawser.github.com/spec/": LFS,  # Git LFS before its first release
+    b"/annex/objects/": ANNEXED,
+    b"\0GITCRYPT\0": ("encrypted by git-crypt", "run `git-crypt unlock`"),
+    b"U2FsdGVkX1": ("encrypted by transcrypt", "run `transcrypt` with the repository's password"),
+}
+TEXT_LINK = "a link that this checkout holds as text", "set core.symlinks to true, and check the file out again"
+MARKER = "<<<<<<<"  # how a merge begins that is not resolved
+MERGE = "begins an unresolved merge conflict; resolve it, and commit the file"
+CONFLICT = re.compile(rb"^<{7,} .*?^={7,}\s.*?^>{7,} ", re.MULTILINE | re.DOTALL)
 MODULE = re.compile(r"^\s*path\s*=\s*(.*?)/?\s*$", re.MULTILINE)
-SKIPPED = 0x40  # the bit of an entry in git's index, and of its extended flags, that is set in a sparse checkout
+EXTENDED, SKIPPED = 1 << 30, 1 << 30 | 1 << 14  # of an entry's flags: it has more of them, and is not checked out
+LINK = 0o120000  # mode of a link
 
 
-def is_pointer(path: Path) -> bool:
-    """Whether a file is a pointer of Git LFS, which has the content elsewhere."""
+def stand_in_of(path: Path) -> tuple[str, str] | None:
+    """What a file is in the place of its content, and what to do; None where it is the content."""
     try:
-        about = path.stat()
-        return stat.S_ISREG(about.st_mode) and about.st_size < POINTER_BYTES and path.read_bytes().startswith(POINTER)
-    except (OSError, ValueError):
-        return False
+        if path.is_symlink() and not path.exists() and "/annex/objects/" in str(path.readlink()):
+            return ANNEXED
+        if not stat.S_ISREG((about := path.stat()).st_mode):
+            return None
+        with path.open("rb") as file:
+            start = file.read(START)
+        if found := next((each for begin, each in STAND_INS.items() if start.startswith(begin)), None):
+            return found
+        if about.st_size != len(start) or not start or not (path.parent / os.fsdecode(start)).exists():
+            return None
+        place = Path(os.path.abspath(path))  # noqa: PTH100 (a link is a name like any)
+        root = next(root for root in place.parents if os.path.lexists(root / ".git"))
+        mode, _ = _entries_of(root)[place.relative_to(root).as_posix()]
+        return TEXT_LINK if mode == LINK else None
+    except (OSError, ValueError, LookupError, StopIteration):
+        return None
 
 
 def refuse_conflict(path: Path, content: bytes) -> None:
@@ -36,7 +61,14 @@ def refuse_conflict(path: Path, content: bytes) -> None:
     """
     if found := CONFLICT.search(content):
         line = content.count(b"\n", 0, found.start()) + 1
-        raise BadInput(f"{path}:{line}: begins an unresolved merge conflict; resolve it, and commit the file")
+        raise BadInput(f"{path}:{line}: {MERGE}")
+
+
+def refuse_no_text(path: Path, content: bytes) -> None:
+    """Refuse a file that could not be read as it is in UTF-16, or holds a merge, as `refuse_conflict` does."""
+    refuse_conflict(path, content)
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise BadInput(f"{path}: is UTF-16 and not UTF-8; save the file as UTF-8 text")
 
 
 def absence_of(path: Path) -> str | None:
@@ -50,44 +82,83 @@ def absence_of(path: Path) -> str | None:
                     fix = f"run `git submodule update --init {module}`, or check out with `submodules: true`"
                     return f"lies in the submodule {module}, which is not checked out; {fix}"
             if os.path.lexists(root / ".git"):
-                return _sparse_absence(root, place.relative_to(root))
+                return _sparse_absence(root, place.relative_to(root)) or _dvc_absence(root, place)
         except (OSError, ValueError):
             return None
     return None
 
 
+def _dvc_absence(root: Path, place: Path) -> str | None:
+    """That DVC keeps a file, or a folder above it."""
+    pointers = (Path(f"{each}.dvc") for each in (place, *place.parents) if each.is_relative_to(root))
+    found = next((each for each in pointers if each.is_file()), None)
+    return f"is kept by DVC; run `dvc pull {found.relative_to(root).as_posix()}`" if found else None
+
+
+def fault_of(path: Path) -> str | None:
+    """Why a checkout does not have a file's content (`stand_in_of`, `absence_of`), and what to do; None where it has.
+
+    >>> fault_of(Path(__file__))
+    """
+    found = stand_in_of(path)
+    return f"is {'; '.join(found)}" if found else absence_of(path)
+
+
 def refuse_stand_in(path: Path) -> None:
-    """Refuse a file in whose place a checkout has nothing (`absence_of`), or a pointer of Git LFS.
+    """Refuse a file whose content the checkout does not have.
 
     Raises
     ------
     BadInput
         Which of them, and what to do.
     """
-    if fault := LFS if is_pointer(path) else absence_of(path):
+    if fault := fault_of(path):
         raise BadInput(f"{path}: {fault}")
 
 
 def _sparse_absence(root: Path, name: Path) -> str | None:
     """That a sparse checkout leaves a file out, which git's index then has without its content."""
-    git = root / ".git"
-    if git.is_file():  # of a worktree, or of a submodule
-        git = root / git.read_text(encoding="utf-8").partition(":")[2].strip()
-    if not (git / "info/sparse-checkout").is_file():
+    if not (_git_of(root) / "info/sparse-checkout").is_file():
         return None
-    index = (git / "index").read_bytes()
-    names = [name.as_posix(), *(f"{folder.as_posix()}/" for folder in name.parents)]
-    if not any(_is_skipped(index, each.encode()) for each in names):
+    entries = _entries_of(root)
+    names = (name.as_posix(), *(f"{folder.as_posix()}/" for folder in name.parents))
+    if not any(entries.get(each, (0, False))[1] for each in names):
         return None
     fix = f"run `git sparse-checkout add {name.parent.as_posix()}`, or add it to `sparse-checkout:` of actions/checkout"
     return f"is left out of this sparse checkout; {fix}"
 
 
-def _is_skipped(index: bytes, name: bytes) -> bool:
-    """Whether an entry of git's index (gitformat-index(5)) has this name and is not checked out."""
-    size = min(len(name), 0xFFF)
-    return any(
-        flags[0] & SKIPPED and (flags[0] & 0x0F) << 8 | flags[1] == size and flags[2] & SKIPPED
-        for found in re.finditer(re.escape(name) + rb"\0", index)
-        if len(flags := index[max(found.start() - 4, 0) : found.start()]) == 4
-    )
+def _git_of(root: Path) -> Path:
+    """The folder of git's own files; a worktree and a submodule have it elsewhere."""
+    git = root / ".git"
+    return root / git.read_text(encoding="utf-8").partition(":")[2].strip() if git.is_file() else git
+
+
+def _entries_of(root: Path) -> dict[str, tuple[int, bool]]:
+    """The mode of each name in git's index, and whether it is left out of the checkout; see gitformat-index(5)."""
+    index = (_git_of(root) / "index").read_bytes()
+    try:
+        return dict(_entries(index, 20))
+    except IndexError:  # a repository with SHA-256
+        return dict(_entries(index, 32))
+
+
+def _entries(index: bytes, size: int) -> Iterator[tuple[str, tuple[int, bool]]]:
+    """Names, modes and absences of an index whose ids have so many bytes; raises IndexError for another size."""
+    at, name = 12, b""
+    for _ in range(int.from_bytes(index[8:12], "big")):
+        start = at + 40 + size
+        flags = int.from_bytes(index[start : start + 4], "big")
+        start, kept = start + (4 if flags & EXTENDED else 2), 0
+        if index[7] == 4:  # the name begins as the one before it, but for so many of its last bytes
+            dropped = index[start] & 0x7F
+            while index[start] & 0x80:
+                start += 1
+                dropped = dropped + 1 << 7 | index[start] & 0x7F
+            start, kept = start + 1, len(name) - dropped
+        end = index.find(b"\0", start)
+        name = name[:kept] + index[start:end]
+        if end < 0 or kept < 0 or flags >> 16 & 0xFFF != min(len(name), 0xFFF):
+            raise IndexError
+        yield os.fsdecode(name), (int.from_bytes(index[at + 24 : at + 28], "big"), flags & SKIPPED == SKIPPED)
+        at = end + 1 if index[7] == 4 else at + (end - at + 8) // 8 * 8

@@ -15,6 +15,9 @@ BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 ENTRY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::(\d+))?")  # a host of no_proxy, with or without a port
 PORTS = {"http": 80, "https": 443}
 UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})  # OpenSSL's X509_V_ERR codes, of openssl/x509_vfy.h
+TIME = "is out of date, or this machine's clock is wrong"
+OTHER_FAULTS = {9: TIME, 10: TIME, 62: "is for other names than the URL's", 64: "is for other addresses than the URL's"}
+NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")  # what OpenSSL says of a server that answers in plain text
 
 
 def is_this_machine(host: str) -> bool:
@@ -126,15 +129,17 @@ def _context(path: str) -> ssl.SSLContext:
 
 
 def certificate_hint(error: BaseException | None) -> str:
-    """How to trust an authority that nobody here knows; "" for what else may be wrong with a certificate.
+    """How to mend what keeps a connection from being encrypted; "" where that is not known.
 
-    The error, or one that it was raised from or holds, is Python's own of a certificate.
+    The error, or one that it was raised from or holds, is Python's own of TLS.
     """
-    while error is not None and not hasattr(error, "verify_code"):
+    while not (error is None or hasattr(error, "verify_code") or getattr(error, "reason", None) in NO_TLS):
         inner = (*(getattr(error, name, None) for name in ("certificate_error", "reason", "__cause__")), *error.args)
         error = next((each for each in inner if isinstance(each, BaseException)), None)
-    if getattr(error, "verify_code", None) not in UNKNOWN_AUTHORITY:
-        return ""
+    if getattr(error, "reason", None) in NO_TLS:
+        return "; the server speaks no TLS: write the URL with http://"
+    if (code := getattr(error, "verify_code", None)) not in UNKNOWN_AUTHORITY:
+        return f"; the certificate {OTHER_FAULTS[code]}" if code in OTHER_FAULTS else ""
     named = next((name for name in BUNDLES if os.environ.get(name)), None)
     if named is not None:
         return f"; {named} names {os.environ[named]}, which lacks the authority of this certificate: add it there"

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, KeyFaults, reading
-from accgate.inputs.checkout import LFS, absence_of, is_pointer, refuse_conflict, refuse_stand_in
+from accgate.inputs.checkout import fault_of, refuse_no_text, refuse_stand_in
+from accgate.text import closest
 
 IN_COMMIT = "is it in the commit?"
 
@@ -31,7 +32,10 @@ def has_file(folder: Path, name: str) -> bool:
 
 def no_file(folder: Path, name: str, fix: str = "write the path relative to this file") -> str:
     """That a file is not there which a table names, and why or what to do."""
-    return f"there is no file {name!r} in {folder}; {absence_of(path_in(folder, name)) or fix}"
+    path = path_in(folder, name)
+    names = [each.name for each in path.parent.glob("*") if each.is_file()]
+    fix += f"; there is {other!r}" if (other := closest(path.name, names)) else ""
+    return f"there is no file {name!r} in {folder}; {f'it {why}' if (why := fault_of(path)) else fix}"
 
 
 def model_file_in(folder: Path, name: str, kind: str) -> Path:
@@ -43,9 +47,10 @@ def model_file_in(folder: Path, name: str, kind: str) -> Path:
         When there is none.
     """
     path = path_in(folder, name)
-    if not has_file(folder, name) or is_pointer(path):
-        missing = no_file(folder, name, f"give the path of {kind}, relative to that folder")
-        raise KeyFaults((("model",), f"{name!r} {LFS}" if is_pointer(path) else missing))
+    if not has_file(folder, name):
+        raise KeyFaults((("model",), no_file(folder, name, f"give the path of {kind}, relative to that folder")))
+    if fault := fault_of(path):
+        raise KeyFaults((("model",), f"{name!r} {fault}"))
     return path
 
 
@@ -89,8 +94,8 @@ def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> An
     try:
         return json.loads(content.decode(encoding))
     except (ValueError, RecursionError) as error:
-        refuse_conflict(path, content)
-        raise BadInput(f"{path}: cannot be read as JSON: {error}; {fix}") from error
+        refuse_no_text(path, content)
+        raise BadInput(f"{path}: cannot be read as JSON: {error if content else 'it is empty'}; {fix}") from error
 
 
 def has_crlf(start: bytes) -> bool:

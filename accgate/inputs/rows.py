@@ -14,12 +14,11 @@ from reprlib import repr as brief
 from typing import Any, Literal
 
 from accgate.errors import BadInput, reading
-from accgate.inputs.checkout import refuse_conflict, refuse_stand_in
+from accgate.inputs.checkout import MARKER, MERGE, refuse_conflict, refuse_stand_in
 from accgate.inputs.paths import read_plain, with_lf
 
 Row = dict[str, Any]
 BOM = "\ufeff"
-MARKER = "<<<<<<< "  # how a merge begins that is not resolved
 # Columns that say which sample a row is of, as texts or as their digests; lm-evaluation-harness writes doc_hash.
 # The file of a reference, and the settings beside records, have digests of more: what `compare` compares is TOLD.
 NAMES = ("target", "prompt", "question", "input", "doc", "dataset")
@@ -94,7 +93,7 @@ def _by_json(text: str, path: Path, number: int) -> Any:
     except (ValueError, RecursionError) as error:
         fault = f"is not a JSON object ({error}); is the file cut off? Write one object a line"
         if text.startswith(MARKER):
-            fault = "begins an unresolved merge conflict; resolve it, and commit the file"
+            fault = MERGE
         raise BadInput(f"{path}:{number}: {fault}") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -11,7 +12,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from accgate.errors import Key, KeyFaults
-from accgate.inputs.toml import TomlFile
+from accgate.inputs.toml import TomlFile, tomllib
 from accgate.text import clip, closest, nearest
 
 T = TypeVar("T")
@@ -24,6 +25,7 @@ Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Field(ge=1)]
 Texts = tuple[Text, ...]
+BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key without quotes
 
 
 # What pydantic calls a fault, and what to write instead.
@@ -57,6 +59,31 @@ def parse_table_of(file: TomlFile, shape: type[T]) -> T:
     """
     with file.locating():
         return parse_table(file.data, shape)
+
+
+def setting_text(name: str, value: Any, shape: type[Any] | None = None) -> str:
+    """A key and its value as TOML, for people to write; "" where no file can have it, or a table of this shape.
+
+    >>> setting_text("files", ["a.csv"]), setting_text("limit", None)
+    ('files = ["a.csv"]', '')
+    """
+    text = f"{name} = {_inline(value)}"
+    try:
+        table = tomllib.loads(text)
+        if shape is not None:
+            parse_table(table, shape)
+    except (ValueError, KeyFaults):  # tomllib's own fault is a ValueError
+        return ""
+    return text
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, Mapping):
+        pairs = (f"{name if BARE.fullmatch(name) else _inline(name)} = {_inline(each)}" for name, each in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_inline, value))}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:

@@ -159,7 +159,7 @@ def _replicas_of(model: PlannedModel) -> _Replicas:
     inner = inner if isinstance(inner, Mapping) else {}
     resources, bundles = options.get("resources"), options.get("bundles")
     if resources is None and inner.get("serve"):
-        fault = "starts a server in each replica, whose GPUs are not known here; write resources = { GPU = N }"
+        fault = "starts a server in each replica; write resources = { GPU = 1 }, with as many GPUs as it takes"
         raise _fault(model, "options.options.serve", fault)
     on_vllm = options.get("engine") == "vllm"
     parts = tuple(map(_gpus_in, bundles)) if isinstance(bundles, (list, tuple)) else ()

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from accgate.errors import BadInput, reading
-from accgate.inputs.checkout import absence_of
-from accgate.inputs.paths import IN_COMMIT, file_digest, path_in
+from accgate.inputs.checkout import fault_of, refuse_conflict
+from accgate.inputs.paths import BLOCK, IN_COMMIT, file_digest, path_in, read_plain
 
 COMPILED = "__pycache__"  # nothing ties what is in it to its source
 
@@ -47,7 +47,7 @@ def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
         elif path.is_file():
             yield path
         else:
-            why = absence_of(path) or IN_COMMIT
+            why = fault_of(path) or IN_COMMIT
             raise BadInput(f"{path}: is declared by files, and there is no such file or folder; {why}")
 
 
@@ -75,4 +75,7 @@ def files_digest(files: Iterable[Path], folder: Path) -> str | None:
         When one cannot be read.
     """
     digests = sorted((os.path.relpath(file, folder), file_digest(file)) for file in files)
+    for file in (folder / name for name, _ in digests):
+        if file.suffix != ".py" and file.stat().st_size < BLOCK:  # code says it where it cannot be loaded
+            refuse_conflict(file, read_plain(file, BLOCK))
     return hashlib.sha256(repr(digests).encode()).hexdigest() if digests else None

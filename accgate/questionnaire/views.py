@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
 from accgate.report.story import SIGNS
 from accgate.text import number, p_text, signed_number, visible
+from accgate.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from accgate.verdict import Verdict
 
 HEADINGS = (
     "Item", "Reference", "Candidate", "Difference", "Gamma", "Theta", "p", "Alpha ordinal", "interval", "Verdict",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.records.file import READINGS, Record
-from accgate.records.finish import CUT, REFUSED
+from accgate.records.finish import CUT, FULL, REFUSED
 from accgate.records.ids import AT_ONCE, Ids
 from accgate.records.packed import At
 from accgate.verdict import Readings
@@ -26,13 +26,12 @@ COLUMNS = np.dtype(
         ("prompt_tokens", "i4"),  # -1 where nobody counted them
         ("completion_tokens", "i4"),
         ("reading", "i1"),  # place in KINDS
-        ("cut", "?"),  # whether the reply was cut off at max_tokens
+        ("cut", "?"),  # whether the reply was cut off
+        ("full", "?"),  # at a limit of the server
         ("refused", "?"),  # whether the model refused, or a filter stopped it
         ("cached", "?"),
-        ("attacked_replies", "i2"),  # replies to attacked prompts of which a reading is known
-        ("attacked_unread", "i2"),
-        ("attacked_empty", "i2"),
-        ("attacked_cut", "i2"),
+        # Of replies to attacked prompts, as far as a reading of each is known.
+        *((f"attacked_{name}", "i2") for name in vars(Readings(0))),
     ]
 )
 
@@ -48,12 +47,15 @@ def row_of(record: Record) -> tuple[float | int | bool, ...]:
         -1 if record.completion_tokens == 0 and record.reply else _count(record.completion_tokens),  # nobody counted
         KINDS.index(record.reading),
         record.finish_reason in CUT,
+        record.finish_reason in FULL,
         record.finish_reason in REFUSED,
         bool(record.cached),
         len(attacked),
         len(attacked) - attacked.count("read"),
         attacked.count("empty"),
-        attacked.count("cut"),
+        attacked.count("cut") + attacked.count("full"),
+        attacked.count("refused"),
+        attacked.count("full"),
     )
 
 
@@ -135,7 +137,7 @@ def split_readings(records: Sequence[Record]) -> tuple[Readings | None, Readings
     kinds = np.bincount(columns["reading"], minlength=len(KINDS))
     cut = (columns["reading"] > 0) & ((columns["reading"] == KINDS.index("cut")) | columns["cut"])
     replies, empty = int(kinds[1:].sum()), int(kinds[KINDS.index("empty")])
-    refused = int(columns["refused"][columns["reading"] > 0].sum())
-    own = Readings(replies, replies - int(kinds[KINDS.index("read")]), empty, int(cut.sum()), refused)
-    attacked = Readings(*(int(columns[f"attacked_{name}"].sum()) for name in ("replies", "unread", "empty", "cut")))
+    refused, full = (int(columns[name][columns["reading"] > 0].sum()) for name in ("refused", "full"))
+    own = Readings(replies, replies - int(kinds[KINDS.index("read")]), empty, int(cut.sum()), refused, full)
+    attacked = Readings(**{name: int(columns[f"attacked_{name}"].sum()) for name in vars(own)})
     return own if own.replies else None, attacked if attacked.replies else None

@@ -24,10 +24,11 @@ from types import TracebackType
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, reading, writing
+from accgate.inputs.checkout import MARKER, MERGE, refuse_stand_in
 from accgate.inputs.paths import read_plain
 from accgate.records.replacement import BLOCK, json_line, replacing, write_atomically
 
-READINGS = ("read", "unread", "empty", "cut")
+READINGS = ("read", "unread", "empty", "cut", "refused", "full")  # the last two of replies to attacked prompts
 SETTINGS = ".settings.json"
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", SETTINGS, ".before.jsonl.gz")
 FIX = "name the records of a run"
@@ -40,7 +41,7 @@ STOPPED, PLAN, MERGED, MEASURED, SERVED = "stopped_with", "plan", "merged", "mea
 JUDGE_SERVED, OPERATIONAL, FILES, ENVIRONMENT = "judge_served", "operational", "files", "environment"
 SETTINGS_BYTES = 200_000_000  # the plan of a shard of a million samples has 20 million of them
 # Not as they are: of who answered or marked, and of files, what both runs tell is compared.
-NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES, ENVIRONMENT})
+NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES})
 OPTIONAL = frozenset(
     {
         "cluster", "group", "label", "confidence", "attacked", "attacked_reading", "cached", "reading", "reasoning",
@@ -77,7 +78,8 @@ class Record:
     `empty`; or `cut`, where it was cut off at max_tokens before an answer. None where there was nothing to read, as
     where a text's perplexity is the score, and in records of earlier versions. `reasoning` is the thought before the
     answer, of a long one its beginning and its end, and `reasoning_tokens` counts its tokens where the engine tells;
-    `reply` is what follows. `attacked_reading` says for each attack how the reply to it was read.
+    `reply` is what follows. `attacked_reading` says for each attack how the reply to it was read: `refused` where the
+    model or a filter refused, and `full` where it was cut off at a limit of the server, as well.
     """
 
     id: str
@@ -185,6 +187,7 @@ def numbered_records(path: Path) -> Iterator[tuple[int, Record]]:
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """(line, text) of every complete line of a file of records; raises as `read_records` does, but for its content."""
+    refuse_stand_in(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         raise BadInput(f"{path}: is a pipe or device; name the file of a run")
     with reading(path, FIX), path.open("rb") as file:
@@ -226,10 +229,8 @@ def record_of_line(path: Path, line: bytes, number: int) -> Record:
         record = Record(**json.loads(line, parse_constant=_no_number))
         _check_types(record)
     except (ValueError, TypeError, RecursionError) as error:
-        raise BadInput(
-            f"{path}:{number}: is not a run record ({error}); the file was changed or damaged, delete it or name "
-            "another --out"
-        ) from error
+        fault = f"is not a run record ({error}); the file was changed or damaged, delete it or name another --out"
+        raise BadInput(f"{path}:{number}: {MERGE if line.startswith(MARKER.encode()) else fault}") from error
     return record
 
 
@@ -361,6 +362,7 @@ def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[d
     """
     if not path.is_file():
         return
+    refuse_stand_in(path)
     left = most
     try:
         with gzip.open(path, "rb") as file:

@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.engines import split_options
 from accgate.engines.base import SCORING
+from accgate.engines.identity import are_one
 from accgate.engines.table import determinism
-from accgate.records import ENVIRONMENT
+from accgate.records.file import ENVIRONMENT
 from accgate.text import differences, path_text, value_text
 from accgate.verdict import Reason
 from accgate.verdict.sentences import PROMPTS
 
 if TYPE_CHECKING:
     from accgate.config.tables import Model
-    from accgate.records import Figures
+    from accgate.records.figures import Figures
     from accgate.references.store import Reference, ReferenceFile
     from accgate.result import EngineInfo
     from accgate.tasks import Task
 
 ENOUGH = 30  # samples of which a mean tells something of all
 TENTH = 0.0501  # a mean in a reference is rounded to tenths
+UNKNOWN = "unknown"  # a package that is not installed, or what a machine does not tell
 IN_PROCESS = ("llamacpp", "vllm")  # the engines that say whether they are deterministic
 
 
@@ -47,6 +49,20 @@ def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
     inner = {key: _without_empty(value) if isinstance(value, Mapping) else value for key, value in table.items()}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in inner.items()}
     return {key: value for key, value in plain.items() if value is not None and value not in ({}, [])}
+
+
+def recorded_settings(reference: ReferenceFile, model: Model) -> dict[str, Any]:
+    """The settings of a reference, with the name that its model has now where `same_model` declares both.
+
+    >>> from accgate.config.tables import Model
+    >>> from accgate.references.store import ReferenceFile
+    >>> old = ReferenceFile(model="m", task="t", mean=50.0, n=9, settings={"model": "toy"})
+    >>> recorded_settings(old, Model(engine="openai", model="gate/toy", options={"same_model": ["toy"]}))
+    {'model': 'gate/toy'}
+    """
+    names = [reference.settings.get("model"), model.model]
+    is_same = names[0] is not None and are_one(model.options, names)
+    return {**reference.settings, "model": model.model} if is_same else dict(reference.settings)
 
 
 def batch_note(reference: ReferenceFile) -> Reason | None:
@@ -81,13 +97,32 @@ def prompt_change(reference: Reference, figures: Figures) -> str | None:
     return None if abs(now - about.prompt_tokens) <= chance else f"{PROMPTS}: {about.prompt_tokens:.1f} → {now:.1f}"
 
 
+def surroundings(
+    reference: ReferenceFile, model: Model, info: EngineInfo | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The label, version, hardware and environment of a reference and of a run, as far as the reference names them.
+
+    What only one environment names is `UNKNOWN` in the other. One that a run under another engine does not name at all
+    is left out.
+    """
+    before: dict[str, Any] = {"variant": dict(reference.variant)}
+    now: dict[str, Any] = {"variant": dict(model.variant)}
+    if info is not None:
+        old, new = reference.environment, info.environment
+        names = {**old, **new} if old and (new or info.name == reference.engine) else {}
+        before[ENVIRONMENT], now[ENVIRONMENT] = ({n: each.get(n, UNKNOWN) for n in names} for each in (old, new))
+        pairs = ("version", reference.engine_version, info.version), ("hardware", reference.hardware, info.hardware)
+        before |= {name: was for name, was, _ in pairs if was}
+        now |= {name: text for name, was, text in pairs if was}
+    return before, now
+
+
 def setting_changes(
     reference: ReferenceFile, model: Model, info: EngineInfo | None, task: Task | None = None
 ) -> tuple[str, ...]:
     """How a run's settings differ from those of its reference, a short text for each.
 
-    A reference of an earlier version has no settings: then only engine, hardware and variant are compared. The
-    environment is compared where both sides know theirs.
+    A reference of an earlier version has no settings: then only engine, hardware and variant are compared.
 
     >>> from accgate.config.tables import Model
     >>> from accgate.references.store import ReferenceFile
@@ -96,21 +131,12 @@ def setting_changes(
     >>> setting_changes(reference, Model(engine="vllm", model="m", options={"kv": "q4_0"}), None)
     ('options.kv: f16 → q4_0', 'sampling.temperature: not set → 0.0')
     """
-    before: dict[str, Any] = {"variant": dict(reference.variant)}
-    now: dict[str, Any] = {"variant": dict(model.variant)}
-    if info is not None and info.environment and reference.environment:
-        before[ENVIRONMENT], now[ENVIRONMENT] = reference.environment, info.environment
-    if info is not None:
-        pairs = {
-            "engine": (reference.engine, info.name),
-            "version": (reference.engine_version, info.version),
-            "hardware": (reference.hardware, info.hardware),
-        }
-        before |= {name: old for name, (old, _) in pairs.items() if old}
-        now |= {name: new for name, (old, new) in pairs.items() if old}
+    before, now = surroundings(reference, model, info)
+    if info is not None and reference.engine:
+        before["engine"], now["engine"] = reference.engine, info.name
     if reference.settings:
         tables: dict[str, Any] = {"options": {}, "sampling": {}}
-        before |= tables | reference.settings
+        before |= tables | recorded_settings(reference, model)
         now |= tables | answer_settings(model, task)
     changed = differences([before, now])
     return tuple(f"{path_text(path)}: {value_text(old)} → {value_text(new)}" for path, (old, new) in changed)

@@ -13,25 +13,17 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput, KeyFaults, writing
-from accgate.inputs.checkout import absence_of, refuse_conflict, refuse_stand_in
+from accgate.inputs.checkout import fault_of, refuse_no_text, refuse_stand_in
 from accgate.inputs.paths import content_digest, read_plain
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Texts, Whole, parse_table_of
-from accgate.records import (
-    Figures,
-    Record,
-    RecordLog,
-    Scores,
-    collect,
-    file_name,
-    fills,
-    paths_of,
-    read_gzip_lines,
-    read_scores,
-    write_gzip_lines,
-)
+from accgate.records.figures import Figures
+from accgate.records.file import Record, file_name, paths_of, read_gzip_lines
+from accgate.records.log import RecordLog, fills
 from accgate.records.membership import moved_groups
 from accgate.records.pairing import SCORES, changed_parts, is_asked_alike, is_rescored
+from accgate.records.replacement import write_gzip_lines
+from accgate.records.scores import Scores, collect, read_scores
 from accgate.references.columns import stored_records
 from accgate.references.judge import Makers
 from accgate.tasks import Task
@@ -48,9 +40,8 @@ class ReferenceFile:
 
     `repeats` counts the answers to each sample in all `runs` together, and `runs_sha256` has a digest of each run.
     Tokens are means per sample, and with `samples_per_second` those of the last run: what `plan` estimates costs from.
-    Of so many `replies`, no answer was found in the `unread` ones, `empty` ones among them; `cut` ones ended at
-    max_tokens, `refused` ones were refused or stopped by a filter. They are not there where there was nothing to read,
-    and in references of earlier versions.
+    Of so many `replies`, no answer was found in the `unread` ones; the others are as `Readings` has them. They are not
+    there where there was nothing to read, and in references of earlier versions.
     `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
     are those of the model, its engine and sampling that can change an answer, `environment` the versions of what lies
     under the engine. `served`, `judge_served` and
@@ -78,6 +69,7 @@ class ReferenceFile:
     empty: Whole | None = None
     cut: Whole | None = None
     refused: Whole | None = None
+    full: Whole | None = None
     reason: Text = ""
     anchor: Text = ""
     scores_sha256: Text | None = None
@@ -101,7 +93,7 @@ class ReferenceFile:
         """How the replies were read; None where the file does not say."""
         if self.replies is None or self.unread is None:
             return None
-        return Readings(self.replies, self.unread, self.empty or 0, self.cut or 0, self.refused or 0)
+        return Readings(**{name: getattr(self, name) or 0 for name in vars(Readings(0))})
 
 
 @dataclass(frozen=True)
@@ -221,11 +213,11 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
     """
     path = file.with_suffix(SCORES)
     if not path.is_file():
-        why = absence_of(path) or "restore it from git"
+        why = fault_of(path) or "restore it from git"
         raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; {why}")
     content = read_plain(path, MOST)
     if digest(content) != sha256:
-        refuse_conflict(path, content)
+        refuse_no_text(path, content)
         raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
     if scores.n != n or abs(float(np.mean(scores.means())) - mean) > 1e-6:

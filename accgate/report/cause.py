@@ -10,7 +10,7 @@ from accgate.decision.cause import Blame, Explained, Trial, is_consistent, selec
 from accgate.errors import BadInput, writing
 from accgate.inputs.paths import read_json
 from accgate.inputs.rows import holds_only
-from accgate.records import write_atomically
+from accgate.records.replacement import write_atomically
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template
 from accgate.report.room import ROOMS, Room
@@ -69,7 +69,9 @@ def blame_sentences(blame: Blame) -> list[str]:
     """What came of the search: the causes first, then what bounds the answer."""
     sentences = [*_causes(blame), *_flips(blame), *_chance(blame)]
     if blame.fixed:
-        others = "; ".join(map(str, blame.fixed))
+        reasons = dict.fromkeys(change.why for change in blame.fixed)
+        kinds = (", ".join(str(replace(c, why="")) for c in blame.fixed if c.why == why) for why in reasons)
+        others = "; ".join(f"{kind} ({why})" for kind, why in zip(kinds, reasons, strict=True))
         sentences.append(f"What also differs and cannot be put back here: {others}.")
     problems = {trial.problem: trial for trial in blame.trials if trial.problem}
     for problem, trial in problems.items():

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from accgate.guard.state import Guard
 from accgate.report import words
 from accgate.report.flips import Answers, Flip
 from accgate.report.forest import Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_table
 from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
+from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_stop
 from accgate.verdict import (
     Verdict,
@@ -30,10 +32,6 @@ from accgate.verdict import (
     samples_of,
 )
 from accgate.verdict.reasons import RESOLUTION
-
-if TYPE_CHECKING:
-    from accgate.guard.state import Guard
-    from accgate.result import Result
 
 WIDEST = 80
 NARROW = 70  # columns under which the intervals' figures are left out

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from accgate.records import Record, numbered_records, paths_of, read_gzip_lines
+from accgate.records.file import Record, numbered_records, paths_of, read_gzip_lines
+from accgate.result import Result
 from accgate.text import clip, visible
 from accgate.verdict import Verdict, subject_of
-
-if TYPE_CHECKING:
-    from accgate.result import Result
 
 SHOWN = 10
 ANSWERS = 3

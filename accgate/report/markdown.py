@@ -51,6 +51,8 @@ def values_of(
         Setting(opening(name, room.names), opening(before, room.names), opening(now, room.names), is_outside)
         for name, before, now, is_outside in story.settings
     ]
+    kinds = ([each for each in settings if each.is_outside is outside] for outside in (False, True))
+    shown = [each for kind in kinds for each in kind[: room.settings]]
     return vars(views) | {
         "result": short,
         "symbol": story.headline.symbol,
@@ -59,8 +61,8 @@ def values_of(
         "steps": story.steps,
         "headings": HEADINGS,
         "figure_headings": FIGURE_HEADINGS,
-        "settings": tuple(settings[: room.settings]),
-        "settings_left_out": len(settings[room.settings :]),
+        "settings": shown,
+        "settings_left_out": len(settings) - len(shown),
         "answers": _answers(answers, room),
         "plot": text_plot(story.checks) if room.plot else None,
         "alone": len(story.checks) == 1,

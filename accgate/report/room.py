@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from accgate.guard.state import Guard, RuleChange
 from accgate.report.flips import opening
-
-if TYPE_CHECKING:
-    from accgate.guard.state import Guard, RuleChange
-    from accgate.result import Result
-    from accgate.verdict import Verdict
+from accgate.result import Result
+from accgate.verdict import Verdict
 
 
 @dataclass(frozen=True)

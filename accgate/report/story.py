@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from accgate.errors import VerdictName
+from accgate.guard.state import Guard
 from accgate.report.flips import Answers, Flip, first_answers
 from accgate.report.words import surroundings_of
+from accgate.result import Result
 from accgate.text import visible, with_capital, with_stop
 from accgate.verdict import (
     Setting,
@@ -28,10 +30,6 @@ from accgate.verdict import (
 )
 from accgate.verdict.advice import after_pass, steps_of
 from accgate.verdict.allowed import runs_text
-
-if TYPE_CHECKING:
-    from accgate.guard.state import Guard
-    from accgate.result import Result
 
 SIGNS = {"pass": "✓", "regression": "✕", "inconclusive": "?", "no-reference": "○", "error": "!"}
 WORST_FIRST: tuple[VerdictName, ...] = ("regression", "error", "no-reference", "inconclusive", "pass")

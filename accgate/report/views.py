@@ -7,16 +7,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from accgate.design import oriented
 from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.room import Room, most_of
 from accgate.report.story import SIGNS, worst_first
 from accgate.report.words import confidence_of
+from accgate.result import Result
 from accgate.text import clip, figure, p_text
 from accgate.verdict import (
+    Cost,
+    GroupFigures,
     Step,
+    Verdict,
     after_inconclusive,
     asked_text,
     drift_sentence,
@@ -35,10 +38,6 @@ from accgate.verdict import (
     theta_text,
 )
 from accgate.verdict.sentences import flip_counts, settings_sentence
-
-if TYPE_CHECKING:
-    from accgate.result import Result
-    from accgate.verdict import Cost, GroupFigures, Verdict
 
 FlipsByCheck = Mapping[tuple[str | None, str | None], Sequence[Flip]]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from accgate.errors import BadInput
 from accgate.planning.samples import n_without_early_stopping
+from accgate.result import Result
 from accgate.text import compact, count_of, duration, nearest
 from accgate.verdict import Paragraph, Verdict
 from accgate.verdict.advice import Surroundings
 from accgate.verdict.paragraphs import explanation
-
-if TYPE_CHECKING:
-    from accgate.result import Result
 
 
 def cost(result: Result) -> str | None:

@@ -23,6 +23,7 @@ from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults, reading
 from accgate.inputs.paths import IN_COMMIT
+from accgate.inputs.typed import setting_text
 from accgate.sandbox.messages import packed, receive
 from accgate.sandbox.own_code import Places, is_within
 
@@ -64,9 +65,9 @@ class Code:
         """The error that it opens a file which it does not consist of."""
         if not is_within(path, [os.path.realpath(self.trees[0])]):
             return ReadsOutside(f"{path}: {self.name} opens this file of another checkout; put it into its own")
-        name = json.dumps(os.path.relpath(path, os.path.realpath(self.folder)), ensure_ascii=False)
+        files = setting_text("files", [os.path.relpath(path, os.path.realpath(self.folder))])
         return ReadsOutside(
-            f"{path}: {self.name} opens this file, which is not part of it; add files = [{name}] to {self.table}"
+            f"{path}: {self.name} opens this file, which is not part of it; add {files or 'it'} to {self.table}"
         )
 
 

@@ -9,13 +9,19 @@ from typing import Any
 from accgate.config.tables import Model, Sampling
 from accgate.decision.cause import Change
 from accgate.errors import BadInput
-from accgate.references.settings import answer_settings
+from accgate.records.file import ENVIRONMENT
+from accgate.references.settings import answer_settings, recorded_settings, surroundings
 from accgate.references.store import Reference
 from accgate.result import EngineInfo
 from accgate.text import NOT_SET, differences, path_text, value_text
 
 ENGINE = "engine and its options"
-NONE, BELOW = "none", "it lies under the engine, where no setting reaches"
+FIXED = {
+    "version": "only this version is installed here",
+    "hardware": "this is another machine",
+    ENVIRONMENT: "it lies under the engine, where no setting reaches",
+    "variant": "a label: no engine reads it",
+}  # what cannot be put back, and why
 
 
 @dataclass(frozen=True)
@@ -75,24 +81,11 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
             f"{reference.path}: has no settings, so what changed since is unknown; it was recorded by an earlier "
             "version: record it again"
         )
-    old, new = about.environment, {} if info is None else info.environment
-    under = {**old, **new} if old and new else {}
-    machine = (
-        ("version", about.engine_version, "" if info is None else info.version, "only this version is installed here"),
-        ("hardware", about.hardware, "" if info is None else info.hardware, "this is another machine"),
-        *((f"environment.{name}", old.get(name, NONE), new.get(name, NONE), BELOW) for name in under),
-    )
     fixed = [
-        Change(name, value_text(before), value_text(now), why)
-        for name, before, now, why in machine
-        if before and now and before != now
+        Change(path_text(path), value_text(old), value_text(new), FIXED[path[0]])
+        for path, (old, new) in differences(surroundings(about, model, info))
     ]
-    labels = differences([{"variant": dict(about.variant)}, {"variant": dict(model.variant)}])
-    fixed += [
-        Change(path_text(path), value_text(old), value_text(new), "a label: no engine reads it")
-        for path, (old, new) in labels
-    ]
-    recorded = {"options": {}, "sampling": {}, **_own(about.settings)}
+    recorded = {"options": {}, "sampling": {}, **_own(recorded_settings(about, model))}
     if about.engine and about.engine != model.engine:
         values: dict[str, tuple[Any, Any]] = {ENGINE: ((about.engine, recorded), model.engine)}
         return Settings(model, values, tuple(fixed), {})

@@ -120,7 +120,7 @@ def _after_regression(lead: Figures) -> list[Step]:
     outside = [setting.name for setting in settings if setting.is_outside]
     if len(changes) < len(settings):
         steps.append(_next("look first at what the model gets: the same prompts have another number of tokens"))
-    if len(changes) > 1 and outside == changes:
+    if changes and outside == changes:
         words = "run the same commit in the reference's environment: no setting of accuracy.toml changed, "
         return [*steps, _next(f"{words}{some_of(outside)} did")]
     if len(changes) > 1:

@@ -26,8 +26,9 @@ NO_GROUP = "(none)"  # of samples that have no group, where others have one
 class Readings:
     """How replies were read: of so many `replies`, no answer was found in the `unread` ones.
 
-    `empty` ones are among those. `cut` ones ended at max_tokens, whether or not an answer came before. `refused`
-    ones were refused by the model or stopped by a filter, as the server says.
+    `empty` ones are among those. `cut` ones ended at a limit of tokens, whether or not an answer came before: `full`
+    ones at the end of the context or another limit of the server, the others at max_tokens. `refused` ones were refused
+    by the model or stopped by a filter, as the server says.
     """
 
     replies: int
@@ -35,6 +36,16 @@ class Readings:
     empty: int = 0
     cut: int = 0
     refused: int = 0
+    full: int = 0
+
+    @property
+    def ends(self) -> tuple[tuple[int, str], ...]:
+        """How many were cut off or refused, and the words for each."""
+        return (
+            (max(self.cut - self.full, 0), "cut off at max_tokens"),
+            (self.full, "cut off before max_tokens, at the server's own limit"),
+            (self.refused, "refused or stopped by a filter"),
+        )
 
     @property
     def share(self) -> float:

@@ -200,14 +200,15 @@ def readings_text(readings: Readings) -> str | None:
     '1 of 400 replies was cut off at max_tokens'
     >>> readings_text(Readings(400, cut=1, refused=2))
     '1 of 400 replies was cut off at max_tokens, 2 were refused or stopped by a filter'
+    >>> readings_text(Readings(400, cut=1, full=1))
+    "1 of 400 replies was cut off before max_tokens, at the server's own limit"
     """
     replies = f"{readings.replies:,} repl{'y' if readings.replies == 1 else 'ies'}"
     parts = []
     if readings.unread:
         empty = f" ({readings.empty:,} empty)" if readings.empty else ""
         parts.append(f"{readings.unread:,} of {replies} hold{'s' if readings.unread == 1 else ''} no answer{empty}")
-    ends = (readings.cut, "cut off at max_tokens"), (readings.refused, "refused or stopped by a filter")
-    for count, how in ends:
+    for count, how in readings.ends:
         if count:
             of = "" if parts else f" of {replies}"
             parts.append(f"{count:,}{of} w{'as' if count == 1 else 'ere'} {how}")
@@ -261,7 +262,8 @@ def settings_of(verdict: Figures) -> tuple[Setting, ...]:
             name, before = text, ""
         short = OUTSIDE.get(name, name.removeprefix("options.").removeprefix(ENVIRONMENT))
         settings.append(Setting(short, before, now, name in OUTSIDE or name.startswith(ENVIRONMENT)))
-    return tuple(sorted(settings, key=lambda setting: (setting.is_outside, setting.name.startswith("variant."))))
+    last = ("driver", "image")  # an image is another one after any change within
+    return tuple(sorted(settings, key=lambda s: (s.is_outside, s.name.startswith("variant."), s.name in last)))
 
 
 def settings_sentence(verdict: Figures) -> str | None:

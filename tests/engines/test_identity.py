@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from accgate.engines.identity import Identity, Served, are_one, change_of
+from accgate.config.tables import Model
+from accgate.engines.identity import Identity, Served, are_one, change_of, settings_to_keep
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.records.file import paths_of
+from accgate.references.judge import Makers, refuse_other_judge
+from accgate.references.settings import setting_changes
+from accgate.references.store import Reference, ReferenceFile
+from accgate.trials.settings import settings_of
 from tests.cases import each
 
 BF16, INT4 = {"toy": '{"root": "org/m-bf16"}'}, {"toy": '{"root": "org/m-int4"}'}
@@ -120,3 +128,35 @@ def test_a_judge_may_have_another_name_than_the_references_where_that_is_declare
     assert (change_of(before, now, options) is not None) is change
     key = next(iter(before))
     assert are_one(options, [before[key], now[key]]) is not change
+
+
+def test_names_that_are_declared_travel_with_what_they_explain(tmp_path: Path) -> None:
+    identity = Identity((), ("toy",))
+    identity.check(Served("gate/toy"), "there")
+    now = settings_to_keep(identity.settings())
+    assert now == {"model": "gate/toy", "same_model": ["toy"]}
+    assert settings_to_keep(Identity((), ("toy",)).settings()) == {}
+    old = Makers(judge_served={"model": "toy"})
+    assert old.judge_change(Makers(judge_served=now)) is None  # as an anchor's is compared, which knows no options
+    assert Makers(judge_served={"model": "other"}).judge_change(Makers(judge_served=now)) is not None
+    for name, served in (("old", {"model": "toy"}), ("new", now), ("other", {"model": "third"})):
+        paths = paths_of(tmp_path / name, "m", "t")
+        paths.records.parent.mkdir(parents=True)
+        paths.records.write_text("")
+        paths.settings.write_text(json.dumps({"judge_served": served}))
+    files = {name: paths_of(tmp_path / name, "m", "t").records for name in ("old", "new", "other")}
+    refuse_other_judge(files["old"], files["new"])
+    with pytest.raises(BadInput, match="is not the one that marked"):
+        refuse_other_judge(files["other"], files["new"])
+
+
+@each(
+    ("same", "changes"),
+    [(["toy"], ["sampling.temperature"]), (["third"], ["model", "sampling.temperature"])],
+)
+def test_a_declared_name_is_no_setting_that_changed_or_could_be_put_back(same: list[str], changes: list[str]) -> None:
+    model = Model(engine="openai", model="gate/toy", options={"same_model": same})
+    settings = {"model": "toy", "sampling": {"temperature": 1.0}}
+    about = ReferenceFile(model="m", task="t", mean=50.0, n=9, engine="openai", settings=settings)
+    assert [text.partition(":")[0] for text in setting_changes(about, model, None)] == changes
+    assert list(settings_of(Reference(Path("r.toml"), about, None), model, None).values) == changes

@@ -133,13 +133,13 @@ RETRIED = [
     (Fault(cut=True), TALK + "(ServerDisconnectedError|ClientOSError)"),
     (Fault(body=b'{"choices": [', cut=True), TALK + "ClientPayloadError"),
     (Fault(hang=600.0), r"no answer within 0\.5 s"),
-    (Fault(body=b'{"choices": ['), "the response holds no choice with text"),
+    (Fault(body=b'{"choices": ['), "the response is not JSON, or not all of it"),
     (Fault(body=b"\xff\xfe"), "/v1: the response is not UTF-8 text: byte 0xff at 0"),
-    (Fault(204), "HTTP 204 from .*/v1: the response holds no choice with text"),
-    (Fault(body=b"[" * 100_000), "the response holds no choice with text"),
+    (Fault(204), "HTTP 204 from .*/v1: the response is empty"),
+    (Fault(body=b"[" * 100_000), "the response is not JSON, or not all of it"),
     (Fault(body={"choices": []}), "the response holds no choice with text: {'choices': \\[\\]}"),
     (Fault(body={"error": {"message": "CUDA out of memory"}}), "holds no choice with text: CUDA out of memory"),
-    (Fault(body=b"data: {}\n\n"), "holds no choice with text: data: {}"),
+    (Fault(body=b"data: {}\n\n"), "the response is a stream; add `extra = { stream = false }` to .*: data: {}"),
     (
         Fault(body={"choices": [{"text": "4", "finish_reason": "abort"}]}),
         "the response is not known to be whole: finish_reason 'abort'",
@@ -175,7 +175,9 @@ def test_a_refused_request_fails_its_sample_at_once_and_no_other(server: Server,
     bad, good = outcomes(server.url, Request("b", 0, "bad", mode="completion"), QUESTION)
     assert isinstance(good, Reply)
     assert isinstance(bad, RequestFailed)
-    assert str(bad) == f"HTTP {status} from {server.url}: the prompt is too long"
+    assert str(bad).startswith(
+        f"HTTP {status} from {server.url}: the prompt is too long; the prompt and max_tokens must"
+    )
     assert sorted(server.prompts) == ["1 + 1 =", "bad"]
 
 

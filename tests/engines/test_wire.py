@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
-from accgate.records import CUT
-from accgate.records.finish import REFUSED
+from accgate.records.finish import CUT, REFUSED
 from tests.cases import each
 
 
@@ -52,7 +51,7 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
         ),
         ({"choices": [{"text": "4", "finish_reason": "length"}], "usage": USAGE}, Reply("4", "length", 3, 4)),
         ({"choices": [{"text": "4"}, {"text": "5"}]}, Reply("4")),
-        ({"choices": [{"text": "4"}], "usage": None}, Reply("4")),
+        *(({"choices": [{"text": "4"}], "usage": usage}, Reply("4")) for usage in (None, [1], "3", {})),
         ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": "3"}}, Reply("4")),
         ({"choices": [{"text": "4", "finish_reason": float("nan")}]}, Reply("4")),
         ({"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}, Reply("", "stop")),
@@ -80,6 +79,7 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
         ({"choices": [{"text": "4"}], "usage": {"reasoning_tokens": 3}}, Reply("4", reasoning_tokens=3)),
         ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": True, "completion_tokens": -5}}, Reply("4")),
         ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": 2**64, "completion_tokens": 10**400}}, Reply("4")),
+        ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": 0, "total_tokens": 9}}, Reply("4")),
         ({"choices": [{"message": None, "text": "4"}]}, Reply("4")),
         ({"choices": [{"text": "4", "finish_reason": "MAX_TOKENS"}]}, Reply("4", "max_tokens")),
         ({"choices": [{"text": "4", "finish_reason": {"type": "length", "length": 8}}]}, Reply("4", "length")),
@@ -96,7 +96,7 @@ def test_a_completion_is_read(body: Any, reply: Reply) -> None:
         None, "", [], {}, {"choices": None}, {"choices": []}, {"choices": [None]}, {"choices": [{}]},
         {"choices": [{"message": {}}]}, {"choices": [{"message": "4"}]}, {"choices": [{"text": 4}]},
         {"choices": [{"text": None, "finish_reason": "stop"}]}, {"choices": [{"message": {"content": None}}]},
-        {"choices": [{"text": "4"}], "usage": [1]}, {"error": {"message": "no"}},
+        {"error": {"message": "no"}},
         {"error": {"message": "no"}, "choices": [{"text": "4"}]}, {"choices": [{"text": "4", "error": {"code": 502}}]},
     ],
 )  # fmt: skip

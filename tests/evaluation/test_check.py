@@ -339,6 +339,7 @@ def test_an_unfinished_run_is_not_overwritten_without_resume(paths: RecordPaths)
         ({"settings": {"model": "other"}}, "model"),
         ({"settings": {}}, "model"),
         ({"settings": {"model": "toy", "options": {"n": 1}}}, "options"),
+        ({"settings": {"model": "toy", "environment": {"torch": "2.9"}}}, "environment"),
         ({"repeats": 2}, "records"),
     ],
 )

@@ -14,6 +14,7 @@ import pytest
 from accgate import gate, load_config
 from accgate.errors import BadInput
 from accgate.records.file import paths_of, read_records, to_line
+from tests.cases import each
 from tests.evaluation.merges import merge, records_path, shard, shards, worse_project
 from tests.gates import N, Project, questions, right_but, said, write_task
 
@@ -127,6 +128,30 @@ def test_a_mixed_fleet_is_refused(project: Project, key: str, value: str, capsys
     for given in (parts, parts[::-1]):
         assert merge(project, given) == 2
         assert re.search(rf'm: engine\.{key} is "[^"]*" in \S*shard-1\S*, "{value}" in \S*shard-2', said(capsys))
+
+
+@each(
+    ("one", "two", "told"),
+    [
+        ({"torch": "2.8"}, {"torch": "2.9"}, 'environment.torch is "2.8" in .*shard-1.*, "2.9" in .*shard-2'),
+        ({"image": "a", "cuda": "12.8"}, {"image": "b", "cuda": "12.8"}, 'environment.image is "a" in'),
+        ({"driver": "550"}, None, 'environment.driver is "550" in .*shard-1.*, not set in .*shard-2'),
+        ({"driver": "550"}, {"driver": "550"}, None),
+    ],
+)
+def test_shards_of_two_environments_are_refused(
+    tmp_path: Path, one: dict[str, str], two: dict[str, str] | None, told: str | None, capsys: Any
+) -> None:
+    project = worse_project(tmp_path)
+    parts = shards(project, 2)
+    for folder, environment in zip(parts, (one, two), strict=True):
+        path = paths_of(folder, "m", "sums").settings
+        settings = json.loads(path.read_text())
+        path.write_text(json.dumps(settings if environment is None else {**settings, "environment": environment}))
+    capsys.readouterr()
+    assert merge(project, parts) == (1 if told is None else 2)
+    words = said(capsys)
+    assert told is None or re.search(f"m: {told}", words), words
 
 
 def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(

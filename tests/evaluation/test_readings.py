@@ -14,7 +14,7 @@ from accgate.cli.main import main
 from accgate.engines import Reply
 from accgate.engines.vllm.engine import thought_tokens
 from accgate.evaluation.reading import Thoughts, read
-from accgate.records import Record, paths_of, read_records
+from accgate.records.file import Record, paths_of, read_records
 from accgate.references.store import read_reference
 from tests.gates import questions, write_task
 from tests.loading import load_task
@@ -138,13 +138,14 @@ def test_a_task_may_keep_the_reasoning(gate: Gate) -> None:
     [
         (plainly("The answer is {a}"), "correct [extract] of the task"),
         (plainly("", finish_reason="length"), "raise max_tokens"),
+        (plainly("", finish_reason="model_length"), "shorten the prompts, or serve the model with a longer context"),
         (
             plainly("I can't.", finish_reason="content_filter"),
             "look at what the model refuses, or at the content filter",
         ),
         (plainly("", message={"content": None, "reasoning_content": "so 7"}), "after reasoning that ends"),
     ],
-    ids=["an extraction that never matches", "cut", "filtered", "null"],
+    ids=["an extraction that never matches", "cut", "the context is full", "filtered", "null"],
 )
 def test_no_reference_is_written_of_replies_that_were_not_read(
     gate: Gate, choice: Callable[[str], Any], words: str
@@ -181,8 +182,8 @@ def test_too_many_unread_replies_are_an_error_whatever_the_scores(gate: Gate) ->
     assert code == 1
     check = gate.check
     assert check["lost"] == check["lost_unread"] == 11
-    assert check["candidate"]["readings"] == {"replies": N, "unread": 11, "empty": 0, "cut": 0, "refused": 0}
-    assert check["reference"]["readings"] == {"replies": N, "unread": 0, "empty": 0, "cut": 0, "refused": 0}
+    assert check["candidate"]["readings"] == {"replies": N, "unread": 11, "empty": 0, "cut": 0, "refused": 0, "full": 0}
+    assert check["reference"]["readings"] == {"replies": N, "unread": 0, "empty": 0, "cut": 0, "refused": 0, "full": 0}
     assert "11 answers lost: 11 could no longer be read" in said
     assert f"11 of {N} replies hold no answer; in the reference all were read whole" in said
     assert main(["explain", str(gate.folder / "out" / "accgate.json")]) == 0
@@ -195,9 +196,11 @@ def test_a_reference_of_an_earlier_version_that_was_never_read_does_not_pass(gat
     gate.write(n=60)
     assert gate.call("record")[0] == 0
     lines = gate.reference.read_text().splitlines()
-    old = [line for line in lines if line.split(" =")[0] not in ("replies", "unread", "empty", "cut", "refused")]
+    old = [
+        line for line in lines if line.split(" =")[0] not in ("replies", "unread", "empty", "cut", "refused", "full")
+    ]
     gate.reference.write_text("\n".join(old) + "\n")
-    assert len(old) == len(lines) - 5
+    assert len(old) == len(lines) - 6
     for text in ("1", "{a}"):
         gate.server.choice_of = plainly(text)
         code, said = gate.call("run")
@@ -233,7 +236,14 @@ def test_records_of_earlier_versions_are_resumed_and_counted_as_far_as_they_say(
         del row["reading"]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
     assert gate.call("run", "--resume")[0] == 0
-    assert gate.check["candidate"]["readings"] == {"replies": 30, "unread": 0, "empty": 0, "cut": 0, "refused": 0}
+    assert gate.check["candidate"]["readings"] == {
+        "replies": 30,
+        "unread": 0,
+        "empty": 0,
+        "cut": 0,
+        "refused": 0,
+        "full": 0,
+    }
 
 
 def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(gate: Gate) -> None:
@@ -250,12 +260,12 @@ def test_what_the_model_or_a_filter_refused_is_counted_and_shown_on_both_sides(g
     assert sorted(one.finish_reason for one in kept if one.finish_reason) == sorted(map(str.lower, ends.values()))
     gate.server.choice_of = ending(99)
     assert gate.call("run")[0] == 0
-    counts = {"replies": 60, "unread": 0, "empty": 0, "cut": 1, "refused": 1}
+    counts = {"replies": 60, "unread": 0, "empty": 0, "cut": 1, "refused": 1, "full": 1}
     assert gate.check["candidate"]["readings"] == counts
     report = (gate.folder / "out" / "report.md").read_text()
-    words = "was cut off at max_tokens, 1 was refused or stopped by a filter; in the reference 1 of 60 replies was cut"
-    assert words in report
-    assert "max_tokens, 2 were refused or stopped by a filter" in report
+    cut = "was cut off before max_tokens, at the server's own limit"
+    assert f"{cut}, 1 was refused or stopped by a filter; in the reference 1 of 60 replies {cut}" in report
+    assert f"{cut}, 2 were refused or stopped by a filter" in report
 
 
 def test_shards_and_their_merge_count_too(gate: Gate) -> None:
@@ -267,7 +277,14 @@ def test_shards_and_their_merge_count_too(gate: Gate) -> None:
     for i, out in enumerate(shards, 1):
         assert main(["run", config, "--shard", f"{i}/2", "--out", str(out)]) == 0
     assert main(["merge", *map(str, shards), "--config", config, "--out", str(gate.folder / "out")]) in (0, 1, 4)
-    assert gate.check["candidate"]["readings"] == {"replies": 60, "unread": 6, "empty": 0, "cut": 0, "refused": 0}
+    assert gate.check["candidate"]["readings"] == {
+        "replies": 60,
+        "unread": 6,
+        "empty": 0,
+        "cut": 0,
+        "refused": 0,
+        "full": 0,
+    }
 
 
 def test_a_recording_says_how_its_replies_were_read(gate: Gate, tmp_path: Path) -> None:
@@ -299,7 +316,7 @@ def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -
     gate.write(attack=attack, aggregate="attack_success_rate")
     code, said = gate.call("record", "--json", "--quiet")
     assert code == 0, said
-    counts = {"replies": 2 * N, "unread": 0, "empty": 0, "cut": 0, "refused": 0}
+    counts = {"replies": 2 * N, "unread": 0, "empty": 0, "cut": 0, "refused": 0, "full": 0}
     printed = json.loads(said)
     assert list(printed["readings"].items()) == [(printed["references"][0], counts)]
     assert all(record.attacked_reading == ["read"] for record in gate.records("recorded").values())
@@ -318,6 +335,21 @@ def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -
     code, said = gate.call("record", "--reason", "again")
     assert code == 3
     assert f"{N} of {N} replies to attacked prompts hold no answer, that is all of them" in said
+
+
+def test_replies_to_attacked_prompts_that_were_refused_or_met_the_servers_limit_are_counted_as_such(gate: Gate) -> None:
+    ends = {100: "content_filter", 101: "model_length", 102: "length"}
+
+    def choice_of(prompt: str) -> dict[str, Any]:
+        end = ends.get(numbers(prompt)[0]) if "Birds sing." in prompt else None
+        return plainly("{a}" if end is None else "no", finish_reason=end or "stop")(prompt)
+
+    gate.server.choice_of = choice_of
+    gate.write(attack=[{"kind": "distractor", "text": "Birds sing."}], aggregate="attack_success_rate")
+    code, said = gate.call("record", "--json", "--quiet")
+    assert code == 0, said
+    (counts,) = json.loads(said)["readings"].values()
+    assert counts == {"replies": 2 * N, "unread": 3, "empty": 0, "cut": 2, "refused": 1, "full": 1}
 
 
 def test_a_run_does_not_end_early_on_a_beginning_that_holds_too_few_answers(gate: Gate) -> None:

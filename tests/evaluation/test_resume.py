@@ -262,8 +262,8 @@ def test_a_full_disk_ends_the_run_with_the_mend_and_it_resumes(folder: Path, ser
     ("before", "after", "named"),
     [
         ('model = "toy"\n', 'model = "toy2"\n', "model"),
-        ('model = "toy"\n', 'model = "toy"\nsampling = { temperature = 0.7 }\n', "sampling"),
-        ('model = "toy"\n', 'model = "toy"\nvariant = { quant = "fp8" }\n', "variant"),
+        ('model = "toy"\n', 'model = "toy"\nsampling = { temperature = 0.7 }\n', "sampling.temperature"),
+        ('model = "toy"\n', 'model = "toy"\nvariant = { quant = "fp8" }\n', "variant.quant"),
         ("[gate]", "[gate]\nseed = 1", "task dataset, task prompt"),
         (f"num_samples = {SAMPLES}", f"num_samples = {SAMPLES}\nmode = 'chat'", "task prompt"),
         (f"num_samples = {SAMPLES}", "num_samples = 80", "records, task dataset"),
@@ -308,7 +308,7 @@ def test_an_option_that_can_change_an_answer_may_not(folder: Path, server: Serve
     path.write_text(json.dumps({**settings, "options": {"serve": ["another", "command"]}}))
     code, said = ended(folder, "run", "--resume")
     assert code == 2
-    assert ".settings.json: options changed since the run began" in said
+    assert ".settings.json: options.serve changed since the run began" in said
 
 
 TWO_TASKS = """

@@ -128,6 +128,8 @@ def test_the_mark_is_the_last_number_of_what_follows_the_judges_thoughts(tmp_pat
         assert (record.score, record.error is None) == (points, points is not None), mark
     cut, _ = marked(judged(tmp_path, "{{ reply }}", max_tokens=9), "text", Reply("4", finish_reason="length"))
     assert cut.error == "the judge's reply was cut off at 9 tokens; raise judge.max_tokens"
+    full, _ = marked(judged(tmp_path, "{{ reply }}"), "text", Reply("4", finish_reason="model_length"))
+    assert "before max_tokens, at its server's own limit; shorten the rubric" in str(full.error)
     for word in ("content_filter", "refusal"):
         stopped, _ = marked(judged(tmp_path, "{{ reply }}"), "text", Reply("4", finish_reason=word))
         assert stopped.error == f"the judge refused, or a filter stopped it: finish_reason '{word}'"

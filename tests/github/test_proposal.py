@@ -30,6 +30,11 @@ def bytes_of(folder: Path, under: str = "references") -> dict[str, bytes]:
     return {f"{under}/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
 
 
+def with_crlf(content: bytes) -> bytes:
+    """A text as git writes it for Windows; other files as they are."""
+    return content if b"\0" in content else content.replace(b"\n", b"\r\n")
+
+
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory):
     return recorded_stores(tmp_path_factory.mktemp("recorded"))
@@ -148,6 +153,21 @@ class TestPullRequest:
         shutil.copytree(stores[0], world.out)
         assert world.propose() == {"url": ""}
         assert not world.writes
+        assert "nothing to propose" in world.reply
+
+    @pytest.mark.parametrize("side", ["head", "artifact"])
+    def test_what_differs_by_line_ends_alone_is_not_proposed(self, world, stores, side):
+        shutil.rmtree(world.out)
+        shutil.copytree(stores[0], world.out)
+        ended = {path: with_crlf(content) for path, content in bytes_of(world.out, "").items()}
+        assert any(b"\r\n" in content for content in ended.values())
+        if side == "artifact":
+            for path, content in ended.items():
+                (world.out / path[1:]).write_bytes(content)
+        else:
+            world.head = world.push({f"references{path}": content for path, content in ended.items()})
+            world.move(world.head)
+        assert world.propose(head_sha=world.head) == {"url": ""}
         assert "nothing to propose" in world.reply
 
     def test_what_the_artifact_lacks_is_not_deleted(self, world):

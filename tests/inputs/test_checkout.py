@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from accgate.cli.main import main
 from accgate.engines.vllm.options import weights
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.checkout import absence_of
@@ -34,11 +35,13 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run([*GIT, "-C", str(folder), *arguments], check=True, capture_output=True)
 
 
-def in_conflict(text: str, *, start: int = 2) -> str:
-    """A text whose lines from `start` on two branches changed."""
+def in_conflict(text: str, *, start: int = 2, size: int = 7, base: bool = False) -> str:
+    """A text whose lines from `start` on two branches changed, as git writes it with markers of this size."""
     lines = text.splitlines(keepends=True)
     rest = "".join(lines[start:])
-    return "".join(lines[:start]) + f"<<<<<<< HEAD\n{rest}=======\n{rest}>>>>>>> other\n"
+    middle = f"{'|' * size} 0123abc\n{rest}" if base else ""  # diff3
+    ours, theirs = f"{'<' * size} HEAD\n{rest}", f"{'=' * size}\n{rest}{'>' * size} other\n"
+    return "".join(lines[:start]) + ours + middle + theirs
 
 
 @pytest.fixture
@@ -62,11 +65,14 @@ FILES = (
 )  # fmt: skip
 
 
-@each("name", FILES)
-def test_an_unresolved_merge_is_named(project: Project, capsys, name: str) -> None:
+@each(
+    ("name", "size", "base"), [*((name, 7, False) for name in (*FILES, "words.txt")), ("rows.csv", 7, True),
+    ("sums.toml", 32, True), ("m.jsonl", 32, False), ("code/mine.py", 9, True)],
+)  # fmt: skip
+def test_an_unresolved_merge_is_named(project: Project, capsys, name: str, size: int, base: bool) -> None:
     path = project.folder / name
     content = path.read_text()
-    path.write_text(in_conflict(content))
+    path.write_text(in_conflict(content, size=size, base=base))
     code, error = project.run(), said(capsys)
     path.write_text(content)
     assert code == 2
@@ -86,6 +92,48 @@ def test_a_pointer_of_lfs_is_named(project: Project, capsys, name: str) -> None:
     assert AS_POINTER in error
 
 
+UTF16 = "q,a\n1,1\n".encode("utf-16")
+ANNEX = b"/annex/objects/SHA256E-s12--00.csv\n", "is a git-annex pointer and not the file itself; run `git annex get`"
+CRYPT = b"\0GITCRYPT\0" + b"\x81\0\n" * 99, "is encrypted by git-crypt; run `git-crypt unlock`"
+TRANSCRYPT = b"U2FsdGVkX1/aGVsbG8gd29ybGQ=\n", "is encrypted by transcrypt; run `transcrypt` with"
+
+
+@each(
+    ("name", "start", "told"),
+    [
+        ("rows.csv", b"version https://hawser.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer"),
+        *zip(FILES, *zip(*[ANNEX, CRYPT, TRANSCRYPT] * 3, strict=True), strict=False),
+        *((name, UTF16, "UTF-8") for name in ("shots.json", "code/mine.py", "rows.csv", FILES[-1])),
+    ],
+)
+def test_what_is_not_the_content_is_named_as_what_it_is(
+    project: Project, capsys, name: str, start: bytes, told: str
+) -> None:
+    path = project.folder / name
+    content = path.read_bytes()
+    path.write_bytes(start)
+    code, error = project.run(), said(capsys)
+    path.write_bytes(content)
+    assert code == 2
+    assert told in error
+    assert path.name in error
+
+
+def test_a_run_s_own_files_are_named_too(project: Project, capsys) -> None:
+    assert project.run() == 0
+    for name in ("accgate.json", "m/sums.jsonl", "m/sums.settings.json"):
+        path = project.out / name
+        content = path.read_text()
+        path.write_text(POINTER)
+        assert main(["verify", str(project.out), "--config", str(project.config)]) == 2
+        assert AS_POINTER in said(capsys)
+        path.write_text(content)
+    records = project.out / "m/sums.jsonl"
+    records.write_text(in_conflict(records.read_text()))
+    assert main(["verify", str(project.out), "--config", str(project.config)]) == 2
+    assert "sums.jsonl:3: begins an unresolved merge" in said(capsys)
+
+
 @pytest.mark.parametrize("read", [read_table, read_toml, read_json, read_plain, file_digest])
 def test_every_reader_names_a_pointer(tmp_path: Path, read) -> None:
     (tmp_path / "a.csv").write_text(POINTER)
@@ -98,7 +146,7 @@ def test_weights_that_are_pointers_are_named(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m/model.safetensors").write_text(POINTER)
     (tmp_path / "m.gguf").write_text(POINTER)
-    with pytest.raises(KeyFaults, match=r"model\.safetensors, which is a Git LFS pointer"):
+    with pytest.raises(KeyFaults, match=r"has model\.safetensors, which is a Git LFS pointer"):
         weights("m", tmp_path, ("model",))
     with pytest.raises(KeyFaults, match=r"'m\.gguf' is a Git LFS pointer"):
         model_file_in(tmp_path, "m.gguf", "a .gguf file")

@@ -150,6 +150,8 @@ def test_it_says_what_runs_and_asks_for_more_than_runs_at_once(engine: dict[str,
     assert engine["info"]["name"] == "vllm"
     assert engine["info"]["version"].split("+")[0] == f"vllm {vllm_cpu.version()}"
     assert len(engine["info"]["hardware"]) > 3
+    assert engine["info"]["environment"].items() >= engine["under"].items()
+    assert "cuda" not in engine["info"]["environment"]  # a build for the CPU
     assert engine["concurrency"] >= 256
     assert engine["caching"] is True
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -87,6 +88,7 @@ async def session(model: str) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     try:
         await engine.start()
+        facts["under"] = {name: import_module(name).__version__ for name in ("torch", "transformers", "triton")}
         facts["info"], facts["concurrency"] = asdict(engine.describe()), engine.concurrency
         facts["caching"] = engine._engine.vllm_config.cache_config.enable_prefix_caching
         facts["replies"] = {name: asdict(await engine.complete(request)) for name, request in QUESTIONS.items()}

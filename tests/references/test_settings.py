@@ -12,9 +12,9 @@ from accgate.config.tables import Model, Sampling
 from accgate.engines import base
 from accgate.evaluation.assignment import engine_in
 from accgate.inputs.toml import tomllib
-from accgate.records import Figures, Scores
-from accgate.records.figures import COLUMNS
+from accgate.records.figures import COLUMNS, Figures
 from accgate.records.ids import Ids
+from accgate.records.scores import Scores
 from accgate.references.settings import answer_settings, batch_note, prompt_change, setting_changes
 from accgate.references.store import Reference, ReferenceFile
 from accgate.result import EngineInfo
@@ -70,18 +70,20 @@ def test_every_kind_of_change_is_said_with_both_values() -> None:
         (
             {"image": "sha256:a"},
             {"torch": "2"},
-            ("environment.image: sha256:a → not set", "environment.torch: not set → 2"),
+            ("environment.image: sha256:a → unknown", "environment.torch: unknown → 2"),
         ),
         ({}, {"torch": "2.9.0"}, ()),  # a reference of an earlier version
-        ({"torch": "2.9.0"}, {}, ()),  # a server, which does not say
+        ({"torch": "2.9.0"}, {}, ("environment.torch: 2.9.0 → unknown",)),
     ],
 )
 def test_what_lies_under_the_engine_is_compared_where_both_sides_know(
     recorded: dict[str, str], here: dict[str, str], changes: tuple[str, ...]
 ) -> None:
     model = Model(engine="vllm", model="m")
-    reference = known(settings=answer_settings(model), environment=recorded)
+    reference = known(settings=answer_settings(model), environment=recorded, engine="vllm")
     assert setting_changes(reference, model, replace(INFO, environment=here)) == changes
+    server = EngineInfo("openai", "server", "server")  # another engine, which says nothing of what lies under it
+    assert setting_changes(reference, model, server)[1:] == ()
 
 
 def test_the_driver_packages_and_image_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.config.config import Config, load_config, select
 from accgate.decision.cause import causes_of, levels_of, trial_of
+from accgate.engines.openai.engine import OpenAIEngine
 from accgate.evaluation.options import RunOptions
 from accgate.report.cause import read_cause
 from accgate.result import to_json
@@ -419,3 +422,29 @@ def test_answers_that_were_kept_serve_a_search_after_the_same_run_was_made_again
     assert project.blame("--json", "--resume", "--out", str(second)) == 0
     assert json.loads(capsys.readouterr().out) == blame
     assert len(asked) == 0
+
+
+@pytest.mark.parametrize("others", [SETTINGS, ()])
+def test_the_environment_is_named_as_what_cannot_be_put_back(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, others: Any
+) -> None:
+    described = OpenAIEngine.describe
+    under = {"torch": "2.8.0", "cuda": "12.8"}
+    monkeypatch.setattr(OpenAIEngine, "describe", lambda engine: replace(described(engine), environment=dict(under)))
+    project = Project(tmp_path, server, lambda i, _: under["torch"] == "2.9.0" and luck(i, "t") < 0.3)
+    if not others:
+        project.config.write_text(re.sub(r"sampling = .*\n", "", project.config.read_text()))
+    assert project.command("record", "--models", "m", "--out", str(tmp_path / "record")) == 0
+    under["torch"] = "2.9.0"
+    assert project.command("run", "--models", "changed", "--out", str(tmp_path / "out"), "--html") == 1
+    for page in (capsys.readouterr().out, *((tmp_path / f"out/report.{kind}").read_text() for kind in ("md", "html"))):
+        text = " ".join(re.sub(r"<[^>]*>|`", " ", page).split())
+        assert re.search(r"torch ?:? (\(environment\) )?2\.8\.0 (→ )?2\.9\.0", text)
+        assert "12.8" not in text
+    advice = "the same commit in the reference's environment: no setting of accuracy.toml changed"
+    assert (advice in unescape(text)) is not bool(others)
+    code, markdown = project.blame("--markdown", str(tmp_path / "blame.md")), tmp_path / "blame.md"
+    words = " ".join(((markdown.read_text() if markdown.exists() else "") + capsys.readouterr().err).split())
+    assert code == (0 if others else 2)
+    why = "environment.torch: 2.8.0 → 2.9.0 (it lies under the engine, where no setting reaches)"
+    assert why in words.replace("`", "").replace("\\", "")

@@ -60,16 +60,19 @@ def test_what_belongs_to_the_machine_is_told_and_not_put_back() -> None:
     before, now = model(options={"n_ctx": 64}), model(options={"n_ctx": 128})
     settings = settings_of(reference(before, engine_version="xllamacpp 1", hardware="a processor"), now, INFO)
     assert list(map(str, settings.fixed)) == [
-        "version: xllamacpp 1 → xllamacpp 2 (only this version is installed here)",
         "hardware: a processor → another processor (this is another machine)",
+        "version: xllamacpp 1 → xllamacpp 2 (only this version is installed here)",
     ]  # fmt: skip
     assert list(settings.values) == ["options.n_ctx"]
     moved = replace(INFO, environment={"image": "b", "driver": "550"})
     under = settings_of(reference(before, environment={"image": "a", "torch": "2"}), now, moved)
     assert {str(change).partition(" (")[0] for change in under.fixed} == {
-        "environment.image: a → b", "environment.torch: 2 → none", "environment.driver: none → 550",
+        "environment.image: a → b", "environment.torch: 2 → unknown", "environment.driver: unknown → 550",
     }  # fmt: skip
-    assert settings_of(reference(before, environment={"image": "a"}), now, INFO).fixed == ()
+    assert (
+        settings_of(reference(before, environment={"image": "a"}, engine="llamacpp"), now, INFO).fixed[0].now
+        == "unknown"
+    )
     labelled = settings_of(
         reference(before, variant={"kv": "f16"}), model(options={"n_ctx": 128}, variant={"kv": "q4"}), INFO
     )

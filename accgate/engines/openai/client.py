@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
+from accgate.engines import wire
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, listing_of, model_hint
-from accgate.engines.openai.hints import codes_of, field_hint, redirect_hint
+from accgate.engines.openai.hints import codes_of, context_hint, field_hint, redirect_hint
+from accgate.engines.openai.options import shown_url
 from accgate.engines.wire import MalformedReply, error_text, errors_in, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.network import certificate_hint, is_this_machine, proxy_of, trust
@@ -27,11 +29,12 @@ T = TypeVar("T")
 Kind = Literal["", "refused", "away", "busy", "cut", "silent"]
 
 BUSY = frozenset({429, 529})  # too much at once: the server takes the same request later
-OWN = frozenset({409, 500, 501})  # of the server itself, and maybe of this request alone
+OWN = frozenset({409, 499, 500, 501})  # of the server itself, and maybe of this request alone
 LATER = frozenset({408, 424, 425})  # as a 5xx: a gateway's server was too slow, failed, or is not ready
 LIMITS = re.compile(r"(?i)rate.?limit|too.?many.?(requests|tokens)|throttl|overload|resource.?exhausted|at.?capacity")
 FATAL = {
     401: "the key is refused; check the variable that options.api_key_env names",
+    402: "the account has no credit left: top it up, then go on with --resume",
     403: "the key may not use this model",
     404: "no such model or path; check `model`, and that options.base_url ends in /v1",
     405: "the path takes no POST; check that options.base_url ends in /v1",
@@ -48,6 +51,9 @@ HEALTH_SECONDS = 5.0
 LARGEST = 16 * 2**20  # bytes of an answer: a line of a score file, which has the reply and more, may have 64 million
 LONGEST_HEADER = 2**18  # bytes; aiohttp's own 8 kB are too few for a gateway's policy or trace
 LISTING_SECONDS = 30.0
+SHORT = 3  # characters of a password that stand in any text by chance
+REDIRECTS = 3  # within one server
+VERSION = "/v1"
 CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", default=None)  # of the POST of this task
 
 
@@ -107,7 +113,8 @@ class Client:
 
         self._timeout = timeout
         is_login = key.lower().startswith("basic ")
-        self._key = key[6:].strip() if is_login else key
+        own = key[6:].strip() if is_login else key
+        self._secrets = (own, password_of(own)) if is_login else (own,)
         self._fields = fields or {}
         self._listed: dict[str, tuple[str, ...]] = {}  # the names of each server's models
         self._ways: dict[str, dict[str, Any]] = {}
@@ -141,24 +148,21 @@ class Client:
         url, sent = base + path, payload if isinstance(payload, bytes) else json_bytes(payload)
         try:
             async with self._session.post(url, data=sent, allow_redirects=False, **self._way_to(base)) as response:
-                raw = await body_of(response, base)
                 status, headers = response.status, response.headers
+                raw = await body_of(response, base)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             return Fault(f"cannot talk to {base}: {connection_fault(error)}", kind="refused")
         except asyncio.TimeoutError:
             return Fault(f"no answer within {self._timeout:g} s", kind="silent")
         except (aiohttp.ClientError, OSError) as error:
             return Fault(f"cannot talk to {base}: {connection_fault(error)}", kind="cut")
-        try:
-            body = json_value(raw)
-        except (ValueError, RecursionError):
-            body = raw[:300].decode(errors="replace")
+        body = wire.body_value(raw)
         if 200 <= status < 300:
             try:
                 return read(body)
             except MalformedReply as error:
                 where = base if status == 200 else f"HTTP {status} from {base}"
-                text = self.without_key(f"{where}: {body_fault(raw) or error}")
+                text = self.without_key(f"{where}: {wire.body_fault(raw, body) or error}")
                 return self._passing(text, meant_by(body, status), headers, body) or Fault(text)
         return self._refusal(base, path, status, headers, body, sent)
 
@@ -175,16 +179,15 @@ class Client:
         text = self.without_key(": ".join(filter(None, (f"HTTP {status} from {base}", message))))
         if fault := self._passing(text, meant_by(body, status), headers, body):
             return fault
-        if 300 <= status < 400 and (place := headers.get("location")):
-            target = self.without_key(urljoin(base + path, place).removesuffix(path))
-            raise CannotEvaluate(f"{base} redirects to {target}; {redirect_hint(target)}")
+        if target := redirected(base, path, status, headers):
+            raise CannotEvaluate(self.without_key(f"{base} {target}"))
         request, listed = json_value(sent), self._listed.get(base, ())
         model, about = request.get("model"), f"HTTP {status} {message}".lower()
         is_unknown = listed and model not in listed and ("404" in about or "model" in about)
         hint = f"; {model_hint(str(model), listed)}" if is_unknown else ""
         if status in FATAL:
             raise CannotEvaluate(f"{text}; {FATAL[status]}{hint}")
-        raise RequestFailed(text + hint + field_hint(body, request, self._fields))
+        raise RequestFailed(text + hint + context_hint(message) + field_hint(body, request, self._fields))
 
     async def listing(self, base: str, *, strict: bool = False) -> Listing | Fault:
         """What a server says it serves; a fault where it cannot be reached, or still loads.
@@ -198,22 +201,22 @@ class Client:
         """
         import aiohttp
 
-        limit = aiohttp.ClientTimeout(total=LISTING_SECONDS)
         try:
-            async with self._session.get(base + "/models", timeout=limit, **self._way_to(base)) as response:
-                if fault := listing_fault(response.status, response.headers, strict=strict):
-                    return fault
-                raw = await body_of(response, base)
+            status, headers, raw = await self._get(base, base + "/models", LISTING_SECONDS)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise CannotEvaluate(f"options.base_url {base!r} is not a URL") from error
         except asyncio.TimeoutError:
             return Fault(f"it took the connection, and said nothing for {LISTING_SECONDS:g} s", kind="cut")
         except (aiohttp.ClientError, OSError) as error:
-            return Fault(connection_fault(error), kind="refused")
-        try:
-            models = listing_of(json.loads(raw))
-        except (ValueError, RecursionError):
-            return Listing()  # it answers, but not with a list of models: not every server has one
+            is_untrusted = isinstance(error, aiohttp.ClientSSLError)  # which waiting does not mend
+            return Fault(connection_fault(error), kind="" if is_untrusted else "refused")
+        if fault := listing_fault(status, headers, strict=strict):
+            return fault
+        body = wire.body_value(raw)
+        page = f"gives {found}; {wire.PAGE}" if status < 300 and (found := wire.page_of(body)) else ""
+        if wrong := redirected(base, "/models", status, headers) or page:
+            return Fault(self.without_key(f"it {wrong}"))
+        models = listing_of(body)  # empty where it answers with anything else: not every server has one
         self._listed[base] = models.models
         return replace(models, version=await self._version(base)) if models.kind == "vllm" else models
 
@@ -222,30 +225,41 @@ class Client:
         import aiohttp
 
         try:
-            limit = aiohttp.ClientTimeout(total=LISTING_SECONDS)
-            url = root_of(base) + "/version"
-            async with self._session.get(url, timeout=limit, **self._way_to(base)) as response:
-                return str(json.loads(await body_of(response, base))["version"])
+            return str(json.loads((await self._get(base, root_of(base) + "/version", LISTING_SECONDS))[2])["version"])
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, LookupError, TypeError, RecursionError):
             return ""
+
+    async def _get(self, base: str, url: str, seconds: float) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of a GET, redirected within the server alone: no other gets the key."""
+        import aiohttp
+
+        limit = aiohttp.ClientTimeout(total=seconds)
+        for _ in range(REDIRECTS):
+            async with self._session.get(url, timeout=limit, allow_redirects=False, **self._way_to(base)) as response:
+                answer = response.status, response.headers, await body_of(response, base)
+            before, url = url, urljoin(url, response.headers.get("location", ""))
+            if not 300 <= response.status < 400 or urlsplit(url)[:2] != urlsplit(before)[:2] or url == before:
+                break
+        return answer
 
     async def is_up(self, base: str) -> bool:
         """Whether a server says that it is ready: `GET /health`, or where there is none the list of models."""
         import aiohttp
 
-        limit = aiohttp.ClientTimeout(total=HEALTH_SECONDS)
         try:
             for url in (root_of(base) + "/health", base + "/models"):
-                async with self._session.get(url, timeout=limit, **self._way_to(base)) as response:
-                    if response.status not in (404, 405, 501):
-                        return response.status == 200
+                status, _, _ = await self._get(base, url, HEALTH_SECONDS)
+                if status not in (404, 405, 501):
+                    return status == 200
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError):
             pass
         return False
 
     def without_key(self, text: str) -> str:
         """A server's words, which may repeat the key, with the key struck out."""
-        return text.replace(self._key, "***") if self._key else text
+        for secret in filter(None, self._secrets):
+            text = text.replace(secret, "***")
+        return text
 
     def _way_to(self, base: str) -> dict[str, Any]:
         if base not in self._ways:  # with each request: servers may be behind different proxies
@@ -274,15 +288,17 @@ def meant_by(body: Any, status: int) -> int:
 
     >>> meant_by({"error": {"code": 502, "message": "Provider returned error"}}, 200)
     502
+    >>> meant_by("<html><title>We are back soon</title>", 200)  # of a gateway: no API gives pages
+    503
     >>> meant_by("Rate limit exceeded", 200), meant_by({"error": {"type": "ThrottlingException"}}, 400)
     (429, 429)
     """
     words = [*codes_of(body)]
     if 200 <= status < 300:
         words += map(error_text, errors_in(body) if isinstance(body, dict) else [body])
-        codes = [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
+        codes = [503] if wire.page_of(body) else [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
         status = next((code for code in codes if kind_of(code) is not None), status)
-    return 429 if kind_of(status) is None and LIMITS.search(" ".join(words)) else status
+    return 429 if (kind_of(status) is None or wire.page_of(body)) and LIMITS.search(" ".join(words)) else status
 
 
 def listing_fault(status: int, headers: Mapping[str, str], *, strict: bool) -> Fault | None:
@@ -300,26 +316,34 @@ async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:
     CannotEvaluate
         When there are more than a reply can have.
     """
+    import aiohttp
+
     blocks, size = list[bytes](), 0
-    while not response.content.at_eof():
-        blocks.append(await response.content.readany())
-        size += len(blocks[-1])
-        if size >= LARGEST:
-            raise CannotEvaluate(f"{base}: an answer has {LARGEST:,} bytes or more; is options.base_url right?")
+    try:
+        while not response.content.at_eof():
+            blocks.append(await response.content.readany())
+            size += len(blocks[-1])
+            if size >= LARGEST:
+                raise CannotEvaluate(f"{base}: an answer has {LARGEST:,} bytes or more; is options.base_url right?")
+    except aiohttp.ClientPayloadError:
+        if response.ok:
+            raise  # of an error the status is enough
     return b"".join(blocks)
 
 
-def body_fault(raw: bytes) -> str:
-    r"""What keeps a body from being JSON text at all; "" where it is text.
+def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) -> str:
+    """Where an answer sends a request on to, without secrets, and what to do; "" for one that does not."""
+    place = headers.get("location") if 300 <= status < 400 else None
+    if not place:
+        return ""
+    target = (whole := urljoin(base + path, place)).removesuffix(path)
+    is_base = target != whole or whole.endswith(VERSION)
+    return f"redirects to {shown_url(target)}; {redirect_hint(target if is_base else '')}"
 
-    >>> body_fault(b"\xff{}")
-    'the response is not UTF-8 text: byte 0xff at 0'
-    """
-    try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        return f"the response is not UTF-8 text: byte 0x{raw[error.start]:02x} at {error.start}"
-    return ""
+
+def reach_advice(fault: str) -> str:
+    """What to do about a server that cannot be reached, where its fault does not end with that."""
+    return "" if fault.endswith(("?", "base_url")) else "; is the server up, and options.base_url right?"
 
 
 def date_of(header: str | None) -> float | None:
@@ -387,6 +411,21 @@ def key_of(variable: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise BadInput(f"{named} holds no key: a key has printable ASCII characters only")
     return key
+
+
+def password_of(login: str) -> str:
+    """The password in a login as Basic has it; "" where there is none, or one too short to be looked for in texts.
+
+    >>> password_of("bWU6aHVudGVyMg=="), password_of("bWU6YQ=="), password_of("no")
+    ('hunter2', '', '')
+    """
+    import base64
+
+    try:
+        password = base64.b64decode(login, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
+    return password if len(password) > SHORT else ""
 
 
 def wait_of(headers: Mapping[str, str]) -> float:

@@ -7,16 +7,17 @@ import logging
 import resource
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from accgate.engines import identity
+from accgate.engines import identity, wire
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, Wall, environment_of
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity, Listing
 from accgate.engines.openai import dispatch
-from accgate.engines.openai.client import Client, Fault, key_of
+from accgate.engines.openai.client import Client, Fault, key_of, reach_advice
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints, Rescue
 from accgate.engines.openai.likelihood import Likelihood
 from accgate.engines.openai.options import PORT, Options, faults_of
@@ -24,7 +25,7 @@ from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
-from accgate.engines.wire import body_of, reply_of
+from accgate.engines.wire import body_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.network import is_this_machine
 from accgate.inputs.paths import path_in
@@ -211,7 +212,7 @@ class OpenAIEngine:
             if answer.kind == "cut":
                 self._tell(f"{url}: {answer.text}; it is asked again")
             if attempts > self._options.max_retries or attempts == LISTING_ATTEMPTS:
-                raise CannotEvaluate(f"cannot reach {url}: {answer.text}; {_advice(answer)}")
+                raise CannotEvaluate(f"cannot reach {url}: {answer.text}{_advice(answer)}")
             await asyncio.sleep(dispatch.FIRST_WAIT * 2**attempts)
         if rests:
             self._tell(f"{url} answers")
@@ -223,7 +224,8 @@ class OpenAIEngine:
 
     def _complete(self, request: Request) -> Awaitable[Reply]:
         path = "/chat/completions" if request.mode == "chat" else "/completions"
-        return self._ask(path, body_of(request, self._model), reply_of)
+        body = body_of(request, self._model)
+        return self._ask(path, body, partial(wire.reply_of, limit=wire.limit_of(body)))
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
         """The log-probabilities of the tokens of each continuation, through `/v1/completions`."""
@@ -291,7 +293,7 @@ class OpenAIEngine:
 
 def _advice(fault: Fault) -> str:
     """What to do about a server that cannot be reached."""
-    advice = "is the server up, and options.base_url right?"
+    advice = reach_advice(fault.text)
     if fault.kind != "refused":
         return advice
     return f"{advice} If it still loads, wait until it answers, or let accgate start it and wait: options.serve"

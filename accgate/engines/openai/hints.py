@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from accgate.engines.openai.options import Options, url_fault
+from accgate.engines.openai.options import option_text, url_fault
 from accgate.engines.wire import errors_in
-from accgate.errors import KeyFaults
-from accgate.inputs.toml import tomllib
-from accgate.inputs.typed import parse_table
 
 REFUSES_A_FIELD = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
-
-
-def option_text(name: str, value: Any) -> str | None:
-    """An option of the openai engine as TOML; None where validate would refuse it.
-
-    >>> option_text("fields", {"top_k": False}), option_text("fields", {"messages": False})
-    ('fields = { top_k = false }', None)
-    """
-    text = f"{name} = {_inline(value)}"
-    try:
-        parse_table(tomllib.loads(text), Options, ())
-    except (tomllib.TOMLDecodeError, KeyFaults):
-        return None
-    return text
-
-
-def _inline(value: Any) -> str:
-    if isinstance(value, Mapping):
-        pairs = (f"{key if _is_bare(key) else _inline(key)} = {_inline(each)}" for key, each in value.items())
-        return f"{{ {', '.join(pairs)} }}"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _is_bare(key: str) -> bool:
-    return key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+CONTEXT = re.compile(
+    r"(?i)context.?(?:length|window|size)|max\w*.(?:model|sequence|input|seq).?len|prompt (?:is )?too long"
+)
 
 
 def codes_of(body: Any) -> tuple[str, ...]:
@@ -62,10 +37,21 @@ def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) ->
     renames = name == "max_tokens"
     own = next((own for own, other in fields.items() if other == name), name)
     text = option_text("fields", {**fields, own: "max_completion_tokens" if renames else False})
-    if text is None:
-        return ""
     how, also = ("renames a field", ", or leaves it out: false") if renames else ("leaves a field out", "")
-    return f"; options.fields {how}, as in {text}{also}"
+    return f"; options.fields {how}, as in {text}{also}" if text else ""
+
+
+def context_hint(message: str) -> str:
+    """What to do where a prompt and its reply have no room in the model's context; "" for other refusals.
+
+    >>> context_hint("This model's maximum context length is 2048 tokens"), context_hint("no such option")
+    ('; the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one', '')
+    """
+    if CONTEXT.search(message) is None:
+        return ""
+    return (
+        "; the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one"
+    )
 
 
 def redirect_hint(target: str) -> str:

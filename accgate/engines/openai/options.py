@@ -11,7 +11,7 @@ from pydantic import Field, PlainValidator
 from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import Operational, operational_of
-from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole
+from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole, setting_text
 
 PORT = "{port}"  # stands for a free port, in the words of `serve` and in its base_url
 SERVED_URL = f"http://127.0.0.1:{PORT}/v1"
@@ -23,6 +23,9 @@ LOGIN = (
     'password the words "Basic" and BASE64, where BASE64 is what `printf NAME:PASSWORD | base64` prints'
 )
 QUERY = "would be lost; write the URL up to and with /v1 (Azure's is https://NAME.openai.azure.com/openai/v1)"
+PATH = re.compile(
+    r"(?:/chat)?/completions/*$|/(?:models|responses|messages|embeddings)/*$"
+)  # of requests, not of an API
 EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with /v1'
 
 
@@ -111,6 +114,24 @@ class Options:
 OPERATIONAL = operational_of(Options)
 
 
+def option_text(name: str, value: Any) -> str:
+    """An option of the openai engine as TOML; "" where validate would refuse it.
+
+    >>> option_text("fields", {"top_k": False}), option_text("fields", {"messages": False})
+    ('fields = { top_k = false }', '')
+    """
+    return setting_text(name, value, Options)
+
+
+def shown_url(url: str) -> str:
+    """Strike out what may be a secret in a URL.
+
+    >>> shown_url("https://me:pw@h/login?token=1")
+    'https://***h/login?***'
+    """
+    return re.sub(r"(?:(?<=//)|^(?!http)).*@|(?<=[?#]).+", "***", url)
+
+
 def url_fault(url: str) -> str | None:
     """What keeps a text from being the URL of a server; None where nothing does.
 
@@ -119,7 +140,7 @@ def url_fault(url: str) -> str | None:
     >>> url_fault("localhost:8000")
     "is 'localhost:8000', which does not begin with http:// or https://; write it as http://127.0.0.1:8000/v1"
     """
-    fix, shown = "write it as http://127.0.0.1:8000/v1", re.sub(r"(?:(?<=//)|^(?!http)).*@|(?<=[?#]).+", "***", url)
+    fix, shown = "write it as http://127.0.0.1:8000/v1", shown_url(url)
     if not url.lower().startswith(("http://", "https://")):
         return f"is {shown!r}, which does not begin with http:// or https://; {fix}"
     try:
@@ -129,6 +150,8 @@ def url_fault(url: str) -> str | None:
         whole = False
     if not whole or not url.isprintable() or " " in url:
         return f"is {shown!r}, which is not a URL; {fix}"
+    if (path := PATH.search(parts.path)) is not None:
+        return f"is {shown!r}; requests add {path[0]} to it: write {url[: -len(path[0])].rstrip('/')}"
     if "@" in parts.netloc:
         return f"is {shown!r}, which holds a secret; {LOGIN}"
     if "?" in url or "#" in url:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, model_hint
-from accgate.engines.openai.client import Client, Fault, key_of, root_of
+from accgate.engines.openai.client import VERSION, Client, Fault, key_of, reach_advice, root_of
+from accgate.engines.openai.options import option_text
 from accgate.engines.silence import timeout
 from accgate.engines.wire import SPECIAL, second_beginning
 from accgate.errors import CannotEvaluate
 
 SECONDS = 5.0  # that a server may take for its list of models
-VERSION = "/v1"
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Answer:
         'http://h:1/v1: it said nothing for 5 s; is the server up, and options.base_url right?'
         """
         if self.better is not None:
-            return f'{self.url}: {self.fault}, but {self.better} answers; write base_url = "{self.better}"'
+            return f"{self.url}: {self.fault}, but {self.better} answers; write {option_text('base_url', self.better)}"
         if self.fault is not None:
-            return f"{self.url}: {self.fault}; is the server up, and options.base_url right?"
+            return f"{self.url}: {self.fault}{reach_advice(self.fault)}"
         return f"{self.url} answers" + (f" and has {', '.join(self.models)}" if self.models else "")
 
     def about(self, model: str) -> str:

@@ -31,7 +31,7 @@ from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
 from accgate.engines.wire import body_of, second_beginning, tell_second_beginning
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
-from accgate.records.finish import KNOWN
+from accgate.records.finish import KNOWN, end_within
 from accgate.result import EngineInfo
 from accgate.text import value_text
 
@@ -249,7 +249,8 @@ class VllmEngine:
             self._silence = Silence("vLLM", self._own.max_silence)
 
     async def _complete(self, request: Request) -> Reply:
-        final = await self._final(request, await self._render(request), self._sampling(request))
+        sampling = self._sampling(request)
+        final = await self._final(request, await self._render(request), sampling)
         output = final.outputs[0]
         if output.finish_reason not in KNOWN:
             raise RequestFailed(f"vLLM ended the request with {output.finish_reason!r}")
@@ -261,7 +262,8 @@ class VllmEngine:
         opened = opened_by(tokenizer.decode(list(final.prompt_token_ids[-OPENING:])))
         text, counts = opened + output.text, (len(final.prompt_token_ids), len(output.token_ids))
         thought = await asyncio.to_thread(thought_tokens, tokenizer, text)
-        return Reply(text, output.finish_reason, *counts, logprobs=logprobs, reasoning_tokens=thought)
+        reason = end_within(output.finish_reason, counts[1], sampling.max_tokens or 0)
+        return Reply(text, reason, *counts, logprobs=logprobs, reasoning_tokens=thought)
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
         """The natural log-probabilities of each continuation's tokens, right after the request's prompt.
@@ -420,7 +422,7 @@ class VllmEngine:
         count = parallel.world_size * parallel.data_parallel_size
         device = cpu_name() if current_platform.is_cpu() else current_platform.get_device_name()
         environment = environment_of("torch", "transformers", "flashinfer-python", "triton")
-        environment |= {"cuda": cuda} if (cuda := torch.version.cuda) else {}
+        environment |= {name: text for name in ("cuda", "hip") if (text := getattr(torch.version, name, None))}
         hardware = device if count == 1 else f"{count} x {device}"
         return EngineInfo("vllm", f"vllm {vllm.__version__}", hardware, environment)
 

@@ -19,10 +19,10 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import ModelTable, Operational, operational_of
 from accgate.engines.vllm.process import one_line
 from accgate.errors import Key, KeyFaults, KeyNotReady, refuse_faults
-from accgate.inputs.checkout import LFS, is_pointer, refuse_conflict
+from accgate.inputs.checkout import fault_of, refuse_conflict
 from accgate.inputs.paths import has_file, no_file, path_in, read_plain
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, parse_table
-from accgate.text import nearest, some_of
+from accgate.text import nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.
 RESERVED = {
@@ -118,8 +118,9 @@ def weights(name: str, folder: Path, key: Key) -> str:
     """
     path = path_in(folder, name)
     if path.exists():
-        if pointers := [each.name for each in (path.iterdir() if path.is_dir() else [path]) if is_pointer(each)]:
-            raise KeyFaults((key, f"holds {some_of(pointers)}, which {LFS}"))
+        for each in sorted(path.iterdir()) if path.is_dir() else [path]:
+            if fault := fault_of(each):
+                raise KeyFaults((key, f"has {each.name}, which {fault}"))
         return os.path.abspath(path)  # noqa: PTH100 (Path's own follows links, which hub caches are made of)
     if name.startswith((".", "/", "~")) or (name.count("/") > 1 and "://" not in name):
         fault = f"there is no folder {name!r} in {folder}; name a folder with config.json, or a hub id"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accgate.engines import FINGERPRINT, union_of
-from accgate.engines.identity import are_one, fingerprints_of, may_mix
+from accgate.engines.identity import SAME, are_one, fingerprints_of, may_mix
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of, engine_in
 from accgate.evaluation.resume import check_points, settings_of
@@ -20,28 +20,26 @@ from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey, PlannedModel
-from accgate.records import (
+from accgate.records.file import (
+    ENVIRONMENT,
     FILES,
     JUDGE_SERVED,
     NOT_COMPARED,
     PLAN,
     SERVED,
-    Places,
     Record,
-    RecordLog,
-    empty_log,
     paths_of,
-    places_in,
-    read_log,
     settings_of_run,
     to_line,
 )
+from accgate.records.ids import Places
+from accgate.records.log import RecordLog, empty_log, places_in, read_log
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 from accgate.text import mismatches, some_of
 
 # Settings that each shard has to itself; a model has one engine.
-OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
+OWN = {"engine", ENVIRONMENT, "records", "shard", *NOT_COMPARED} - {PLAN}
 HERE = "this merge"  # its accuracy.toml, and its version of accgate
 
 
@@ -168,13 +166,14 @@ def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> l
 
 
 def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Where a model was not answered by one engine, in one version, on one kind of hardware, from the same files."""
+    """Where engine, version, hardware or what lies under them are not the same in all shards, or files differ."""
     engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     files: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.check.key).settings)
-            engines[pool.check.model][place] = {"engine": source.engine.identity}
+            under = source.table(ENVIRONMENT)
+            engines[pool.check.model][place] = {"engine": source.engine.identity, ENVIRONMENT: under}
             for name, digest in source.table(FILES).items():
                 files[pool.check.model, name][place] = {f"the content of {name}": digest}
     faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
@@ -197,7 +196,8 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
             for source in pool.sources:
                 place = str(paths_of(source.folder, *pool.check.key).settings)
                 for key, value in source.table(table).items():
-                    named[who, key][place] = {key: value}
+                    if key != SAME:
+                        named[who, key][place] = {key: value}
     faults = []
     for (who, key), each in named.items():
         marks, options = frozenset().union(*map(fingerprints_of, each.values())), asked[who].settings.options

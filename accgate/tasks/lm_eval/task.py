@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
+from accgate.inputs.typed import setting_text
 from accgate.tasks.lm_eval.loading import LmEvalOptions, failures, load_tasks, means_of
 from accgate.tasks.lm_eval.mapping import (
     FRACTIONS,
@@ -217,8 +218,8 @@ def _metric_and_filter(name: str, tasks: Mapping[str, Any], options: LmEvalOptio
         matching = [one for one in filters if options.filter in (None, one)]
         if len(matching) == 1:
             return options.metric, matching[0]
-    listed = "; ".join(f'metric = "{metric}", filter = "{one}"' for metric, one in fitting or pairs) or "none"
-    raise BadInput(f"{name}: which score decides? Set one of: {listed}")
+    ways = (f"{setting_text('metric', metric)}, {setting_text('filter', one)}" for metric, one in fitting or pairs)
+    raise BadInput(f"{name}: which score decides? Set one of: {'; '.join(ways) or 'none'}")
 
 
 def _samples(name: str, task: Any, *, chat: bool) -> list[LmEvalSample]:

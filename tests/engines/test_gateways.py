@@ -1,0 +1,197 @@
+"""What gateways, logins and other APIs answer: a reply, or the true cause with advice that works, and no secret."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.engines import Reply, RequestFailed
+from accgate.engines.base import ModelTable
+from accgate.engines.openai import client, dispatch, pace
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.openai.options import url_fault
+from accgate.engines.openai.probe import ask_server
+from accgate.engines.wire import MalformedReply, body_value, reply_of
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.records.finish import CUT, FULL, KNOWN, REFUSED, reason_of
+from tests.cases import each
+from tests.engines.test_openai import outcome
+from tests.servers import Fault, Server
+
+GOOD = {"choices": [{"index": 0, "text": "4", "finish_reason": "stop"}]}
+LOGIN = (
+    b"<!-- corp --><!DOCTYPE html>\n<html><head><script>"
+    + b"x" * 900
+    + b"</script><title>Sign&nbsp;in\n</title></head>"
+)
+STREAM = b'data: {"choices": [{"delta": {"content": "4"}}]}\n\ndata: [DONE]\n\n'
+GZIP = {"content-encoding": "gzip"}
+SECRETS = ("sk-secret", "hunter2")
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
+    monkeypatch.setattr(dispatch, "FIRST_REST", 0.002)
+    monkeypatch.setattr(dispatch, "LONGEST_REST", 0.01)
+    monkeypatch.setattr(pace, "FIRST_PAUSE", 0.002)
+    monkeypatch.setenv("KEY", SECRETS[0])
+
+
+def sent_on(status: int, location: str) -> Fault:
+    return Fault(status, headers={"location": location})
+
+
+def said(server: Server, **options: Any) -> str:
+    """What comes of one request, in words; the key and what a server tells of another never stand there."""
+    try:
+        found = outcome(server, **{"max_outage": 0.05, "api_key_env": "KEY", "max_retries": 1, **options})
+    except CannotEvaluate as error:
+        found = error
+    text = found.text if isinstance(found, Reply) else f"{type(found).__name__}: {found}"
+    assert not any(secret in text for secret in SECRETS)
+    return str(text)
+
+
+@each(
+    ("fault", "words"),
+    [
+        (Fault(body=LOGIN), 'CannotEvaluate: .*a web page, "Sign in"; is options.base_url an.*no server has'),
+        (Fault(502, LOGIN), 'CannotEvaluate: HTTP 502 .*: a web page, "Sign in"; no server has answered'),
+        (Fault(403, LOGIN), 'CannotEvaluate: HTTP 403 .*: a web page, "Sign in"; the key may not use'),
+        (Fault(413, b"<html><body>no"), "RequestFailed: HTTP 413 .*: a web page$"),
+        (Fault(402, {"error": {"message": "no credit"}}), "CannotEvaluate: .*no credit left: top it up, then go on"),
+        (Fault(body=STREAM), r"RequestFailed: .*is a stream; add `extra = \{ stream = false \}`"),
+        (Fault(body=b'{"response": "4"}\n{"done": true}'), "RequestFailed: .*is a stream; add"),
+        (Fault(body=b'data: {"error": {"message": "boom", "code": 400}}\n\n'), "RequestFailed: .*boom"),
+        (Fault(body=b'event: error\ndata: {"error": {"message": "gone", "code": 502}}\n\n'), "CannotEvaluate: .*gone"),
+        (Fault(body=b""), "RequestFailed: .*the response is empty"),
+        (Fault(body=gzip.compress(json.dumps(GOOD).encode()), headers=GZIP), "4$"),
+        (Fault(body=json.dumps(GOOD).encode()[:-9]), "RequestFailed: .*not JSON, or not all of it"),
+        (Fault(503, b"\0no", GZIP), "CannotEvaluate: HTTP 503 .*no server has answered"),
+        (Fault(499, b"closed"), r"RequestFailed: HTTP 499 .*: closed \(after 2 attempts\)"),
+        (Fault(503, [1, 2]), "CannotEvaluate: HTTP 503 .*no server has answered"),
+        (sent_on(302, "https://h/login?next=sk-secret"), r"redirects to https://h/login\?\*\*\*; that"),
+        (sent_on(302, "https://me:hunter2@h/v1/completions"), "redirects to https://[*]{3}h/v1; that"),
+        (sent_on(308, "/v1/completions/"), "redirects to .*/v1/completions/; that is no address"),
+        (Fault(400, {"error": {"message": "maximum context length is 9 tokens"}}), "shorten the one, lower the other"),
+        (Fault(401, {"error": {"message": "bad key sk-secret"}}), "bad key [*]{3}; the key is refused"),
+        (Fault(body={**GOOD, "usage": [1]}), "4$"),
+        (Fault(body={"choices": [{"index": 1, "text": "5"}, {"index": 0, "text": "4"}]}), "4$"),
+        (Fault(body={"choices": GOOD["choices"] * 2}), "RequestFailed: .*the response holds 2 replies to one request"),
+        (Fault(body=b"\xef\xbb\xbf" + json.dumps(GOOD).encode()), "4$"),
+        (Fault(body=json.dumps(GOOD).encode("utf-16")), "4$"),
+    ],
+)  # fmt: skip
+def test_an_answer_is_a_reply_or_named_as_what_it_is(fault: Fault, words: str) -> None:
+    with Server() as server:
+        server.fault_of = lambda _: fault
+        with pytest.raises(RequestFailed, match=f"^(?s:.*){words}"):
+            raise RequestFailed(said(server))
+
+
+def test_a_page_that_is_shown_for_a_while_fails_no_sample() -> None:
+    with Server(lambda _: "4") as server:
+        server.fail([Fault(body=LOGIN)] * 3)
+        assert said(server, max_retries=0, max_outage=60.0) == "4"
+
+
+@each(
+    ("models", "words"),
+    [
+        (Fault(body=LOGIN), 'it gives a web page, "Sign in"; is options.base_url an API\'s, and does a'),
+        (sent_on(302, "https://h/login?t=hunter2"), "it redirects to https://h/login?***; that is no"),
+        (sent_on(301, "https://h/v1/models"), "redirects to https://h/v1; write that as options.base"),
+    ],
+)  # fmt: skip
+def test_what_is_no_api_is_told_by_the_probe_and_at_the_start(models: Fault, words: str) -> None:
+    with Server() as server:
+        server.models = models
+        text = ask_server(server.url, "KEY").text()
+        assert words in text
+        assert words in said(server)
+        assert "hunter2" not in text
+        assert not text.endswith("options.base_url right?")
+        assert not server.seen
+
+
+def test_a_redirect_takes_the_key_to_no_other_server_and_is_followed_within_one() -> None:
+    with Server() as other, Server(lambda _: "4") as server:
+        server.models = Fault(307, headers={"location": f"{other.url}/models"})
+        assert "redirects to" in said(server)
+        server.models = sent_on(307, "/health")
+        assert said(server) == "4"
+        assert (other.listings, other.seen) == (0, [])
+
+
+@each(
+    ("words", "kind"),
+    [
+        ("FINISH_REASON_STOP eot stopStringFound end_of_text stop_str", "whole"),
+        ("FINISH_REASON_MAX_TOKENS maxPredictedTokensReached max_output_tokens", "cut"),
+        ("contextLengthReached model_length model_context_window_exceeded max_context", "full"),
+        ("FINISH_REASON_SAFETY IMAGE_PROHIBITED_CONTENT repetition_detected GUARDRAIL_INTERVENED", "refused"),
+        ("pause_turn compaction userStopped modelUnloaded failed incomplete max_time OTHER NO_IMAGE", "unknown"),
+    ],
+)
+def test_words_of_other_servers_are_known_in_their_spelling(words: str, kind: str) -> None:
+    for word in words.split():
+        reason = reason_of(word)
+        assert (reason in KNOWN, reason in CUT, reason in FULL, reason in REFUSED) == (
+            kind != "unknown", kind in ("cut", "full"), kind == "full", kind == "refused",
+        ), word  # fmt: skip
+
+
+@each(
+    ("choice", "reason"),
+    [
+        ({"finish_reason": None, "stop_reason": "max_tokens"}, "max_tokens"),
+        ({"finishReason": "MAX_TOKENS"}, "max_tokens"),
+        ({"finish_reason": "stop", "stop_reason": "length"}, "stop"),  # a stop string that was found
+        ({"finish_reason": None, "stop_reason": 128001}, None),
+    ],
+)
+def test_an_end_is_read_by_whatever_name_it_has(choice: Any, reason: str | None) -> None:
+    assert reply_of({"choices": [{"text": "4", **choice}]}).finish_reason == reason
+
+
+@each(
+    ("usage", "more", "reason"),
+    [
+        ({"completion_tokens": 256}, {}, "length"),
+        ({"completion_tokens": 240}, {}, "length"),  # servers count the last tokens differently
+        ({"completion_tokens": 12}, {}, "server_limit"),
+        ({"completion_tokens": 12, "prompt_tokens": 9, "total_tokens": 265}, {}, "length"),  # with a thought
+        ({"completion_tokens": 12}, {"reasoning_content": "so"}, "length"),
+        ({"completion_tokens": 0}, {}, "length"),
+        ({"completion_tokens": "12", "prompt_tokens": -3}, {}, "length"),
+        ({}, {}, "length"),
+    ],
+)
+def test_a_reply_that_is_cut_off_before_its_limit_met_the_servers(usage: Any, more: Any, reason: str) -> None:
+    body = {"choices": [{"message": {"content": "4", **more}, "finish_reason": "length"}], "usage": usage}
+    assert reply_of(body, 256).finish_reason == reason
+    assert reply_of(body).finish_reason == "length"
+
+
+@each("path", ["chat/completions", "completions/", "models", "responses", "messages"])
+def test_a_url_with_the_path_of_a_request_is_told_with_the_right_one(path: str) -> None:
+    with pytest.raises(BadInput, match=r"requests add .* to it: write https://h/v1$"):
+        OpenAIEngine.of_table(ModelTable("toy", {"base_url": f"https://h/v1/{path}"}, Path()))
+
+
+@each("url", ["http://[::1]:8/v1", "https://h/models/v1", "https://h/a%20b/v1", "http://h/v1//", "HTTPS://H/v1"])
+def test_odd_addresses_that_work_are_no_fault(url: str) -> None:
+    assert url_fault(url) is None
+
+
+@each("raw", [b'"text"', b"[1]", b"{}", b'data: {"a"', b"data: {]}\n\n", b"\xff", b"", b"<html>", b"{" * 10**5])
+def test_any_bytes_are_a_body_that_holds_no_reply(raw: bytes) -> None:
+    body = body_value(raw)
+    assert client.meant_by(body, 200) in (200, 503)
+    with pytest.raises(MalformedReply):
+        reply_of(body)
