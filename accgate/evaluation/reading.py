@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accgate.engines import Reply, split_reasoning
 from accgate.engines.reasoning import without_blank_lines
-from accgate.records import CUT, Record, split_readings
+from accgate.planning.checks import Check
+from accgate.records import CUT, Figures, Record, split_readings
 from accgate.records.finish import REFUSED
 from accgate.tasks import Sample, Task
 from accgate.tasks.choices import TIE
@@ -20,6 +22,12 @@ from accgate.verdict import Readings
 LONGEST = 4_000  # characters of a thought that a record keeps: a quarter from its beginning, the rest from its end
 EXAMPLES = 3  # replies that a message shows
 WIDTH = 100  # characters of each
+FIXES = {  # of replies without an answer, by kind
+    "unread": "correct [extract] of the task",
+    "cut": "raise max_tokens",
+    "empty": "see why the model says nothing: its weights, its chat template, or a stop string that comes first",
+    "refused": "look at what the model refuses, or at the content filter of its server",
+}
 ANSWER_TAG = re.compile(r"\s*<answer>\s*\n(.*?)(?:\n\s*</answer>\s*)?\Z", re.DOTALL)  # Hunyuan's, after its thought
 
 
@@ -154,6 +162,18 @@ def is_beyond_unread(records: Sequence[Record], max_unread: float) -> bool:
     return any(part is not None and part.share > max_unread for part in split_readings(records))
 
 
+def is_silence_alone(check: Check, records: Sequence[Record]) -> bool:
+    """Whether too many replies hold no answer only because they are empty or cut off, where the reference's were read.
+
+    Such answers are lost, and no extraction finds them.
+    """
+    own, attacked = split_readings(records)
+    if own is None or not check.silence_is_loss or (attacked is not None and _are_too_many(attacked, check.max_unread)):
+        return False
+    spoken = replace(own, unread=own.unread - int(Figures.of(records).silent.sum()))
+    return not _are_too_many(spoken, check.max_unread)
+
+
 def _are_too_many(readings: Readings, max_unread: float) -> bool:
     return readings.share > max_unread + 1e-9 or readings.unread == readings.replies
 
@@ -165,27 +185,40 @@ def _limit(readings: Readings, max_unread: float) -> str:
 
 
 def _own_problem(records: Sequence[Record], readings: Readings, max_unread: float) -> tuple[str, ...]:
-    unread = [record for record in records if record.is_unread]
-    cut = sum(record.reading == "cut" for record in unread)
-    refused = sum(record.finish_reason in REFUSED for record in unread)
-    counts = (readings.empty, "empty"), (cut, "cut off at max_tokens"), (refused, "refused or stopped by a filter")
-    parts = [f"{count:,} {how}" for count, how in counts if count]
-    kinds = f" ({', '.join(parts)})" if parts else ""
-    replies = "1 reply holds" if readings.replies == 1 else f"{readings.replies:,} replies hold"
-    what = f"{readings.unread:,} of {replies} no answer{kinds}, {_limit(readings, max_unread)}"
-    fix = "correct [extract] of the task" if cut < len(unread) else "raise max_tokens"
-    also = "raise max_tokens, " if 0 < cut < len(unread) else ""
-    fix += f', {also}or read the reasoning too (reasoning = "keep")' if any(r.reasoning for r in unread) else ""
-    if refused == len(unread):
-        fix = "look at what the model refuses, or at the content filter of its server"
-    if all((record.reply or "").startswith(TIE) for record in unread):
-        fix = "the options of each are equally likely; look at the log-probabilities that the engine gives"
+    what, fix = _cause(records, readings)
     rightly = (
         ""
         if readings.unread == readings.replies
         else "; where this model rightly gives no answer so often, raise max_unread"
     )
-    return f"{what}: {fix}{rightly}", *map(_reply_line, unread[:EXAMPLES])
+    unread = [record for record in records if record.is_unread][:EXAMPLES]
+    return f"{what}, {_limit(readings, max_unread)}: {fix}{rightly}", *map(_reply_line, unread)
+
+
+def silence_cause(records: Sequence[Record]) -> str:
+    """What a loss comes of whose replies are empty or cut off, and what to do."""
+    own, _ = split_readings(records)
+    assert own is not None
+    what, fix = _cause(records, own)
+    return f"{what}, where the reference's replies were read: {fix}"
+
+
+def _cause(records: Sequence[Record], readings: Readings) -> tuple[str, str]:
+    """How many replies hold no answer and why, and what to do about each kind, the most frequent first."""
+    unread = [record for record in records if record.is_unread]
+    kinds = Counter("refused" if record.finish_reason in REFUSED else str(record.reading) for record in unread)
+    cut, refused = sum(record.reading == "cut" for record in unread), kinds["refused"]
+    counts = (readings.empty, "empty"), (cut, "cut off at max_tokens"), (refused, "refused or stopped by a filter")
+    parts = [f"{count:,} {how}" for count, how in counts if count]
+    replies = "1 reply holds" if readings.replies == 1 else f"{readings.replies:,} replies hold"
+    fixes = [FIXES[kind] for kind, _ in kinds.most_common()]
+    if any(record.reasoning for record in unread):
+        fixes.append('read the reasoning too (reasoning = "keep")')
+    fix = ", or ".join(filter(None, (", ".join(fixes[:-1]), fixes[-1])))
+    if all((record.reply or "").startswith(TIE) for record in unread):
+        fix = "the options of each are equally likely; look at the log-probabilities that the engine gives"
+    kinds_text = f" ({', '.join(parts)})" if parts else ""
+    return f"{readings.unread:,} of {replies} no answer{kinds_text}", fix
 
 
 def _reply_line(record: Record) -> str:

@@ -277,7 +277,9 @@ def test_a_vllm_that_cannot_be_imported_says_why(tmp_path: Path, monkeypatch: py
     (tmp_path / "vllm.py").write_text('raise ImportError("libcudart.so.13: cannot open shared object file")\n')
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "vllm", raising=False)
-    with pytest.raises(CannotEvaluate, match=r"vLLM cannot be imported: libcudart\.so\.13: .*pip install 'accgate\[vllm\]'"):
+    with pytest.raises(
+        CannotEvaluate, match=r"vLLM cannot be imported: libcudart\.so\.13: .*pip install 'accgate\[vllm\]'"
+    ):
         create("vllm", ModelTable("org/name", {}, tmp_path))
 
 
