@@ -10,6 +10,7 @@ from accgate.planning.checks import Check
 from accgate.records import Record, failed_of
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
+from accgate.text import with_stop
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def failures(item: EvaluatedCheck, consequence: str) -> str:
     total = len(item.check.task.samples) * item.check.repeats
     first = failed[0].error if failed else "none"
     return (
-        f"{len(failed)} of {total} samples failed, {consequence}; the first: {first}. "
+        f"{len(failed)} of {total} samples failed, {consequence}; the first: {with_stop(first)} "
         "Correct the cause, then go on with --resume"
     )
 

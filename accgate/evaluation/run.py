@@ -37,6 +37,7 @@ from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey
+from accgate.planning.validation import refuse_broken_templates
 from accgate.records import paths_of, read_log, refuse_unwritable, settings_of_run, sole_run
 from accgate.records.file import changed_fault, stamp_of
 from accgate.references.judge import OF_JUDGE, Makers
@@ -63,6 +64,7 @@ def evaluate_checks(
     questions = ((ask, check) for check in checks for ask in (missing_ability, crowding))
     if unable := [fault for ask, check in questions if (fault := ask(engines[check.model], check))]:
         raise BadInput(*dict.fromkeys(unable))
+    refuse_broken_templates(checks)
     with sole_run(options.out), interruptible() as stop:
         if not options.resume:
             begin_anew([paths_of(options.out, *check.key) for check in checks])

@@ -198,7 +198,7 @@ NO_MATCH = {"finish_reason": "stop", "message": {"content": "none"}}
 @pytest.mark.parametrize(
     ("silence", "share", "verdict", "words"),
     [
-        (EMPTY, 1.0, "regression", "24 of 24 replies hold no answer (24 empty), where the reference's replies were read: see why"),
+        (EMPTY, 1.0, "regression", "24 of 24 replies hold no answer (24 empty), where the reference's"),
         (EMPTY, 0.5, "regression", "(12 empty), where the reference's replies were read: see why"),
         (CUT_OFF, 1.0, "regression", "where the reference's replies were read: raise max_tokens"),
         (REFUSAL, 1.0, "regression", "where the reference's replies were read: look at what the model refuses"),
