@@ -18,7 +18,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
 from accgate.evaluation.assignment import NO_ENGINE, ComparingObserver, Watch, assignment_of
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.files import FileDigests, content_of
+from accgate.evaluation.files import FileDigests, Prefetch, content_of
 from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
@@ -122,9 +122,11 @@ class _Run:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
             is_left = waiting[0].planned_model.key in running and all(check.key in self.earlier for check in waiting)
+            ahead = contextlib.ExitStack()
             try:
                 if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
                     return
+                ahead.enter_context(self._prefetching(checks, name))
                 for check in waiting:  # whatever their order: it must be the same that answers the others
                     paths = paths_of(self.options.out, *check.key)
                     if check.key in self.earlier or has_answers(paths):
@@ -147,7 +149,19 @@ class _Run:
             except CannotEvaluate as error:
                 self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in waiting)
             finally:
+                ahead.close()
                 await engine.close()
+
+    @contextmanager
+    def _prefetching(self, checks: Sequence[Check], running: str) -> Iterator[None]:
+        """Read or download the files of the next model meanwhile, if there is one left to ask."""
+        left = [check.planned_model for check in checks if check.key not in self.earlier and check.model != running]
+        ahead = next((Prefetch(each, self.digests) for each in left if each.key not in self.content), None)
+        try:
+            yield
+        finally:
+            if ahead is not None:
+                ahead.end()
 
     async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
         """Start a model's engine while its files are read, and its judges'; False where a stop was requested meanwhile.

@@ -122,8 +122,9 @@ class Check:
     @property
     def reference_readings(self) -> Readings | None:
         """How the reference's replies were read; None where it does not say, or a target or a mean stands for it."""
-        has_scores = self.recorded is not None and isinstance(self.reference, Scores)
-        return self.recorded.about.readings if has_scores else None
+        if self.recorded is None or not isinstance(self.reference, Scores):
+            return None
+        return self.recorded.about.readings
 
     @property
     def silence_is_loss(self) -> bool:
