@@ -255,8 +255,8 @@ class Prefetch:
         self._thread.start()
 
     def _work(self) -> None:
-        model = self._planned.settings
         with suppress(Exception):
+            model = self._planned.settings
             if model.engine == "vllm" and not path_in(self._planned.folder, model.model).exists():
                 self._begin_download(model.model, model.options)
             else:
