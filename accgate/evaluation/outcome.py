@@ -72,7 +72,7 @@ def failures(item: EvaluatedCheck, consequence: str) -> str:
     assert item.evaluation is not None
     failed = item.evaluation.failed
     total = len(item.check.task.samples) * item.check.repeats
-    first = failed[0].error if failed else "none"
+    first = (failed[0].error if failed else None) or "none"
     return (
         f"{len(failed)} of {total} samples failed, {consequence}; the first: {with_stop(first)} "
         "Correct the cause, then go on with --resume"
