@@ -57,8 +57,7 @@ def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> No
     for request in requests:
         messages = body_of(request, table.model)["messages"]
         values: dict[str, Any] = {name: _token(config.get(name)) for name in TOKENS}
-        values |= {"add_generation_prompt": not request.prefix, "continue_final_message": bool(request.prefix)}
-        values |= {"documents": None, "tools": request.tools or None}
+        values |= {"add_generation_prompt": not request.prefix, "documents": None, "tools": request.tools or None}
         values |= dict(request.extra.get("chat_template_kwargs") or {})
         for form in (messages, [{**each, "content": _parts(each["content"])} for each in messages]):
             try:

@@ -113,16 +113,8 @@ def assignment_of(
         settings[ENVIRONMENT] = dict(info.environment)
     if files:
         settings[FILES] = dict(files)
-    whole = Assignment(
-        check.model,
-        check.task,
-        check.repeats,
-        model.sampling,
-        settings,
-        check.max_failed,
-        max_unread=check.max_unread,
-        silence_is_loss=check.silence_is_loss,
-    )
+    limits = (check.max_failed, None, check.max_unread, check.silence_is_loss)
+    whole = Assignment(check.model, check.task, check.repeats, model.sampling, settings, *limits)
     if shard is None:
         return whole
     settings |= {"shard": str(shard), PLAN: samples_digest(check.task)}

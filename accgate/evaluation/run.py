@@ -122,11 +122,11 @@ class _Run:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
             is_left = waiting[0].planned_model.key in running and all(check.key in self.earlier for check in waiting)
-            ahead = contextlib.ExitStack()
+            ahead = None
             try:
                 if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
                     return
-                ahead.enter_context(self._prefetching(checks, name))
+                ahead = self._prefetch(checks, name)
                 for check in waiting:  # whatever their order: it must be the same that answers the others
                     paths = paths_of(self.options.out, *check.key)
                     if check.key in self.earlier or has_answers(paths):
@@ -149,19 +149,14 @@ class _Run:
             except CannotEvaluate as error:
                 self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in waiting)
             finally:
-                ahead.close()
+                if ahead is not None:
+                    ahead.end()
                 await engine.close()
 
-    @contextmanager
-    def _prefetching(self, checks: Sequence[Check], running: str) -> Iterator[None]:
-        """Read or download the files of the next model meanwhile, if there is one left to ask."""
+    def _prefetch(self, checks: Sequence[Check], running: str) -> Prefetch | None:
+        """Begin to read or download the files of the next model that is left to ask, if there is one."""
         left = [check.planned_model for check in checks if check.key not in self.earlier and check.model != running]
-        ahead = next((Prefetch(each, self.digests) for each in left if each.key not in self.content), None)
-        try:
-            yield
-        finally:
-            if ahead is not None:
-                ahead.end()
+        return next((Prefetch(each, self.digests) for each in left if each.key not in self.content), None)
 
     async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
         """Start a model's engine while its files are read, and its judges'; False where a stop was requested meanwhile.

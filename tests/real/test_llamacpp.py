@@ -402,7 +402,7 @@ def test_a_model_that_says_nothing_is_a_regression_with_this_cause(
     config, end = tmp_path / "accuracy.toml", 2  # SmolLM2's token <|im_end|>
     text = (
         f'[gate]\nearly_stopping = false\n[models.m]\nengine = "llamacpp"\nmodel = "{WEIGHTS}"\n'
-        f"options = {{ n_ctx = {CONTEXT}, {THREAD} }}\nsampling = {{ max_tokens = 12, extra = {{ BIAS }} }}\n"
+        f"options = {{ n_ctx = {CONTEXT}, {THREAD} }}\nsampling = {{ extra = {{ BIAS }} }}\n"
         "[tasks.arithmetic]\nnum_samples = 20\n"
     )
     config.write_text(text.replace("BIAS", ""))
