@@ -122,11 +122,11 @@ class _Run:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
             is_left = waiting[0].planned_model.key in running and all(check.key in self.earlier for check in waiting)
-            ahead = None
+            ahead = contextlib.ExitStack()
             try:
                 if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
                     return
-                ahead = self._prefetch(checks, name)
+                self._prefetch(checks, name, ahead)
                 for check in waiting:  # whatever their order: it must be the same that answers the others
                     paths = paths_of(self.options.out, *check.key)
                     if check.key in self.earlier or has_answers(paths):
@@ -149,14 +149,14 @@ class _Run:
             except CannotEvaluate as error:
                 self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in waiting)
             finally:
-                if ahead is not None:
-                    ahead.end()
+                ahead.close()
                 await engine.close()
 
-    def _prefetch(self, checks: Sequence[Check], running: str) -> Prefetch | None:
-        """Begin to read or download the files of the next model that is left to ask, if there is one."""
+    def _prefetch(self, checks: Sequence[Check], running: str, until: contextlib.ExitStack) -> None:
+        """Read or download the files of the next model that is left to ask, if there is one, until the stack closes."""
         left = [check.planned_model for check in checks if check.key not in self.earlier and check.model != running]
-        return next((Prefetch(each, self.digests) for each in left if each.key not in self.content), None)
+        if following := [each for each in left if each.key not in self.content]:
+            until.callback(Prefetch(following[0], self.digests).end)
 
     async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
         """Start a model's engine while its files are read, and its judges'; False where a stop was requested meanwhile.
