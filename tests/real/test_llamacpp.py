@@ -401,7 +401,7 @@ def test_a_model_that_says_nothing_is_a_regression_with_this_cause(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config, end = tmp_path / "accuracy.toml", 2  # SmolLM2's token <|im_end|>
-    words = "blue dog house tree river stone bread music winter table green horse".split()
+    words = ["blue", "dog", "house", "tree", "river", "stone", "bread", "music", "winter", "table", "green", "horse"]
     write_task(tmp_path, "echo", [{"q": f"Repeat this word: {word}", "a": word} for word in words], metric="contains")
     text = (
         f'[gate]\nearly_stopping = false\n[models.m]\nengine = "llamacpp"\nmodel = "{WEIGHTS}"\n'
