@@ -14,7 +14,8 @@ from accgate.design import oriented
 from accgate.evaluation.assignment import Comparison, Limits, Watch
 from accgate.evaluation.reading import is_beyond_unread, is_silence_alone
 from accgate.planning.checks import Check
-from accgate.records import Record, Scores
+from accgate.records.file import Record
+from accgate.records.scores import Scores
 from accgate.stats import unseen_n
 
 

@@ -10,7 +10,9 @@ import numpy as np
 from accgate.evaluation.reading import is_silence_alone, silence_cause, unread_problem
 from accgate.evaluation.sameness import sameness_fault, sameness_note
 from accgate.planning.checks import Check
-from accgate.records import Figures, Record, Scores, readings_of
+from accgate.records.figures import Figures, readings_of
+from accgate.records.file import Record
+from accgate.records.scores import Scores
 from accgate.verdict import Reason, Verdict, texts_of
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, StopRule
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.planning.checks import Check
-from accgate.records import Record, RecordLog
+from accgate.records.file import Record
+from accgate.records.log import RecordLog
 from accgate.tasks import Task
 
 ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from accgate.records import Record, numbered_records, paths_of, read_gzip_lines
+from accgate.records.file import Record, numbered_records, paths_of, read_gzip_lines
 from accgate.text import clip, visible
 from accgate.verdict import Verdict, subject_of
 

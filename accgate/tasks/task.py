@@ -19,7 +19,7 @@ from accgate.metrics.equality import BOXES, EQUALITY
 from accgate.metrics.forms import FORMED, FORMS
 from accgate.metrics.letters import LETTERS, by_letter
 from accgate.metrics.numbers import READING
-from accgate.records import Ids
+from accgate.records.ids import Ids
 from accgate.tasks.code import PROGRAMS
 from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
 from accgate.tasks.definition import Definition, read_definition
