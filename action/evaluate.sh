@@ -11,6 +11,9 @@ searching= # set while the second container finds out what explains a regression
 cancelled=
 readonly GRACE=4 # seconds for what is in flight when the job is cancelled
 
+# Whether the commit's config runs vLLM here, as an engine or as a server's command. It is only told.
+names_vllm() { grep -qsE "^[^#]*[\"']vllm[\"'.]" "$work/head/$(config_path "$ACCGATE_CONFIG")"; }
+
 # gpus as docker wants it: `all`, `"device=0,1"` with the quotes, or nothing.
 gpus_option() {
   local wanted=${ACCGATE_GPUS:-auto} whose=gpus
@@ -29,7 +32,7 @@ gpus_option() {
       wanted=all
     else
       wanted=none
-      ! grep -qsE "^[^#]*engine[[:space:]]*=[[:space:]]*[\"']vllm" "$work/head/$(config_path "$ACCGATE_CONFIG")" ||
+      ! names_vllm ||
         notice "this runner has no nvidia-smi, so the container gets no GPU, and vLLM of $ACCGATE_CONFIG wants one. Is this the right runner? gpus: none is for a vLLM on the processor"
     fi
   fi
@@ -124,7 +127,11 @@ docker_options() {
 
 cache_folder() {
   local folder=${ACCGATE_CACHE_DIR:-} other
-  [[ -n $folder ]] || { printf '%s' "$work/cache"; return; }
+  if [[ -z $folder ]]; then
+    [[ ${ACCGATE_COMMAND:-run} == merge ]] || ! names_vllm || notice "vLLM loads its weights and compiles its kernels and graphs anew in every job, which takes minutes. Set the input cache-dir to a folder on the runner"
+    printf '%s' "$work/cache"
+    return
+  fi
   [[ $folder == /* ]] || fail 2 "cache-dir is '$folder'; write an absolute path on the runner"
   mkdir -p "$folder" 2>/dev/null && [[ -w $folder ]] || fail 3 "cache-dir $folder cannot be written by $(id -un)"
   other=$(find "$folder" -maxdepth 4 -type d ! -writable -print -quit 2>/dev/null) || true

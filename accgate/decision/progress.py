@@ -12,6 +12,7 @@ from accgate.decision.sequential import SequentialTest
 from accgate.decision.stopping import are_decided, sequential_cases
 from accgate.design import oriented
 from accgate.evaluation.assignment import Comparison, Limits, Watch
+from accgate.evaluation.reading import is_beyond_unread, is_silence_alone
 from accgate.planning.checks import Check
 from accgate.records.file import Record
 from accgate.records.scores import Scores
@@ -19,7 +20,11 @@ from accgate.stats import unseen_n
 
 
 class EarlyStop:
-    """Whether the beginning of a check decides it, its limits on tokens and seconds too; it remembers the latest."""
+    """Whether the beginning of a check decides it, its limits on tokens and seconds too; it remembers the latest.
+
+    While too many of its replies hold no answer nothing is decided: of all replies the share may be smaller. A loss
+    that comes of silence is decided.
+    """
 
     def __init__(self, check: Check) -> None:
         self._check = check
@@ -31,7 +36,12 @@ class EarlyStop:
         self._latest = _Look(self._check, records)
         if self._latest.evidence is None or self._latest.samples < self._fewest:
             return False
-        return are_decided(self._latest.cases)
+        if not are_decided(self._latest.cases):
+            return False
+        if not is_beyond_unread(records, self._check.max_unread):
+            return True
+        is_lost = all(case is not None and case.standing.stop == "regression" for case in self._latest.cases)
+        return is_lost and is_silence_alone(self._check, records)
 
     def limits(self) -> Limits | None:
         """How near the latest records are to a decision; None where nothing tells."""

@@ -7,22 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from accgate.design import Target
-from accgate.evaluation.reading import unread_problem
+from accgate.evaluation.reading import is_silence_alone, silence_cause, unread_problem
 from accgate.evaluation.sameness import sameness_fault, sameness_note
 from accgate.planning.checks import Check
 from accgate.records.figures import Figures, readings_of
 from accgate.records.file import Record
 from accgate.records.scores import Scores
-from accgate.verdict import Readings, Reason, Verdict, texts_of
+from accgate.verdict import Reason, Verdict, texts_of
 
 
 def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> Verdict:
     """The verdict with how the replies of both sides were read; an error where too many hold no answer.
 
-    No run passes against a reference whose scores are all the worst, unless it says that its replies were read.
+    Where the reference's replies were read, a loss by replies that are empty or cut off stays a regression, with that
+    cause. No run passes against a reference whose scores are all the worst, unless it says that its replies were read.
     """
-    before, now = _of_reference(check), readings_of(records)
+    before, now = check.reference_readings, readings_of(records)
     figures = Figures.of(records)
     unread = figures.ids.take(np.flatnonzero(figures.unread))
     verdict = replace(
@@ -34,6 +34,8 @@ def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> 
     problem = unread_problem(records, check.max_unread)
     if problem is None and (fault := sameness_fault(check.task, records)) is not None:
         problem = (fault,)
+    if problem is not None and verdict.verdict == "regression" and is_silence_alone(check, records):
+        return verdict.explained_by((*texts_of("unread", (silence_cause(records),)), *verdict.causes))
     if problem is not None:
         verdict = replace(
             verdict,
@@ -51,13 +53,6 @@ def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> 
     if verdict.verdict in ("pass", "inconclusive") and now is not None and before is None and _is_worst(check):
         return replace(verdict, verdict="inconclusive").because(Reason.of("unread-reference"))
     return verdict
-
-
-def _of_reference(check: Check) -> Readings | None:
-    """What the recorded reference says, unless the task's table gives a target or a mean instead."""
-    if check.recorded is None or isinstance(check.reference, Target):
-        return None
-    return check.recorded.about.readings if isinstance(check.reference, Scores) else None
 
 
 def _is_worst(check: Check) -> bool:

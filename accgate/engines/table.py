@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accgate.engines.base import Engine, ModelTable
+from accgate.engines.base import Engine, ModelTable, Request
 from accgate.engines.wire import extra_faults
 from accgate.errors import refuse_faults
 
@@ -23,7 +24,8 @@ class Kind(NamedTuple):
     `make` returns the engine of a table, not yet started. `operational` names the options that can change no answer.
     `file` finds the file that `model` names, for kinds that always read one. `determinism` says of options whether a
     reply then depends on its request alone, and in which way, for kinds that know it. `of_server` makes the engine too,
-    for kinds that ask servers.
+    for kinds that ask servers. `refuse_broken_template` renders chats with a model's template, where
+    it is on this machine.
     """
 
     make: Callable[[ModelTable], Engine]
@@ -31,6 +33,7 @@ class Kind(NamedTuple):
     file: Callable[[str, Path], Path] | None = None
     determinism: Callable[[Mapping[str, Any]], bool | str] | None = None
     of_server: Callable[[ModelTable], OpenAIEngine] | None = None
+    refuse_broken_template: Callable[[ModelTable, Sequence[Request]], None] | None = None
 
 
 def _llamacpp() -> Kind:
@@ -59,10 +62,16 @@ def _recorded_kind() -> Kind:
 
 
 def _vllm() -> Kind:
+    from accgate.engines.template import refuse_broken_template
     from accgate.engines.vllm.engine import VllmEngine
     from accgate.engines.vllm.options import OPERATIONAL
 
-    return Kind(VllmEngine, OPERATIONAL, determinism=lambda options: options.get("batch_invariant") is True)
+    return Kind(
+        VllmEngine,
+        OPERATIONAL,
+        determinism=lambda options: options.get("batch_invariant") is True,
+        refuse_broken_template=refuse_broken_template,
+    )
 
 
 # Each kind is imported where it is used.
@@ -116,6 +125,20 @@ def server_engine(engine: str, table: ModelTable) -> OpenAIEngine | None:
     """
     make = KINDS[engine]().of_server
     return None if make is None else make(table)
+
+
+def check_template(engine: str, table: ModelTable, requests: Sequence[Request]) -> None:
+    """Render chats with a model's chat template, where it can be read before the weights are loaded.
+
+    Raises
+    ------
+    KeyFaults
+        When it is broken; keys are relative to the table.
+    """
+    engine, options = inner_of(engine, table.options)
+    refuse = KINDS[engine]().refuse_broken_template if engine in KINDS else None
+    if refuse is not None:
+        refuse(replace(table, options=options), requests)
 
 
 def model_file(engine: str, model: str, folder: Path) -> Path | None:

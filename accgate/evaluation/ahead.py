@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, StopRule
-from accgate.evaluation.reading import is_beyond_unread
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.planning.checks import Check
 from accgate.records.file import Record
@@ -53,8 +52,7 @@ class Prefix:
     """The finished beginning of the order, and whether it decides.
 
     It is looked at again when it has grown by a fiftieth, and less often while a decision is far: a look costs
-    milliseconds. While too many of its replies hold no answer nothing is decided: of all replies the share may be
-    smaller.
+    milliseconds.
 
     Of a part of the order (`assignment`, with `records`) the beginning is that of the whole: what the `others` of a run
     have finished is between.
@@ -69,7 +67,7 @@ class Prefix:
         others: Siblings | None = None,
     ) -> None:
         self._stop_rule, self._records, self._repeats = stop_rule, records, assignment.repeats
-        self._max_unread, self._others = assignment.max_unread, others
+        self._others = others
         self._ids = (assignment.task if others is None else others.whole).samples.ids
         self._total = len(self._ids) * self._repeats
         own = {} if others is None else {id_: number for number, id_ in enumerate(assignment.task.samples.ids)}
@@ -150,8 +148,6 @@ class Prefix:
             prefix = [record for place in range(samples * self._repeats) if (record := self._at(place)) is not None]
         if len(prefix) < samples * self._repeats:  # another part was begun anew
             self._finished = self._used = 0
-            return False
-        if is_beyond_unread(prefix, self._max_unread):
             return False
         if self._stop_rule(prefix):
             return True

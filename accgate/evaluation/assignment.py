@@ -13,7 +13,7 @@ from accgate.engines import split_options
 from accgate.evaluation.shards.shard import Shard, samples_digest
 from accgate.planning.checks import Check
 from accgate.records.figures import Figures
-from accgate.records.file import ENVIRONMENT, FILES, OPERATIONAL, PLAN, Record
+from accgate.records.file import ENVIRONMENT, FILES, OPERATIONAL, PLAN, SILENT, Record
 from accgate.result import EngineInfo
 from accgate.tasks import Sample, Task
 
@@ -22,7 +22,8 @@ from accgate.tasks import Sample, Task
 class Assignment:
     """What is evaluated: a model on the samples of a task, each `repeats` times.
 
-    Of a check's part, `whole` is the number of records of the whole check.
+    Of a check's part, `whole` is the number of records of the whole check. With `silence_is_loss` a reply that is empty
+    or cut off is a lost answer, and ends no evaluation.
     """
 
     model: str
@@ -33,6 +34,7 @@ class Assignment:
     max_failed: float
     whole: int | None = None
     max_unread: float = 1.0
+    silence_is_loss: bool = False
 
     @cached_property
     def most_failed(self) -> int:
@@ -47,8 +49,16 @@ class Assignment:
     def is_beyond(self, records: Sequence[Record]) -> bool:
         """Whether more of these records failed, or hold no answer, than the whole check may have."""
         figures = Figures.of(records)
-        unread, attacked = int(figures.unread.sum()), int(figures.columns["attacked_unread"].sum())
-        return int(figures.failed.sum()) > self.most_failed or self.is_unread(unread, attacked)
+        attacked = int(figures.columns["attacked_unread"].sum())
+        return int(figures.failed.sum()) > self.most_failed or self.is_unread(self.unread_in(figures), attacked)
+
+    def counts(self, record: Record) -> bool:
+        """Whether a reply holds no answer, and is no lost answer."""
+        return record.is_unread and not (self.silence_is_loss and record.reading in SILENT)
+
+    def unread_in(self, figures: Figures) -> int:
+        """Number of the replies that count so."""
+        return int((figures.unread & ~figures.silent if self.silence_is_loss else figures.unread).sum())
 
     def is_unread(self, unread: int, attacked: int) -> bool:
         """Whether so many unread replies, and so many to attacked prompts, are more than the whole check may have."""
@@ -103,9 +113,8 @@ def assignment_of(
         settings[ENVIRONMENT] = dict(info.environment)
     if files:
         settings[FILES] = dict(files)
-    whole = Assignment(
-        check.model, check.task, check.repeats, model.sampling, settings, check.max_failed, max_unread=check.max_unread
-    )
+    limits = (check.max_failed, None, check.max_unread, check.silence_is_loss)
+    whole = Assignment(check.model, check.task, check.repeats, model.sampling, settings, *limits)
     if shard is None:
         return whole
     settings |= {"shard": str(shard), PLAN: samples_digest(check.task)}

@@ -59,7 +59,7 @@ async def evaluate(
     settings_file.begin(anew=not earlier)
     writer = RecordWriter(paths.records, earlier)
     records = _log(assignment, paths, earlier, writer.starts)
-    failed, unread = 0, int(records.figures.unread.sum())
+    failed, unread = 0, assignment.unread_in(records.figures)
     attacked = int(records.figures.columns["attacked_unread"].sum())
     in_flight = engine.concurrency if stop_rule is None else useful_in_flight(engine)
     prefix = None if stop_rule is None else Prefix(stop_rule, records, assignment, in_flight, others)
@@ -82,9 +82,9 @@ async def evaluate(
             settings_file.update()  # before a record that it is of
             records.put(place, record, writer.append(record))
             if asker.thoughts.unopened and not had_learned and _reread(task, records, writer):
-                unread = int(records.figures.unread.sum()) - record.is_unread
+                unread = assignment.unread_in(records.figures) - assignment.counts(record)
             failed += record.score is None
-            unread, attacked = unread + record.is_unread, attacked + record.attacked_unread
+            unread, attacked = unread + assignment.counts(record), attacked + record.attacked_unread
             observer.finished(record)
             if prefix is not None and not decided.is_set() and prefix.decides():
                 decided.set()

@@ -6,6 +6,9 @@ import hashlib
 import json
 import os
 import secrets
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +32,17 @@ OWN_FOLDERS = frozenset({".git", ".cache"})  # what git and the hub's client kee
 SERVED_FILES = frozenset(
     {".gguf", ".safetensors", ".bin", ".pt", ".pth", ".onnx", ".engine", ".jinja", ".json", ".yaml", ".yml", ".toml"}
 )  # what a server is given, beside the code that it is
+# What vLLM downloads of a checkpoint, without second copies of its weights; in a process, which can be ended.
+DOWNLOAD = """
+import sys
+from huggingface_hub import snapshot_download
+kept = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]
+name, revision, folder = sys.argv[1:]
+skipped = ["original/*", "consolidated*"]
+place = {"revision": revision or None, "cache_dir": folder or None}
+snapshot_download(name, allow_patterns=kept, ignore_patterns=skipped, **place)
+"""
+LOOK, PATIENCE = 0.2, 2.0  # seconds between looks at a download, and until a thread that reads is left alone
 DigestOf = Callable[[Path], str]
 
 
@@ -228,3 +242,53 @@ def digest_of_value(value: Any) -> str:
     """The digest of plain data."""
     text = json.dumps(value, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Prefetch:
+    """The files of a run's next model, read into memory or downloaded while another answers; no failure matters."""
+
+    def __init__(self, planned: PlannedModel, digests: FileDigests) -> None:
+        self._planned, self._digests, self._over = planned, digests, threading.Event()
+        self._download: subprocess.Popen[bytes] | None = None
+        self._left = free_memory()
+        self._thread = threading.Thread(target=self._work, daemon=True, name="prefetch")
+        self._thread.start()
+
+    def _work(self) -> None:
+        with suppress(Exception):
+            model = self._planned.settings
+            if model.engine == "vllm" and not path_in(self._planned.folder, model.model).exists():
+                self._begin_download(model.model, model.options)
+            else:
+                content_of(self._planned, self._read)
+
+    def _read(self, path: Path) -> str:
+        self._left -= path.stat().st_size
+        if self._left < 0:  # it would push out what it read first
+            raise Abandoned
+        return self._digests(path, self._over.is_set)
+
+    def _begin_download(self, name: str, options: Mapping[str, Any]) -> None:
+        if options.get("load_format", "auto") in ("auto", "safetensors"):
+            words = (str(options.get(each) or "") for each in ("revision", "download_dir"))
+            self._download = subprocess.Popen(
+                [sys.executable, "-I", "-c", DOWNLOAD, name, *words],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            while self._download.poll() is None and not self._over.wait(LOOK):
+                pass
+            self._download.kill()
+            self._download.wait()
+
+    def end(self) -> None:
+        """Leave the rest to the model's own turn."""
+        self._over.set()
+        self._thread.join(PATIENCE)
+
+
+def free_memory() -> int:
+    """Bytes that the machine has for more, files that it can forget included; none where it does not say."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1])
+    return 0

@@ -11,6 +11,7 @@ from accgate.records.file import Record
 from accgate.records.log import failed_of
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
+from accgate.text import with_stop
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ def failures(item: EvaluatedCheck, consequence: str) -> str:
     assert item.evaluation is not None
     failed = item.evaluation.failed
     total = len(item.check.task.samples) * item.check.repeats
-    first = failed[0].error if failed else "none"
+    first = (failed[0].error if failed else None) or "none"
     return (
-        f"{len(failed)} of {total} samples failed, {consequence}; the first: {first}. "
+        f"{len(failed)} of {total} samples failed, {consequence}; the first: {with_stop(first)} "
         "Correct the cause, then go on with --resume"
     )
 

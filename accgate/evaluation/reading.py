@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accgate.engines import Reply, split_reasoning
 from accgate.engines.reasoning import without_blank_lines
-from accgate.records.figures import split_readings
+from accgate.planning.checks import Check
+from accgate.records.figures import Figures, split_readings
 from accgate.records.file import Record
 from accgate.records.finish import CUT, FULL, REFUSED
 from accgate.tasks import Sample, Task
@@ -21,6 +23,13 @@ from accgate.verdict import Readings
 LONGEST = 4_000  # characters of a thought that a record keeps: a quarter from its beginning, the rest from its end
 EXAMPLES = 3  # replies that a message shows
 WIDTH = 100  # characters of each
+FIXES = {  # of replies without an answer, by kind
+    "unread": "correct [extract] of the task",
+    "cut": "raise max_tokens",
+    "full": "shorten the prompts, or serve the model with a longer context: max_tokens was not reached",
+    "empty": "see why the model says nothing: its weights, its chat template, or a stop string that comes first",
+    "refused": "look at what the model refuses, or at the content filter of its server",
+}
 ANSWER_TAG = re.compile(r"\s*<answer>\s*\n(.*?)(?:\n\s*</answer>\s*)?\Z", re.DOTALL)  # Hunyuan's, after its thought
 
 
@@ -143,7 +152,9 @@ def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, .
     if attacked.replies > 1:
         replies = f"{attacked.replies:,} replies to attacked prompts hold"
     unread = [record.id for record in records if record.attacked_unread]
-    fix = _fix(attacked, "correct [extract] of the task, or the text that [[attack]] changes")
+    ends = (("refused", attacked.refused), ("full", attacked.full), ("cut", attacked.cut))
+    one = next((FIXES[kind] for kind, count in ends if count == attacked.unread), None)
+    fix = one or "correct [extract] of the task, or the text that [[attack]] changes"
     return (
         f"{attacked.unread:,} of {replies} no answer{_kinds(attacked)}, {_limit(attacked, max_unread)}: {fix}",
         f"attacked samples whose replies hold no answer: {some_of(unread)}",
@@ -153,6 +164,18 @@ def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, .
 def is_beyond_unread(records: Sequence[Record], max_unread: float) -> bool:
     """Whether a larger share of the replies than this, or of those to attacked prompts, holds no answer."""
     return any(part is not None and part.share > max_unread for part in split_readings(records))
+
+
+def is_silence_alone(check: Check, records: Sequence[Record]) -> bool:
+    """Whether too many replies hold no answer only because they are empty or cut off, where the reference's were read.
+
+    Such answers are lost, and no extraction finds them.
+    """
+    own, attacked = split_readings(records)
+    if own is None or not check.silence_is_loss or (attacked is not None and _are_too_many(attacked, check.max_unread)):
+        return False
+    spoken = replace(own, unread=own.unread - int(Figures.of(records).silent.sum()))
+    return not _are_too_many(spoken, check.max_unread)
 
 
 def _are_too_many(readings: Readings, max_unread: float) -> bool:
@@ -165,39 +188,51 @@ def _limit(readings: Readings, max_unread: float) -> str:
     return "that is all of them"
 
 
-def _kinds(readings: Readings) -> str:
-    parts = [f"{count:,} {how}" for count, how in ((readings.empty, "empty"), *readings.ends) if count]
-    return f" ({', '.join(parts)})" if parts else ""
-
-
-def _fix(readings: Readings, fix: str) -> str:
-    """What to do about replies without an answer, where they have one cause; else this."""
-    if readings.refused == readings.unread:
-        return "look at what the model refuses, or at the content filter of its server"
-    if readings.full == readings.unread:
-        return "shorten the prompts, or serve the model with a longer context: max_tokens was not reached"
-    return "raise max_tokens" if readings.cut == readings.unread else fix
-
-
 def _own_problem(records: Sequence[Record], readings: Readings, max_unread: float) -> tuple[str, ...]:
-    unread = [record for record in records if record.is_unread]
-    cut = [record.finish_reason for record in unread if record.reading == "cut"]
-    refused = sum(record.finish_reason in REFUSED for record in unread)
-    ended = Readings(len(unread), len(unread), readings.empty, len(cut), refused, sum(end in FULL for end in cut))
-    replies = "1 reply holds" if readings.replies == 1 else f"{readings.replies:,} replies hold"
-    what = f"{readings.unread:,} of {replies} no answer{_kinds(ended)}, {_limit(readings, max_unread)}"
-    fix = _fix(ended, "correct [extract] of the task")
-    if any(record.reasoning for record in unread) and refused < len(unread):
-        also = "raise max_tokens, " if ended.full < len(cut) < len(unread) else ""
-        fix += f', {also}or read the reasoning too (reasoning = "keep")'
-    if all((record.reply or "").startswith(TIE) for record in unread):
-        fix = "the options of each are equally likely; look at the log-probabilities that the engine gives"
+    what, fix = _cause(records, readings)
     rightly = (
         ""
         if readings.unread == readings.replies
         else "; where this model rightly gives no answer so often, raise max_unread"
     )
-    return f"{what}: {fix}{rightly}", *map(_reply_line, unread[:EXAMPLES])
+    unread = [record for record in records if record.is_unread][:EXAMPLES]
+    return f"{what}, {_limit(readings, max_unread)}: {fix}{rightly}", *map(_reply_line, unread)
+
+
+def silence_cause(records: Sequence[Record]) -> str:
+    """What a loss comes of whose replies are empty or cut off, and what to do."""
+    own, _ = split_readings(records)
+    assert own is not None
+    what, fix = _cause(records, own)
+    return f"{what}, where the reference's replies were read: {fix}"
+
+
+def _cause(records: Sequence[Record], readings: Readings) -> tuple[str, str]:
+    """How many replies hold no answer and why, and what to do about each kind, the most frequent first."""
+    unread = [record for record in records if record.is_unread]
+    kinds = Counter(map(_kind_of_end, unread))
+    cut = kinds["cut"] + kinds["full"]
+    ended = Readings(len(unread), len(unread), readings.empty, cut, kinds["refused"], kinds["full"])
+    replies = "1 reply holds" if readings.replies == 1 else f"{readings.replies:,} replies hold"
+    fixes = [FIXES[kind] for kind, _ in kinds.most_common()]
+    if any(record.reasoning for record in unread):
+        fixes.append('read the reasoning too (reasoning = "keep")')
+    fix = ", or ".join(filter(None, (", ".join(fixes[:-1]), fixes[-1])))
+    if all((record.reply or "").startswith(TIE) for record in unread):
+        fix = "the options of each are equally likely; look at the log-probabilities that the engine gives"
+    return f"{readings.unread:,} of {replies} no answer{_kinds(ended)}", fix
+
+
+def _kinds(readings: Readings) -> str:
+    parts = [f"{count:,} {how}" for count, how in ((readings.empty, "empty"), *readings.ends) if count]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _kind_of_end(record: Record) -> str:
+    """What a reply without an answer came to: a key of `FIXES`."""
+    if record.finish_reason in REFUSED:
+        return "refused"
+    return "full" if record.reading == "cut" and record.finish_reason in FULL else str(record.reading)
 
 
 def _reply_line(record: Record) -> str:

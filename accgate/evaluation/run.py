@@ -18,7 +18,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
 from accgate.evaluation.assignment import NO_ENGINE, ComparingObserver, Watch, assignment_of
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.files import FileDigests, content_of
+from accgate.evaluation.files import FileDigests, Prefetch, content_of
 from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
@@ -37,6 +37,7 @@ from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey
+from accgate.planning.validation import refuse_broken_templates
 from accgate.records.file import changed_fault, paths_of, settings_of_run, stamp_of
 from accgate.records.lock import sole_run
 from accgate.records.log import read_log
@@ -65,6 +66,7 @@ def evaluate_checks(
     questions = ((ask, check) for check in checks for ask in (missing_ability, crowding))
     if unable := [fault for ask, check in questions if (fault := ask(engines[check.model], check))]:
         raise BadInput(*dict.fromkeys(unable))
+    refuse_broken_templates(checks)
     with sole_run(options.out), interruptible() as stop:
         if not options.resume:
             begin_anew([paths_of(options.out, *check.key) for check in checks])
@@ -122,9 +124,11 @@ class _Run:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
             is_left = waiting[0].planned_model.key in running and all(check.key in self.earlier for check in waiting)
+            ahead = contextlib.ExitStack()
             try:
                 if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
                     return
+                self._prefetch(checks, name, ahead)
                 for check in waiting:  # whatever their order: it must be the same that answers the others
                     paths = paths_of(self.options.out, *check.key)
                     if check.key in self.earlier or has_answers(paths):
@@ -147,7 +151,14 @@ class _Run:
             except CannotEvaluate as error:
                 self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in waiting)
             finally:
+                ahead.close()
                 await engine.close()
+
+    def _prefetch(self, checks: Sequence[Check], running: str, until: contextlib.ExitStack) -> None:
+        """Read or download the files of the next model that is left to ask, if there is one, until the stack closes."""
+        left = [check.planned_model for check in checks if check.key not in self.earlier and check.model != running]
+        if following := [each for each in left if each.key not in self.content]:
+            until.callback(Prefetch(following[0], self.digests).end)
 
     async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
         """Start a model's engine while its files are read, and its judges'; False where a stop was requested meanwhile.

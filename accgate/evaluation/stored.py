@@ -12,7 +12,6 @@ import numpy as np
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment, assignment_of, engine_in
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
-from accgate.evaluation.reading import is_beyond_unread
 from accgate.evaluation.resume import changed_settings, check_points, settings_of
 from accgate.planning.checks import Check
 from accgate.records.file import NOT_COMPARED, STOPPED, Record, RecordPaths, count_lines, paths_of, settings_of_run
@@ -69,10 +68,7 @@ def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: Stops 
     if (places < 0).any():  # of another plan, as whoever resumes is told
         return None
 
-    def decides(first: Sequence[Record]) -> bool:
-        return stops is not None and not is_beyond_unread(first, assignment.max_unread) and stops(first)
-
-    return finished_evaluation(assignment, present, places, decides, Makers.of_settings(settings))
+    return finished_evaluation(assignment, present, places, stops, Makers.of_settings(settings))
 
 
 def engine_of(settings: Mapping[str, Any], paths: RecordPaths) -> EngineInfo:

@@ -38,7 +38,7 @@ from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import quantile
 from accgate.tasks import Task
 from accgate.tasks.rows import Closed
-from accgate.verdict import Reason, words_of
+from accgate.verdict import Readings, Reason, words_of
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,19 @@ class Check:
         if isinstance(self.reference, Scores):
             return float(np.mean(self.reference.means()))
         return None if self.reference is None else self.reference.mean
+
+    @property
+    def reference_readings(self) -> Readings | None:
+        """How the reference's replies were read; None where it does not say, or a target or a mean stands for it."""
+        if self.recorded is None or not isinstance(self.reference, Scores):
+            return None
+        return self.recorded.about.readings
+
+    @property
+    def silence_is_loss(self) -> bool:
+        """Whether a reply that is empty or cut off is a lost answer: the reference's were read."""
+        readings = self.reference_readings
+        return readings is not None and readings.share <= self.max_unread
 
     @property
     def reference_n(self) -> int | None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from accgate.config.tables import Model
-from accgate.engines import Engine
+from accgate.engines import Engine, Request
 from accgate.engines.base import ModelTable
-from accgate.engines.table import check_options, create, server_engine
+from accgate.engines.table import check_options, check_template, create, server_engine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile
 from accgate.sandbox.declared import Code, PrivateFolder
@@ -81,6 +81,17 @@ class PlannedModel:
         except CannotEvaluate as error:
             return str(error)
         return None
+
+    def check_template(self, requests: Sequence[Request]) -> None:
+        """Render requests with the model's chat template, where it can be read here.
+
+        Raises
+        ------
+        BadInput
+            When it is broken.
+        """
+        with self.locating():
+            check_template(self.settings.engine, self._engine_table(), requests)
 
     def server(self) -> OpenAIEngine | None:
         """The engine where it asks servers, not yet started; None where it loads the model.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from accgate.config.config import Config
 from accgate.engines import Request
+from accgate.errors import BadInput
 from accgate.planning.baselines import refuse_unknown_baselines
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_judge, planned_model
 from accgate.planning.model import PlannedModel, check_engines
+from accgate.tasks import HarnessTask
+
+FIRST = 3  # samples that a chat template must not all fail on
 
 
 def validate(config: Config) -> tuple[Check, ...]:
@@ -25,10 +29,43 @@ def validate(config: Config) -> tuple[Check, ...]:
     """
     notes = check_engines(_models_of(config))
     refuse_unknown_baselines(config)
+    checks = plan_checks(config, known_sizes=True)
+    refuse_broken_templates(checks)
     return tuple(
         replace(check, notes=(*check.notes, *(notes[key] for key in _engines_of(check) if key in notes)))
-        for check in plan_checks(config, known_sizes=True)
+        for check in checks
     )
+
+
+def refuse_broken_templates(checks: Sequence[Check]) -> None:
+    """Render the first samples of the checks that chat with their models' templates, where these are files here.
+
+    Raises
+    ------
+    BadInput
+        For every template that cannot be parsed, or renders none of them.
+    """
+    faults: dict[str, None] = {}  # each once, of whatever tasks
+    for check in checks:
+        try:
+            check.planned_model.check_template([*_first_chats(check)])
+        except BadInput as error:
+            faults |= dict.fromkeys(error.messages)
+    if faults:
+        raise BadInput(*faults)
+
+
+def _first_chats(check: Check) -> Iterator[Request]:
+    """The requests of a check's first samples, those that are chats."""
+    count = 0 if check.task.is_unread or isinstance(check.task, HarnessTask) else min(FIRST, check.n)
+    for sample in map(check.task.samples.__getitem__, range(count)):
+        if (mode := check.task.part_of(sample).content.mode) == "chat":
+            parts = tuple({"type": "image_url", "image_url": {"url": url}} for url in sample.images)
+            extra = check.planned_model.settings.sampling.extra
+            yield Request(
+                sample.id, 0, sample.user, sample.system, mode, extra=extra, parts=parts,
+                messages=sample.messages, tools=sample.tools,
+            )  # fmt: skip
 
 
 def probe(config: Config, checks: Sequence[Check] = ()) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from accgate.records.file import READINGS, Record
+from accgate.records.file import READINGS, SILENT, Record
 from accgate.records.finish import CUT, FULL, REFUSED
 from accgate.records.ids import AT_ONCE, Ids
 from accgate.records.packed import At
@@ -105,6 +105,12 @@ class Figures:
         """Of which the reply held no answer."""
         unread: npt.NDArray[np.bool_] = self.columns["reading"] > KINDS.index("read")
         return unread
+
+    @property
+    def silent(self) -> npt.NDArray[np.bool_]:
+        """Of which the reply said nothing, or was cut off before an answer."""
+        silent: npt.NDArray[np.bool_] = np.isin(self.columns["reading"], [KINDS.index(kind) for kind in SILENT])
+        return silent
 
     @property
     def cached(self) -> int:

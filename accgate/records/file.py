@@ -29,6 +29,7 @@ from accgate.inputs.paths import read_plain
 from accgate.records.replacement import BLOCK, json_line, replacing, write_atomically
 
 READINGS = ("read", "unread", "empty", "cut", "refused", "full")  # the last two of replies to attacked prompts
+SILENT = ("empty", "cut")  # where the reply came to no answer, whatever the extraction looks for
 SETTINGS = ".settings.json"
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", SETTINGS, ".before.jsonl.gz")
 FIX = "name the records of a run"

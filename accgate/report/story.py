@@ -253,8 +253,9 @@ def _regression_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
         lines.append(f"{who} lost this much {samples_words(lead)}.")
     if (chance := chance_sentence(lead, together_words(result, lead))) is not None:
         lines.append(f"{chance}.")
-    if lead.lost_unread:
-        lines.append(f"{lost_answers(lead)}.")
+    silent = [text for cause, text in zip(lead.causes, lead.reasons, strict=True) if cause.kind == "unread"]
+    if silent or lead.lost_unread:
+        lines.append(f"{silent[0] if silent else lost_answers(lead)}.")
     return lines
 
 

@@ -115,16 +115,20 @@ def test_a_variable_that_the_container_gets_does_not_choose_its_gpus(machine: tu
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has GPUs")
-def test_no_gpu_is_told_where_the_engine_wants_one(machine: tuple[Runner, FakeDocker]) -> None:
+def test_no_gpu_and_no_cache_are_told_where_vllm_wants_them(machine: tuple[Runner, FakeDocker], tmp_path: Path) -> None:
     runner, _ = machine
     (runner.bin / "nvidia-smi").unlink(missing_ok=True)
     config = runner.work / "head/accuracy.toml"
     kept = config.read_text()
     for text, told in (('engine = "vllm"\n', True), ("engine = 'vllm'\n", True), ('engine = "openai"\n', False),
-                       ('# engine = "vllm"\n', False)):  # fmt: skip
+                       ('serve = ["vllm", "serve", "m"]\n', True), ('  "-m", "vllm.entrypoints.openai"\n', True),
+                       ('# engine = "vllm"\n', False), ('model = "org/no-vllm-here"\n', False)):  # fmt: skip
         config.write_text(text)
         done = runner.evaluate(ACCGATE_GPUS="auto")
         assert ("no nvidia-smi, so the container gets no GPU" in done.text) == told, text
+        assert ("Set the input cache-dir to a folder on the runner" in done.text) == told, text
+        if told:
+            assert "cache-dir" not in runner.evaluate(ACCGATE_GPUS="none", ACCGATE_CACHE_DIR=str(tmp_path)).text
         (runner.work / "exit-code").unlink()
     config.write_text(kept)
 

@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.config.config import load_config
 from accgate.engines.base import ModelTable
-from accgate.engines.table import create
+from accgate.engines.table import create, split_options
 from accgate.engines.vllm import process as vllm_process
 from accgate.engines.vllm.options import checked_sampling, engine_arguments, own_options, weights
 from accgate.engines.vllm.process import Log, cause
@@ -58,6 +58,9 @@ class Arguments:
     speculative_config: dict[str, Any] | None = None
     max_lora_rank: int = 16
     disable_log_stats: bool = False
+    optimization_level: int = 2
+    performance_mode: str = "balanced"
+    cudagraph_capture_sizes: list[int] | None = None
     quantised: "NameOfAnotherModule" = None  # type: ignore[name-defined]  # noqa: F821, UP037, RUF100
     _private: int = 0
 
@@ -148,6 +151,26 @@ def test_tables_and_arrays_become_what_the_class_declares(tmp_path: Path) -> Non
 )
 def test_an_enumeration_is_named_as_on_vllms_command_line(tmp_path: Path, written: str, taken: Any) -> None:
     assert arguments(tmp_path, f'backend = "{written}"')["backend"] == taken
+
+
+GRAPHS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("", {"optimization_level": 0, "cudagraph_capture_sizes": GRAPHS}),
+        ("optimization_level = 1", {"optimization_level": 1, "cudagraph_capture_sizes": GRAPHS}),
+        ("cudagraph_capture_sizes = [8]", {"optimization_level": 0, "cudagraph_capture_sizes": [8]}),
+        ("compilation_config = { level = 1 }", {"optimization_level": 0, "compilation_config": Compilation(1)}),
+        ('performance_mode = "throughput"', {"optimization_level": 0, "performance_mode": "throughput"}),
+    ],
+)
+def test_a_preset_gives_way_to_the_models_own_arguments(tmp_path: Path, text: str, taken: dict[str, Any]) -> None:
+    own = f'preset = "gate"\n{text}'
+    assert arguments(tmp_path, own) == taken | {"disable_log_stats": True}
+    assert split_options("vllm", {"preset": "gate"}) == ({"preset": "gate"}, {})  # a setting that references keep
+    assert refusals(tmp_path, 'preset = "fast"') == ["5: preset: is 'fast'; write one of gate"]
 
 
 def test_only_statistics_are_off_unless_asked_for(tmp_path: Path) -> None:
@@ -277,7 +300,9 @@ def test_a_vllm_that_cannot_be_imported_says_why(tmp_path: Path, monkeypatch: py
     (tmp_path / "vllm.py").write_text('raise ImportError("libcudart.so.13: cannot open shared object file")\n')
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "vllm", raising=False)
-    with pytest.raises(CannotEvaluate, match=r"vLLM cannot be imported: libcudart\.so\.13: .*pip install vllm"):
+    with pytest.raises(
+        CannotEvaluate, match=r"vLLM cannot be imported: libcudart\.so\.13: .*pip install 'accgate\[vllm\]'"
+    ):
         create("vllm", ModelTable("org/name", {}, tmp_path))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,14 @@ from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.errors import CannotEvaluate
+from accgate.evaluation import files, run
 from accgate.evaluation.files import FileDigests, content_of
 from accgate.planning.design import planned_model
+from accgate.planning.model import PlannedModel
 from accgate.records.file import paths_of
 from tests.cases import each
-from tests.gates import said, table
+from tests.gates import questions, said, table, write_task
+from tests.loading import load_task
 from tests.servers import Fault, Server
 
 Change = Callable[[Path], Any]
@@ -67,10 +72,71 @@ def content(folder: Path, engine: str = "llamacpp", model: str = "w.gguf", **key
     return content_of(planned_model(load_config(path), "m"), FileDigests())
 
 
+def planned(folder: Path, model: str, options: str = "") -> PlannedModel:
+    """A model of vLLM."""
+    options = f'engine = "vllm"\nmodel = "{model}"\noptions = {{ {options} }}\n'
+    (folder / "accuracy.toml").write_text(f"[models.m]\n{options}[tasks.arithmetic]\ntarget = 50\n")
+    return planned_model(load_config(folder / "accuracy.toml"), "m")
+
+
 def write(path: Path, text: str = "one") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
+
+
+@pytest.mark.parametrize(("room", "is_read"), [(1 << 40, True), (2, False)])
+def test_the_next_models_files_are_read_where_memory_has_room_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, is_read: bool
+) -> None:
+    monkeypatch.setattr(files, "free_memory", lambda: room)
+    write(tmp_path / "weights" / "model.safetensors")
+    digests = FileDigests(clock=lambda: time.time() + 60)
+    ahead = files.Prefetch(planned(tmp_path, "weights"), digests)
+    ahead._thread.join(5.0)
+    ahead.end()
+    assert bool(digests._digests) == is_read
+    assert files.free_memory() == room
+
+
+@pytest.mark.parametrize("options", ['revision = "abc"', 'load_format = "dummy"'])
+def test_the_next_models_weights_are_downloaded_until_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$4 $5" >"{tmp_path}/asked"\nexec sleep 60\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    ahead = files.Prefetch(planned(tmp_path, "org/name", options), FileDigests())
+    is_asked, end = options.startswith("revision"), time.monotonic() + 5.0
+    while is_asked and not (tmp_path / "asked").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    ahead.end()
+    assert not ahead._thread.is_alive()
+    assert (ahead._download is not None and ahead._download.returncode == -9) == is_asked
+    assert (tmp_path / "asked").exists() == is_asked
+
+
+def test_a_run_prefetches_each_model_but_the_first_and_no_failure_of_it_matters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Failing(files.Prefetch):
+        def __init__(self, planned: PlannedModel, digests: FileDigests) -> None:
+            asked.append(planned.name)
+            super().__init__(None, digests)  # type: ignore[arg-type]  # of which its work fails
+
+    monkeypatch.setattr(run, "Prefetch", Failing)
+    write_task(tmp_path, rows=questions(4, 100))
+    rows = [{"id": sample.id, "score": 100} for sample in load_task("sums", file=tmp_path / "sums.toml").samples]
+    (tmp_path / "scores.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    table = 'engine = "recorded"\nmodel = "scores.jsonl"\n'
+    models = "".join(f"[models.{name}]\n{table}" for name in "abc")
+    (tmp_path / "accuracy.toml").write_text(f'{models}[tasks.sums]\nfile = "sums.toml"\n')
+    config = str(tmp_path / "accuracy.toml")
+    assert main(["record", config, "--out", str(tmp_path / "out")]) == 0
+    assert asked == ["b", "c"]
 
 
 def test_the_same_files_in_another_folder_have_the_same_digests(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -189,6 +190,68 @@ def test_too_many_unread_replies_are_an_error_whatever_the_scores(gate: Gate) ->
     assert main(["explain", str(gate.folder / "out" / "accgate.json")]) == 0
     assert main(["report", str(gate.folder / "out" / "accgate.json"), "--html", str(gate.folder / "r.html")]) == 0
     assert "11 could no longer be read" in (gate.folder / "r.html").read_text()
+
+
+EMPTY, CUT_OFF, REFUSAL = ({"finish_reason": end, "message": {"content": ""}} for end in ("stop", "length", "refusal"))
+NO_MATCH = {"finish_reason": "stop", "message": {"content": "none"}}
+
+
+@pytest.mark.parametrize(
+    ("silence", "share", "verdict", "words"),
+    [
+        (EMPTY, 1.0, "regression", "24 of 24 replies hold no answer (24 empty), where the reference's"),
+        (EMPTY, 0.5, "regression", "(12 empty), where the reference's replies were read: see why"),
+        (CUT_OFF, 1.0, "regression", "where the reference's replies were read: raise max_tokens"),
+        (REFUSAL, 1.0, "regression", "where the reference's replies were read: look at what the model refuses"),
+        (NO_MATCH, 1.0, "error", "more than max_unread = 0.2 allows: correct [extract] of the task"),
+    ],
+)  # fmt: skip
+def test_a_model_that_says_nothing_is_a_regression_with_this_cause(
+    gate: Gate, silence: dict[str, Any], share: float, verdict: str, words: str
+) -> None:
+    gate.write(n=24)
+    gate.server.choice_of = plainly("{a}")
+    assert gate.call("record")[0] == 0
+    heard = 24 * (1.0 - share)
+    gate.server.choice_of = lambda prompt: plainly("{a}")(prompt) if numbers(prompt)[0] - 100 < heard else dict(silence)
+    code, said = gate.call("run")
+    assert (code, gate.check["verdict"]) == ({"regression": 1, "error": 3}[verdict], verdict)
+    assert words in said
+    assert gate.check["causes"][0]["kind"] == ("unread" if verdict == "regression" else "not-evaluated")
+    assert words in gate.check["reasons"][0]
+    out = gate.folder / "out"
+    assert main(["report", str(out / "accgate.json"), "--html", str(out / "r.html")]) == 0
+    for page in ("report.md", "r.html"):
+        told = html.unescape((out / page).read_text()).replace("\\", "").replace("\u2019", "'")
+        assert words.partition(": ")[0] in told, page
+
+
+@pytest.mark.parametrize("recorded", ["plain", "silent"])
+def test_silence_that_the_reference_shares_or_that_costs_nothing_never_passes(gate: Gate, recorded: str) -> None:
+    """Replies that are empty where the reference was wrong lose no point: too many of them are an error."""
+    gate.write(n=24, settings="max_unread = 0.3")
+    silent = range(100, 107 if recorded == "silent" else 100)
+    gate.server.choice_of = lambda prompt: (
+        dict(EMPTY) if numbers(prompt)[0] in silent else plainly("{a}" if numbers(prompt)[0] < 110 else "1")(prompt)
+    )
+    assert gate.call("record")[0] == 0
+    gate.server.choice_of = lambda prompt: plainly("{a}")(prompt) if numbers(prompt)[0] < 110 else dict(EMPTY)
+    code, said = gate.call("run")
+    assert (code, gate.check["verdict"]) == (3, "error")
+    assert "see why the model says nothing" in said
+
+
+def test_an_early_stop_ends_a_run_of_silence_as_a_regression(gate: Gate) -> None:
+    n = 150
+    gate.write(n=n)
+    config = gate.folder / "accuracy.toml"
+    config.write_text(config.read_text().replace("early_stopping = false", "") + f"theta = 10\nnum_samples = {n}\n")
+    gate.server.choice_of = plainly("{a}")
+    assert gate.call("record")[0] == 0
+    gate.server.choice_of = lambda _: dict(EMPTY)
+    assert gate.call("run")[0] == 1
+    assert gate.check["n"] < n // 4
+    assert main(["verify", str(gate.folder / "out"), "--config", str(config)]) == 1  # as the run: they agree
 
 
 def test_a_reference_of_an_earlier_version_that_was_never_read_does_not_pass(gate: Gate) -> None:

@@ -30,6 +30,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from tests.cases import each
 from tests.engines.planned import engine_of
+from tests.gates import write_task
 from tests.loading import load_task
 
 pytestmark = pytest.mark.real
@@ -421,3 +422,22 @@ def test_shards_with_other_weights_under_one_name_are_refused(
     assert 'm: "the content of model.gguf" is "' in capsys.readouterr().err
     assert main(["run", str(config), "--shard", "1/2", "--out", parts[0], "--resume", "--quiet"]) == 2
     assert "the content of model.gguf changed since the run began" in capsys.readouterr().err
+
+
+def test_a_model_that_says_nothing_is_a_regression_with_this_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, end = tmp_path / "accuracy.toml", 2  # SmolLM2's token <|im_end|>
+    words = ["blue", "dog", "house", "tree", "river", "stone", "bread", "music", "winter", "table", "green", "horse"]
+    write_task(tmp_path, "echo", [{"q": f"Repeat this word: {word}", "a": word} for word in words], metric="contains")
+    text = (
+        f'[gate]\nearly_stopping = false\n[models.m]\nengine = "llamacpp"\nmodel = "{WEIGHTS}"\n'
+        f"options = {{ n_ctx = {CONTEXT}, {THREAD} }}\nsampling = {{ max_tokens = 24, extra = {{ BIAS }} }}\n"
+        '[tasks.echo]\nfile = "echo.toml"\n'
+    )
+    config.write_text(text.replace("BIAS", ""))
+    assert main(["record", str(config), "--out", str(tmp_path / "recorded")]) == 0
+    config.write_text(text.replace("BIAS", f"logit_bias = [[{end}, 100.0]]"))
+    assert main(["run", str(config), "--out", str(tmp_path / "out")]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "12 of 12 replies hold no answer (12 empty), where the reference's replies were read" in said

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -52,6 +52,12 @@ REPLACED = {
     "task": "write runner or convert",
     "worker_use_ray": 'write distributed_executor_backend = "ray"',
 }
+# Arguments of each preset, which a model's own replace. `gate` compiles nothing and captures no CUDA graph; where a
+# model sets a higher level, it captures few. Level and sizes as vLLM has them from 0.31 on (its config/vllm.py).
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "gate": {"optimization_level": 0, "cudagraph_capture_sizes": [1, 2, 4, 8, 16, 32, 64, 128, 256]},
+}
+SIZES = ("compilation_config", "max_cudagraph_capture_size", "performance_mode")  # they choose sizes of graphs too
 LARGEST_BIAS = 100.0  # vLLM's server cuts larger ones; its engine does not
 UNSAMPLED = {
     "n": "is always 1 in accgate; several answers to one sample are the task's repeats",
@@ -67,6 +73,7 @@ class Own:
     """The options that are accgate's, not vLLM's."""
 
     concurrency: Operational[Count | None] = Field(default=None, description="most requests in flight, 1 or more")
+    preset: Literal["gate"] | None = Field(default=None, description="arguments for a start in seconds: gate")
     batch_invariant: Flag = Field(default=False, description="VLLM_BATCH_INVARIANT: replies do not depend on the batch")
     lora: Text | None = Field(default=None, min_length=1, description="folder or hub id of a LoRA adapter")
     chat_template: Text | None = Field(default=None, min_length=1, description="file of a Jinja chat template")
@@ -131,8 +138,8 @@ def weights(name: str, folder: Path, key: Key) -> str:
 def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type) -> dict[str, Any]:
     """vLLM's engine arguments as it takes them: its `options`, checked against its `arguments_class` (AsyncEngineArgs).
 
-    Tables become the configuration objects that the class declares. Prefix caching stays as vLLM has it by default:
-    on for every model that allows it.
+    A preset's arguments give way to the options. Tables become the configuration objects that the class declares.
+    Prefix caching stays as vLLM has it by default: on for every model that allows it.
 
     Raises
     ------
@@ -143,7 +150,10 @@ def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type
     names = [*declared, *(field.name for field in dataclasses.fields(Own))]
     faults: list[tuple[Key, str]] = []
     arguments: dict[str, Any] = {}
-    for name, value in options.items():
+    preset = {} if own.preset is None else dict(PRESETS[own.preset])
+    if not options.keys().isdisjoint(SIZES):
+        preset.pop("cudagraph_capture_sizes", None)
+    for name, value in (preset | dict(options)).items():
         if name not in declared:
             faults.append((("options", name), _unknown(name, names)))
             continue

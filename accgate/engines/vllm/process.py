@@ -25,7 +25,9 @@ TAIL = 400_000  # bytes of the log that are searched for a cause
 BATCH_INVARIANT = "VLLM_BATCH_INVARIANT"
 IMPORTED_WITH: dict[str, str] = {}  # the value of that variable when vLLM was imported
 OLDEST = (0, 31)
-INSTALL = "pip install vllm, or run in accgate's image; a running `vllm serve` is reached by the engine openai"
+INSTALL = (
+    "pip install 'accgate[vllm]', or run in accgate's image; a running `vllm serve` is reached by the engine openai"
+)
 
 # What stands in the log although the cause is elsewhere.
 GENERIC = re.compile(
