@@ -12,7 +12,8 @@ from rich.text import Text
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.decision.cause import AskedAgain
 from accgate.errors import BadInput
-from accgate.records import numbered_records, paths_of
+from accgate.records import paths_of
+from accgate.records.file import records_with
 from accgate.report.flips import flips_of
 from accgate.report.terminal import print_paragraph, print_table
 from accgate.result import Result
@@ -77,7 +78,7 @@ def _has(verdict: Verdict, run: Path, id_: str) -> bool:
     if verdict.model is None or verdict.task is None:
         return False
     path = paths_of(run, verdict.model, verdict.task).records
-    return path.is_file() and any(record.id == id_ for _, record in numbered_records(path))
+    return path.is_file() and any(records_with(path, {id_}))
 
 
 # Over commits

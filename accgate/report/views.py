@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.flips import Flip, excerpt, opening
+from accgate.report.flips import Flip, FlipsByCheck, excerpt, opening
 from accgate.report.room import Room, most_of
 from accgate.report.story import SIGNS, worst_first
 from accgate.report.words import confidence_of
@@ -39,8 +39,6 @@ from accgate.verdict.sentences import flip_counts, settings_sentence
 if TYPE_CHECKING:
     from accgate.result import Result
     from accgate.verdict import Cost, GroupFigures, Verdict
-
-FlipsByCheck = Mapping[tuple[str | None, str | None], Sequence[Flip]]
 
 
 HEADINGS = ("Check", "Change", "Before", "Now", "Limit (gamma)", "Sees (theta)")
