@@ -239,11 +239,11 @@ def record_of_line(path: Path, line: bytes, number: int) -> Record:
 
 
 def records_with(path: Path, ids: AbstractSet[str]) -> Iterator[Record]:
-    """The records of these ids, of a file that is gone through once.
+    """The records of these ids, of a file that is gone through once; none where there is no file.
 
     Of other lines only the JSON is checked; raises as `read_records` does.
     """
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(path) if path.exists() else ():
         with contextlib.suppress(ValueError, TypeError, KeyError):  # the whole check says what is wrong, if anything is
             if orjson.loads(line)["id"] not in ids:
                 continue

@@ -60,7 +60,7 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int | None = SHOWN) -
     prompts = _columns(paths.prompts, "prompt", wanted)
     before = _columns(paths.before, "reply", wanted)
     by_id: dict[str, list[Record]] = {}
-    for record in records_with(paths.records, wanted) if paths.records.is_file() else ():
+    for record in records_with(paths.records, wanted):
         by_id.setdefault(record.id, []).append(record)
     return _without_head([_flip(id_, prompts.get((id_, 0), NOTHING)[0], by_id.get(id_, []), before) for id_ in ids])
 

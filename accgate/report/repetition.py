@@ -77,8 +77,7 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
 def _has(verdict: Verdict, run: Path, id_: str) -> bool:
     if verdict.model is None or verdict.task is None:
         return False
-    path = paths_of(run, verdict.model, verdict.task).records
-    return path.is_file() and any(records_with(path, {id_}))
+    return any(records_with(paths_of(run, verdict.model, verdict.task).records, {id_}))
 
 
 # Over commits

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accgate import metrics
 from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faults
+from accgate.inputs.checkout import refuse_conflict
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
-from accgate.metrics import metric_builders
-from accgate.metrics.own import own_files, unloaded_metric
-from accgate.sandbox.declared import Code
+from accgate.metrics.code import files_digest
+from accgate.metrics.own import DESCRIBING, entry_point_of, own_file, own_files, unloaded_metric
+from accgate.sandbox.declared import Code, CodeFailed, CodeProcess
 from accgate.tasks.faults import aggregate_faults, definition_faults
-from accgate.tasks.own_metric import own_metric
 from accgate.tasks.schema import ChosenBy, DefinitionFile, ReasoningUse
 
 if TYPE_CHECKING:
@@ -56,7 +59,7 @@ class Definition:
         """
         name, options = self.content.metric, self.content.metric_options
         try:
-            if name in metric_builders():
+            if name in metrics.metric_builders():
                 return (metrics.get if loaded else metrics.describe)(name, **options)
             if not loaded:
                 return unloaded_metric(name, **options)
@@ -115,3 +118,61 @@ def read_definition(path: Path) -> Definition:
     with file.locating():
         refuse_faults(definition_faults(content, path.parent))
     return Definition(content, path, file)
+
+
+# A metric of the user's own, in a process that opens the files alone that it consists of
+
+
+def own_metric(name: str, code: Code, **options: Any) -> metrics.Metric:
+    """The metric of a user's function `(answer, target, **options) -> points`, by place or by registered name.
+
+    `lowest` and `highest` (points; 0 and 100) and `higher_is_better` among the options describe the score, and the
+    function does not see them; infinite bounds are none.
+
+    Raises
+    ------
+    BadOption
+        When there is no such function, its module fails, or it does not take the options.
+    BadInput
+        When its module opens a file of the repository that is not part of it.
+    """
+    described = unloaded_metric(name, **options)
+    options = {key: value for key, value in options.items() if key not in DESCRIBING}
+    try:
+        state = f"{files_digest(code.files, code.folder)} {Path.cwd()}"  # the code may look there
+        process = _process(name, code, json.dumps(options, sort_keys=True), state)
+    except TypeError as error:  # a date
+        raise metrics.BadOption(f"{name}: metric_options: {error}; write it as text") from error
+
+    def points(answer: str, target: str) -> float:
+        try:
+            return float(process.call("points", answer=answer, target=target))
+        except ImportError as error:
+            raise CannotEvaluate(f"{name} cannot import what it needs: {error}") from error
+        except CodeFailed as error:  # as if the function had raised it here
+            raise type(error.kind, (Exception,), {})(error.text) from None
+
+    return replace(described, function=points)
+
+
+@lru_cache(maxsize=16)  # planning asks for a metric several times
+def _process(name: str, code: Code, options: str, state: str) -> CodeProcess:  # noqa: ARG001 (of its files)
+    """The process with a metric's function, which is there already where nothing changed."""
+    place, _, function = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
+    is_file, given = own_file(name) is not None, json.loads(options)
+
+    def arguments(inside: Callable[[Path], str]) -> Mapping[str, Any]:
+        return {"place": inside(code.folder / place) if is_file else place, "name": function, "options": given}
+
+    try:
+        return CodeProcess(code, ":start_function", arguments)
+    except ImportError as error:
+        hint = "; of the repository it can import its own files alone" if code.trees else ""
+        raise metrics.BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}{hint}") from error
+    except CodeFailed as error:
+        if error.kind == "CannotBeCalled":
+            fault = f"cannot be called as function(answer, target, **metric_options): {error.text}"
+            raise metrics.BadOption(f"{name} {fault}") from error
+        for file in code.files:
+            refuse_conflict(file, file.read_bytes())
+        raise metrics.BadOption(f"{name} cannot be loaded: {error}") from error

@@ -10,7 +10,7 @@ from accgate.errors import CannotEvaluate
 from accgate.metrics.code import code_files
 from accgate.sandbox import declared
 from accgate.sandbox.declared import Code
-from accgate.tasks.own_metric import own_metric
+from accgate.tasks.definition import own_metric
 
 HEAD = "import importlib, importlib.util, mmap, os, pathlib, sqlite3, subprocess, sys, threading\n"
 HERE = "HERE = pathlib.Path(__file__).resolve().parent\nROOT = HERE.parent\nDATA = ROOT / 'data'\n"

@@ -161,8 +161,7 @@ def _plain(text: str) -> str:
 def _sections(result: Result, short: Result, flips: FlipsByCheck, folder: Path | None) -> tuple[list[Section], str]:
     """The checks of `short`, worst first; files are read by the names of `result`."""
     whole, checks = worst_first(result.decided), worst_first(short.decided)
-    by_check = {at: flips.get((verdict.model, verdict.task)) for at, verdict in enumerate(whole)}
-    cut = flips_of_report({at: own for at, own in by_check.items() if own})
+    cut = flips_of_report({at: own for at, v in enumerate(whole) if (own := flips.get((v.model, v.task)))})
     drawn = [at for at, verdict in enumerate(checks) if verdict.verdict != "pass" or len(checks) == 1][:DRAWN]
     sections = []
     for at, verdict in enumerate(checks):
