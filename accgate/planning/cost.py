@@ -12,7 +12,8 @@ from typing import Any
 from accgate.engines.base import cpu_name
 from accgate.errors import BadInput
 from accgate.planning.checks import Check
-from accgate.records import MEASURED, numbered_records, paths_of, settings_of_run
+from accgate.records import MEASURED, paths_of, settings_of_run
+from accgate.records.file import numbered_records
 
 SEVERAL = re.compile(r"(\d+) x (.+)")
 GPU = re.compile(r"NVIDIA|AMD Instinct|Radeon|Gaudi|GPU")

@@ -389,17 +389,22 @@ def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[d
                 if not left or len(line) == LINE:
                     raise ValueError(f"it unpacks to more than {most:,} bytes, or {LINE:,} in a line")
                 try:
-                    row = orjson.loads(line)
-                except ValueError:  # half surrogates are only read by the standard json
-                    row = json.loads(line)
-                if not isinstance(row, dict) or "id" not in row or column not in row:
-                    raise ValueError(f"a row lacks id or {column}")
-                for name in ("id", "repeat", "score", column):
-                    if name in row and type(row[name]) not in _TYPES.get(name, _TEXT_OR_NONE):
-                        raise ValueError(f"the {name} of a row is {row[name]!r}")
+                    row = _checked_row(orjson.loads(line), column)
+                except ValueError:  # half surrogates, and whole numbers of any size, are only the standard json's
+                    row = _checked_row(json.loads(line), column)
                 yield row
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise BadInput(f"{path}: is damaged ({error}); delete it, or record it again") from error
+
+
+def _checked_row(row: Any, column: str) -> dict[str, Any]:
+    """The row, which has its columns, each of its type."""
+    if not isinstance(row, dict) or "id" not in row or column not in row:
+        raise ValueError(f"a row lacks id or {column}")
+    for name in ("id", "repeat", "score", column):
+        if name in row and type(row[name]) not in _TYPES.get(name, _TEXT_OR_NONE):
+            raise ValueError(f"the {name} of a row is {row[name]!r}")
+    return row
 
 
 def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
