@@ -22,7 +22,9 @@ from accgate.evaluation.shards.run import ShardRun, begin_shard, end_shard
 from accgate.evaluation.stored import read_evaluation
 from accgate.guard.base import RuleSets
 from accgate.guard.own_rules import verdicts_beside
-from accgate.records import paths_of, refuse_unwritable, sole_run
+from accgate.records.file import paths_of
+from accgate.records.lock import sole_run
+from accgate.records.replacement import refuse_unwritable
 from accgate.references.store import copy_references
 from accgate.report.result_file import differences, forget_result, read_result, write_result
 from accgate.result import NAME, Result

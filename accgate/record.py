@@ -24,9 +24,12 @@ from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
 from accgate.evaluation.shards.run import RECORDING, ShardRun, begin_shard, end_shard, plan_of, read_shard
 from accgate.planning.checks import Check, plan_checks
-from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable
+from accgate.records.figures import Figures
+from accgate.records.file import Record, paths_of
 from accgate.records.lock import sole_writer
+from accgate.records.log import read_log, records_at
 from accgate.records.pairing import is_rescored
+from accgate.records.replacement import refuse_unwritable
 from accgate.references.settings import answer_settings
 from accgate.references.store import (
     Reference,

@@ -11,7 +11,8 @@ from scipy.special import bdtrc
 from accgate.decision.evidence import Evidence
 from accgate.decision.groups import add_groups
 from accgate.design import Design
-from accgate.records import Ids, Scores
+from accgate.records.ids import Ids
+from accgate.records.scores import Scores
 from accgate.stats.difference import exact_difference_interval
 from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
 from accgate.verdict.figures import Stop

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import accgate
-from accgate.records import Ids, order_of
+from accgate.records.ids import Ids, order_of
 from accgate.stats.power import quantile
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -55,8 +55,8 @@ def compare(arguments: argparse.Namespace) -> int:
     """Decide from two files of scores."""
     from accgate.decision.comparison import compare_scores
     from accgate.design import Design, allowed_points
-    from accgate.records import in_points, read_scores
     from accgate.records.pairing import refuse_other_samples
+    from accgate.records.scores import in_points, read_scores
     from accgate.references.judge import refuse_other_judge
     from accgate.result import result_of_verdict, to_json
 

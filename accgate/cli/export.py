@@ -85,7 +85,7 @@ def _export_lm_eval(arguments: argparse.Namespace) -> int:
     from datetime import datetime
 
     from accgate.interop.lm_eval_export import export_lm_eval
-    from accgate.records import refuse_unwritable
+    from accgate.records.replacement import refuse_unwritable
 
     refuse_unwritable(arguments.out)
     for records in arguments.records:
@@ -143,7 +143,7 @@ def _export_wandb(arguments: argparse.Namespace) -> int:
 def _run_of(arguments: argparse.Namespace) -> RunFolder:
     """The run to export, once its output can be written."""
     from accgate.interop.run_folder import read_run
-    from accgate.records import refuse_unwritable
+    from accgate.records.replacement import refuse_unwritable
 
     refuse_unwritable(arguments.out)
     return read_run(arguments.folder, tasks=arguments.task)

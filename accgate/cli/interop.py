@@ -107,7 +107,7 @@ def _import_logs(
     Return the exit code. `own` is what only the logs of this tool have to choose.
     """
     from accgate.interop.task_log import Choice, import_each
-    from accgate.records import refuse_unwritable
+    from accgate.records.replacement import refuse_unwritable
 
     choice = Choice(arguments.metric, arguments.scale, arguments.model, **own)
     logs, left_out = import_each(files, read, choice)
@@ -187,7 +187,7 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     from datetime import datetime, timezone
 
     from accgate.interop.trtllm import NoAccuracies, keep_means, read_suite, suite_files, task_tables
-    from accgate.records import refuse_unwritable
+    from accgate.records.replacement import refuse_unwritable
 
     refuse_unwritable(arguments.references, "with --references")
     files = suite_files(arguments.paths)

@@ -49,7 +49,7 @@ def blame_options(command: argparse.ArgumentParser) -> None:
 def blame(arguments: argparse.Namespace) -> int:
     """Search, and say what explains the loss; cause.json holds that, or why nothing was found."""
     from accgate.evaluation.options import RunOptions
-    from accgate.records import refuse_unwritable
+    from accgate.records.replacement import refuse_unwritable
     from accgate.report.cause import CauseFile, blame_markdown, print_blame, write_cause
     from accgate.report.html.cause import blame_html
     from accgate.result import CAUSE, CAUSE_HTML

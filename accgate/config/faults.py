@@ -12,7 +12,7 @@ from accgate.design import allowed_points, allowed_share
 from accgate.errors import BadInput, Key, key_text
 from accgate.inputs.paths import no_file
 from accgate.inputs.toml import TomlFile
-from accgate.records import file_name
+from accgate.records.file import file_name
 from accgate.stats import PAIRED_TESTS
 from accgate.tasks import ENDINGS, library_names
 from accgate.text import nearest

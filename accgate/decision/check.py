@@ -17,7 +17,7 @@ from accgate.decision.gamma import gamma_of, is_by_outcomes
 from accgate.decision.outcome import outcome_of
 from accgate.decision.stopping import decisive_part
 from accgate.design import Mean, Target
-from accgate.records import Scores
+from accgate.records.scores import Scores
 from accgate.stats import SequentialResult, TestResult
 from accgate.stats.paired import McNemarResult
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, texts_of

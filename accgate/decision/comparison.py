@@ -15,10 +15,10 @@ from accgate.decision.groups import add_groups
 from accgate.decision.stopping import are_decided, sequential_cases
 from accgate.design import Design, Mean, allowed_points, given_of, refuse_unsuitable
 from accgate.errors import BadInput
-from accgate.records import Floats, Scores, codes_of, in_points, order_of
-from accgate.records.membership import cluster_labels, groups_of
+from accgate.records.ids import order_of
+from accgate.records.membership import cluster_labels, codes_of, groups_of
 from accgate.records.pairing import chance_correlation
-from accgate.records.scores import LARGEST, ROUNDING, check_range, from_python
+from accgate.records.scores import LARGEST, ROUNDING, Floats, Scores, check_range, from_python, in_points
 from accgate.stats import Correction, TestName, adjust_p_values, share_of_alpha
 from accgate.stats.multiplicity import level_shares
 from accgate.verdict import Figure, Reason, Verdict

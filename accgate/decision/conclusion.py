@@ -15,7 +15,7 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.outcome import Outcome, possible_failure
 from accgate.design import Design
 from accgate.errors import VerdictName
-from accgate.records import Floats, is_binary
+from accgate.records.scores import Floats, is_binary
 from accgate.stats import TestResult
 from accgate.verdict import Figure, Reason
 
@@ -154,7 +154,7 @@ def reach_of(evidence: Evidence) -> Reach:
     A mean that guessing gives has no room, since what cannot do a task cannot get worse at it.
 
     >>> from accgate.design import Design, Mean
-    >>> from accgate.records import Scores
+    >>> from accgate.records.scores import Scores
     >>> scores = Scores(("a", "b"), np.array([[0.0], [100.0]]))
     >>> reach_of(Evidence(scores, Mean(27.0, 100), Design(), chance=25.0))
     Reach(width=100.0, room=2.0, end='chance level (25)', allowed=0.0)

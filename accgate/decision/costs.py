@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from accgate.errors import SEVERITY
-from accgate.records import Figures, Floats, Ids, Record, Scores
+from accgate.records.figures import Figures
+from accgate.records.file import Record
+from accgate.records.ids import Ids
+from accgate.records.scores import Floats, Scores
 from accgate.stats.clusters import cluster_totals
 from accgate.stats.multiplicity import level_shares
 from accgate.stats.ratio import ratio_test, sees_double

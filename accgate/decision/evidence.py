@@ -13,7 +13,10 @@ import numpy as np
 from accgate import metrics
 from accgate.design import Choice, Data, Design, Mean, Target, choose_test, given_of, oriented
 from accgate.errors import BadInput
-from accgate.records import Codes, Floats, Record, Scores, clusters_of, pair_scores
+from accgate.records.file import Record
+from accgate.records.membership import clusters_of
+from accgate.records.pairing import pair_scores
+from accgate.records.scores import Codes, Floats, Scores
 from accgate.stats import Repeats, Rows
 
 if TYPE_CHECKING:

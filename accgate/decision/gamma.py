@@ -15,7 +15,7 @@ import numpy as np
 from accgate.decision.conclusion import worst_outcomes
 from accgate.decision.evidence import Evidence
 from accgate.decision.outcome import Outcome, fails
-from accgate.records import Floats
+from accgate.records.scores import Floats
 from accgate.stats.walk import Ints
 
 FINE = 100  # steps to a standard error, of falls of all samples together

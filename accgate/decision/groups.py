@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from accgate.decision.evidence import Evidence
 from accgate.design import oriented
-from accgate.records import Floats
+from accgate.records.scores import Floats
 from accgate.stats import Units, adjust_p_values, betting_path, units_of, weighted_bootstrap
 from accgate.stats.betting import confidence_sequence
 from accgate.stats.difference import exact_difference_interval

@@ -10,7 +10,7 @@ import numpy as np
 from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
 from accgate.design import FEWEST_CLUSTERS, Choice, Mean, Method, Target, choose_test
-from accgate.records import Floats, Scores
+from accgate.records.scores import Floats, Scores
 from accgate.stats import SequentialResult, TestResult, mcnemar_exact, quantile
 from accgate.stats.clusters import block_of
 from accgate.stats.losses import (

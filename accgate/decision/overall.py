@@ -16,7 +16,7 @@ from accgate.design import oriented
 from accgate.errors import VerdictName
 from accgate.planning.account import Account
 from accgate.planning.checks import Check
-from accgate.records import Floats
+from accgate.records.scores import Floats
 from accgate.stats import Repeats, TestResult, mcnemar_exact, repeats_exact
 from accgate.stats.pooled import Series, pooled_rejects, pooled_test
 from accgate.text import some_of

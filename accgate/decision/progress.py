@@ -13,7 +13,8 @@ from accgate.decision.stopping import are_decided, sequential_cases
 from accgate.design import oriented
 from accgate.evaluation.assignment import Comparison, Limits, Watch
 from accgate.planning.checks import Check
-from accgate.records import Record, Scores
+from accgate.records.file import Record
+from accgate.records.scores import Scores
 from accgate.stats import unseen_n
 
 

@@ -11,7 +11,9 @@ from accgate.design import Target
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.sameness import sameness_fault, sameness_note
 from accgate.planning.checks import Check
-from accgate.records import Figures, Record, Scores, readings_of
+from accgate.records.figures import Figures, readings_of
+from accgate.records.file import Record
+from accgate.records.scores import Scores
 from accgate.verdict import Readings, Reason, Verdict, texts_of
 
 

@@ -18,7 +18,9 @@ from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incompl
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, account_of
 from accgate.planning.samples import n_without_early_stopping
-from accgate.records import Figures, Record, failed_of, readings_of
+from accgate.records.figures import Figures, readings_of
+from accgate.records.file import Record
+from accgate.records.log import failed_of
 from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, prompt_change, setting_changes
 from accgate.result import EngineInfo, Result

@@ -13,7 +13,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from accgate.records import Floats
+from accgate.records.scores import Floats
 from accgate.stats import Boundaries, Repeats, SequentialResult, Units
 from accgate.stats.walk import Ints
 

@@ -21,7 +21,7 @@ from accgate.decision.sequential import (
 from accgate.design import Method
 from accgate.errors import BadInput
 from accgate.planning.samples import visible_theta
-from accgate.records import Scores
+from accgate.records.scores import Scores
 from accgate.stats import Units, units_of
 
 

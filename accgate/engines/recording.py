@@ -16,8 +16,8 @@ from accgate.errors import BadInput
 from accgate.inputs.paths import model_file_in
 from accgate.inputs.rows import read_table
 from accgate.inputs.typed import CLOSED, Number, parse_table
-from accgate.records import Ids
 from accgate.records.file import READINGS, is_number
+from accgate.records.ids import Ids
 from accgate.result import EngineInfo
 
 SHORT = 16  # letters of a reply that others may give too

@@ -20,8 +20,7 @@ import orjson
 from accgate.engines.base import LogProbs, Reply, Request
 from accgate.engines.reasoning import without_blank_lines
 from accgate.errors import Key
-from accgate.records import CUT
-from accgate.records.finish import KNOWN, reason_of
+from accgate.records.finish import CUT, KNOWN, reason_of
 from accgate.text import clip
 
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know

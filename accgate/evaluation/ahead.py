@@ -11,7 +11,8 @@ from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, StopRu
 from accgate.evaluation.reading import is_beyond_unread
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.planning.checks import Check
-from accgate.records import Record, RecordLog
+from accgate.records.file import Record
+from accgate.records.log import RecordLog
 from accgate.tasks import Task
 
 ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average

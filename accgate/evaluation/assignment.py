@@ -12,8 +12,8 @@ from accgate.config.tables import Sampling
 from accgate.engines import split_options
 from accgate.evaluation.shards.shard import Shard, samples_digest
 from accgate.planning.checks import Check
-from accgate.records import ENVIRONMENT, FILES, PLAN, Figures, Record
-from accgate.records.file import OPERATIONAL
+from accgate.records.figures import Figures
+from accgate.records.file import ENVIRONMENT, FILES, OPERATIONAL, PLAN, Record
 from accgate.result import EngineInfo
 from accgate.tasks import Sample, Task
 

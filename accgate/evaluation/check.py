@@ -17,8 +17,9 @@ from accgate.evaluation.resume import FaultOf, Servers, SettingsFile
 from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, Scoring
 from accgate.evaluation.shards.siblings import Siblings
-from accgate.records import Record, RecordLog, RecordPaths, beginning_of, empty_log, places_in, write_gzip_lines
-from accgate.records.file import RecordWriter
+from accgate.records.file import Record, RecordPaths, RecordWriter
+from accgate.records.log import RecordLog, beginning_of, empty_log, places_in
+from accgate.records.replacement import write_gzip_lines
 from accgate.tasks import Task
 
 

@@ -19,7 +19,7 @@ from accgate.engines.table import inner_of
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.paths import content_digest, path_in
 from accgate.planning.model import PlannedModel
-from accgate.records import FILES
+from accgate.records.file import FILES
 
 CHUNK = 1 << 22  # bytes
 FRESH = 2.0  # seconds: a file changed so lately could change again without its times showing it

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from accgate.evaluation.reading import unread_problem
 from accgate.planning.checks import Check
-from accgate.records import Record, failed_of
+from accgate.records.file import Record
+from accgate.records.log import failed_of
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 

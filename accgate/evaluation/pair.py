@@ -16,7 +16,8 @@ from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, Interrupted, 
 from accgate.evaluation.presence import missing_ability, missing_records, refuse_absent, running_servers
 from accgate.evaluation.scoring import Scorers, Scoring
 from accgate.planning.checks import Check
-from accgate.records import Record, paths_of, sole_run
+from accgate.records.file import Record, paths_of
+from accgate.records.lock import sole_run
 
 Decides = Callable[[Sequence[Record], Sequence[Record]], bool]
 Pair = tuple[Check, Check]

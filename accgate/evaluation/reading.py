@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from accgate.engines import Reply, split_reasoning
 from accgate.engines.reasoning import without_blank_lines
-from accgate.records import CUT, Record, split_readings
-from accgate.records.finish import REFUSED
+from accgate.records.figures import split_readings
+from accgate.records.file import Record
+from accgate.records.finish import CUT, REFUSED
 from accgate.tasks import Sample, Task
 from accgate.tasks.choices import TIE
 from accgate.tasks.tools import parse_reply, reply_json

@@ -17,17 +17,11 @@ from accgate.evaluation.rescoring import read_again
 from accgate.evaluation.sample import confidence_of
 from accgate.evaluation.scoring import ByFunction, NotScored, Scorers, Scoring
 from accgate.planning.checks import Check
-from accgate.records import (
-    Figures,
-    Record,
-    paths_of,
-    read_log,
-    settings_of_run,
-    write_atomically,
-    write_settings,
-)
-from accgate.records.log import lines_of
+from accgate.records.figures import Figures
+from accgate.records.file import Record, paths_of, settings_of_run, write_settings
+from accgate.records.log import lines_of, read_log
 from accgate.records.pairing import changed_parts, is_asked_alike, is_rescored
+from accgate.records.replacement import write_atomically
 from accgate.tasks import Sample, Task
 
 AT_ONCE = 1_000  # records that are scored at the same time

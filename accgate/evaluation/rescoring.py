@@ -8,7 +8,8 @@ from accgate.engines import Reply, split_reasoning
 from accgate.errors import BadInput
 from accgate.evaluation.reading import Thoughts, kind_of, read, shorten
 from accgate.evaluation.scoring import NotScored, in_range, score_of
-from accgate.records import CUT, Record
+from accgate.records.file import Record
+from accgate.records.finish import CUT
 from accgate.tasks import HarnessTask, Sample, Task
 
 

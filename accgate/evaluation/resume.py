@@ -15,24 +15,21 @@ from accgate.errors import BadInput, writing
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
 from accgate.evaluation.scoring import ByJudge, OtherJudge, Scoring
-from accgate.records import (
+from accgate.records.figures import Figures
+from accgate.records.file import (
     JUDGE_SERVED,
     MEASURED,
     MERGED,
     NOT_COMPARED,
     SERVED,
     STOPPED,
-    Figures,
     Record,
-    RecordLog,
     RecordPaths,
-    Scores,
-    check_bounds,
-    places_in,
-    read_log,
     settings_of_run,
     write_settings,
 )
+from accgate.records.log import RecordLog, places_in, read_log
+from accgate.records.scores import Scores, check_bounds
 from accgate.references.judge import Makers
 from accgate.tasks import Task
 from accgate.text import some_of

@@ -37,8 +37,10 @@ from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey
-from accgate.records import paths_of, read_log, refuse_unwritable, settings_of_run, sole_run
-from accgate.records.file import changed_fault, stamp_of
+from accgate.records.file import changed_fault, paths_of, settings_of_run, stamp_of
+from accgate.records.lock import sole_run
+from accgate.records.log import read_log
+from accgate.records.replacement import refuse_unwritable
 from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from accgate.records import Record
+from accgate.records.file import Record
 from accgate.tasks import Task
 from accgate.text import clip
 

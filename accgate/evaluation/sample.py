@@ -15,7 +15,7 @@ from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.reading import Thoughts, divide, kind_of, kind_without_answer, read, shorten
 from accgate.evaluation.scoring import NotScored, Scoring, in_range, is_in_range, request_of, score_of
 from accgate.metrics.kinds import perplexity
-from accgate.records import Record
+from accgate.records.file import Record
 from accgate.tasks import HarnessTask, Sample, Task
 from accgate.tasks.choices import TIE, chosen_label, continuation, likeliest_option
 from accgate.tasks.confidence import stated_confidence

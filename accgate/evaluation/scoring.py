@@ -13,8 +13,8 @@ from accgate.engines import Engine, Request, RequestFailed, split_reasoning
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.metrics import Metric
 from accgate.planning.checks import Check
-from accgate.records import CUT, Scores
-from accgate.records.finish import REFUSED
+from accgate.records.finish import CUT, REFUSED
+from accgate.records.scores import Scores
 from accgate.references.judge import Makers, other_judge
 from accgate.tasks import Sample, Task
 from accgate.tasks.extract import by_regex

@@ -15,20 +15,9 @@ from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.evaluation.reading import is_beyond_unread
 from accgate.evaluation.resume import changed_settings, check_points, settings_of
 from accgate.planning.checks import Check
-from accgate.records import (
-    NOT_COMPARED,
-    STOPPED,
-    Places,
-    Record,
-    RecordLog,
-    RecordPaths,
-    beginning_of,
-    count_lines,
-    paths_of,
-    read_log,
-    settings_of_run,
-)
-from accgate.records.log import in_fixed_order
+from accgate.records.file import NOT_COMPARED, STOPPED, Record, RecordPaths, count_lines, paths_of, settings_of_run
+from accgate.records.ids import Places
+from accgate.records.log import RecordLog, beginning_of, in_fixed_order, read_log
 from accgate.records.pairing import PARTS, changed_parts, is_rescored
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo

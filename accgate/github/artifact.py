@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from accgate.errors import BadInput, reading
-from accgate.records import file_name, read_gzip_lines
+from accgate.records.file import file_name, read_gzip_lines
 from accgate.references.anchor import anchor_beside
 from accgate.references.store import Reference, find_reference, reference_path
 from accgate.references.writer import figures_of

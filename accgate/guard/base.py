@@ -14,7 +14,7 @@ from accgate.guard.rule_files import within
 from accgate.guard.secrets import refuse_secrets
 from accgate.guard.tree import has_rules, refuse_unread_references, tree_at, trees_of_pair
 from accgate.planning.checks import Check, plan_checks
-from accgate.records import file_name
+from accgate.records.file import file_name
 from accgate.references.store import baseline_of, folder_of
 
 Pair = tuple[str, str]

@@ -18,7 +18,7 @@ from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.rescoring import rescore
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, account_of_pairs, plan_checks
-from accgate.records import Record
+from accgate.records.file import Record
 from accgate.tasks.task import WORDING
 from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, words_of
 

@@ -14,8 +14,8 @@ from accgate.design import oriented
 from accgate.guard.difference import exact
 from accgate.guard.state import Effect
 from accgate.inputs.rows import id_of, read_table, repeat_of, score_of
-from accgate.records import Floats, is_binary
 from accgate.records.pairing import changed_parts
+from accgate.records.scores import Floats, is_binary
 from accgate.references.store import Reference, ReferenceFile
 from accgate.references.writer import figures_of
 

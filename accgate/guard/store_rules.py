@@ -16,7 +16,7 @@ from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
 from accgate.inputs.paths import file_digest, read_plain, with_lf
 from accgate.planning.effective import definition_of
-from accgate.records import clusters_of
+from accgate.records.membership import clusters_of
 from accgate.references.anchor import Anchor, AnchorFile, Step, anchor_beside
 from accgate.references.store import Reference, baseline_of, file_of, read_reference
 from accgate.stats import anchor_tails, difference_to_anchor

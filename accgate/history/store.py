@@ -14,8 +14,8 @@ from accgate.errors import BadInput, CannotEvaluate, reading
 from accgate.history.file import History, history_of, merge_histories, read_content
 from accgate.history.page import badge_of, html_page, svg
 from accgate.history.run import Run, line_of
-from accgate.records import write_atomically
 from accgate.records.lock import holding
+from accgate.records.replacement import write_atomically
 
 NAME = "history.jsonl"
 PATTERN = "**/history*.jsonl"  # of a folder of artifacts, in which run records end in .jsonl too

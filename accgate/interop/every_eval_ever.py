@@ -19,7 +19,8 @@ from accgate._version import __version__
 from accgate.errors import BadInput
 from accgate.interop.hub import NAME
 from accgate.interop.run_folder import CheckRun, RunFolder, write_files
-from accgate.records import Record, json_line
+from accgate.records.file import Record
+from accgate.records.replacement import json_line
 from accgate.tasks import FRACTIONS
 from accgate.text import number
 

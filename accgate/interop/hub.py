@@ -10,7 +10,7 @@ from pathlib import Path
 from accgate._version import __version__
 from accgate.errors import BadInput
 from accgate.interop.run_folder import CheckRun, RunFolder, write_files
-from accgate.records import file_name
+from accgate.records.file import file_name
 from accgate.text import number
 
 FOLDER = ".eval_results"

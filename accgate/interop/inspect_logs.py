@@ -12,7 +12,8 @@ from accgate.errors import BadInput
 from accgate.evaluation.reading import shorten
 from accgate.interop.inspect_file import Log, message_text, prompt_text, read_log, reasoning_text
 from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, sample_mean, written_as
-from accgate.records import CUT, Record
+from accgate.records.file import Record
+from accgate.records.finish import CUT
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
 from accgate.text import some_of
 

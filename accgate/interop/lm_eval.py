@@ -16,7 +16,7 @@ from accgate.errors import BadInput, reading
 from accgate.inputs.paths import read_json
 from accgate.inputs.rows import read_table
 from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, sample_mean, written_as
-from accgate.records import Record
+from accgate.records.file import Record
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
 from accgate.tasks.lm_eval.mapping import likeliest, request_text
 

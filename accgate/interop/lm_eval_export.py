@@ -15,7 +15,9 @@ from accgate._version import __version__
 from accgate.errors import BadInput
 from accgate.interop.run_folder import write_files
 from accgate.interop.task_log import sample_mean
-from accgate.records import ENDINGS, Record, collect, json_line, read_gzip_lines, read_records
+from accgate.records.file import ENDINGS, Record, read_gzip_lines, read_records
+from accgate.records.replacement import json_line
+from accgate.records.scores import collect
 from accgate.tasks import FRACTIONS, sample_id
 
 FILTER = "none"

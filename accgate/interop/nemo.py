@@ -18,7 +18,7 @@ from accgate.errors import BadInput
 from accgate.inputs.paths import read_json, read_plain
 from accgate.inputs.rows import read_table
 from accgate.interop.task_log import MALFORMED, Choice, TaskLog, check_mean, files_of, written_as
-from accgate.records import Record
+from accgate.records.file import Record
 from accgate.tasks import harness_fingerprint, sample_id, scale_of
 
 BUNDLE, BYOB = "results.jsonl", "byob_predictions.jsonl"

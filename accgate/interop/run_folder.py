@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput, writing
-from accgate.records import codes_of, paths_of, read_gzip_lines, settings_of_run, write_atomically
+from accgate.records.file import paths_of, read_gzip_lines, settings_of_run
+from accgate.records.membership import codes_of
+from accgate.records.replacement import write_atomically
 from accgate.report.html.run import Sides, sides_of
 from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result

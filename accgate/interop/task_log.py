@@ -12,17 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, writing
-from accgate.records import (
-    Record,
-    RecordPaths,
-    collect,
-    paths_of,
-    read_records,
-    to_line,
-    write_atomically,
-    write_gzip_lines,
-    write_settings,
-)
+from accgate.records.file import Record, RecordPaths, paths_of, read_records, to_line, write_settings
+from accgate.records.replacement import write_atomically, write_gzip_lines
+from accgate.records.scores import collect
 from accgate.references.store import ReferenceFile
 from accgate.references.writer import figures_of, write_reference
 from accgate.text import some_of

@@ -13,7 +13,7 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.interop.run_folder import CheckRun, RunFolder
-from accgate.records import file_name
+from accgate.records.file import file_name
 
 COLUMNS = ("id", "score", "reference")
 LONGEST = 6000  # characters of a parameter in MLflow

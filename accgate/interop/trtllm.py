@@ -15,8 +15,8 @@ from typing import Any
 from accgate.errors import BadInput, CannotEvaluate, writing
 from accgate.inputs.paths import read_plain
 from accgate.interop.task_log import files_of
-from accgate.records import replacing
 from accgate.records.file import is_number
+from accgate.records.replacement import replacing
 from accgate.references.store import ReferenceFile, reference_path, toml_of, variant_label
 from accgate.references.writer import replaced_figures
 

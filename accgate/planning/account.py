@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from accgate.design import Design, Mean, Target
-from accgate.records import Scores
+from accgate.records.scores import Scores
 from accgate.stats import Correction, share_of_alpha
 from accgate.verdict import Allowed
 

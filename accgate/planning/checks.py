@@ -33,7 +33,7 @@ from accgate.planning.model import PlannedModel
 from accgate.planning.samples import visible_theta
 from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
 from accgate.planning.targets import advice_on_targets
-from accgate.records import Scores, check_bounds
+from accgate.records.scores import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import quantile
 from accgate.tasks import Task

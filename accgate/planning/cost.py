@@ -12,8 +12,7 @@ from typing import Any
 from accgate.engines.base import cpu_name
 from accgate.errors import BadInput
 from accgate.planning.checks import Check
-from accgate.records import MEASURED, paths_of, settings_of_run
-from accgate.records.file import numbered_records
+from accgate.records.file import MEASURED, numbered_records, paths_of, settings_of_run
 
 SEVERAL = re.compile(r"(\d+) x (.+)")
 GPU = re.compile(r"NVIDIA|AMD Instinct|Radeon|Gaudi|GPU")

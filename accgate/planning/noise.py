@@ -10,8 +10,8 @@ import numpy as np
 
 from accgate.errors import BadInput
 from accgate.planning.samples import Assumptions, plan
-from accgate.records import Scores, in_points, pair_scores, read_scores
-from accgate.records.pairing import refuse_other_samples
+from accgate.records.pairing import pair_scores, refuse_other_samples
+from accgate.records.scores import Scores, in_points, read_scores
 from accgate.stats import discordance_of_repeats
 from accgate.stats.noise import Estimate, VarianceParts, estimate_discordance, estimate_sigma, variance_parts
 

@@ -9,7 +9,7 @@ from accgate.config.tables import TaskSettings
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput, KeyFaults
 from accgate.planning.samples import ASSUMED_DISCORDANCE, Assumptions
-from accgate.records import Scores
+from accgate.records.scores import Scores
 from accgate.references.store import Reference, ReferenceFile, mismatch
 from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd
 from accgate.tasks import DefinitionFile, Task

@@ -11,7 +11,7 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.inputs.rows import id_of, read_table, repeat_of, text_of
-from accgate.records import paths_of, read_gzip_lines
+from accgate.records.file import paths_of, read_gzip_lines
 from accgate.records.pairing import other_texts
 from accgate.references.store import Reference, read_reference
 from accgate.text import some_of

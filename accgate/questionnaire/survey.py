@@ -20,7 +20,9 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.errors import BadInput, exit_code, worst
 from accgate.questionnaire.key import Item, Key, read_object
-from accgate.records import Floats, Ids, Scores, codes_of
+from accgate.records.ids import Ids
+from accgate.records.membership import codes_of
+from accgate.records.scores import Floats, Scores
 from accgate.result import Result
 from accgate.stats import Correction
 from accgate.stats.agreement import krippendorff_alpha

@@ -13,8 +13,10 @@ from accgate.design import oriented
 from accgate.errors import BadInput
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Whole, parse_table_of
-from accgate.records import Codes, Floats, Replacements, Scores, clusters_of
+from accgate.records.membership import clusters_of
 from accgate.records.pairing import changed_parts, is_rescored
+from accgate.records.replacement import Replacements
+from accgate.records.scores import Codes, Floats, Scores
 from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,

@@ -9,7 +9,9 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.inputs.rows import read_table, repeat_of, score_of
-from accgate.records import Figures, Record, fills
+from accgate.records.figures import Figures
+from accgate.records.file import Record
+from accgate.records.log import fills
 
 TEXTS = ("cluster", "group", "label")
 NUMBERS = ("confidence", "attacked")

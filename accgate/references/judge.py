@@ -10,7 +10,7 @@ from typing import Any
 from accgate.engines import FINGERPRINT, union_of
 from accgate.engines.identity import LIST, MODEL, change_of, settings_to_keep
 from accgate.errors import BadInput
-from accgate.records import FILES, JUDGE_SERVED, SERVED
+from accgate.records.file import FILES, JUDGE_SERVED, SERVED
 from accgate.records.pairing import about_beside
 from accgate.text import clip, some_of
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from accgate.engines import split_options
 from accgate.engines.base import SCORING
 from accgate.engines.table import determinism
-from accgate.records import ENVIRONMENT
+from accgate.records.file import ENVIRONMENT
 from accgate.text import differences, path_text, value_text
 from accgate.verdict import Reason
 from accgate.verdict.sentences import PROMPTS
 
 if TYPE_CHECKING:
     from accgate.config.tables import Model
-    from accgate.records import Figures
+    from accgate.records.figures import Figures
     from accgate.references.store import Reference, ReferenceFile
     from accgate.result import EngineInfo
     from accgate.tasks import Task

@@ -17,21 +17,13 @@ from accgate.inputs.checkout import absence_of, refuse_conflict, refuse_stand_in
 from accgate.inputs.paths import content_digest, read_plain
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Texts, Whole, parse_table_of
-from accgate.records import (
-    Figures,
-    Record,
-    RecordLog,
-    Scores,
-    collect,
-    file_name,
-    fills,
-    paths_of,
-    read_gzip_lines,
-    read_scores,
-    write_gzip_lines,
-)
+from accgate.records.figures import Figures
+from accgate.records.file import Record, file_name, paths_of, read_gzip_lines
+from accgate.records.log import RecordLog, fills
 from accgate.records.membership import moved_groups
 from accgate.records.pairing import SCORES, changed_parts, is_asked_alike, is_rescored
+from accgate.records.replacement import write_gzip_lines
+from accgate.records.scores import Scores, collect, read_scores
 from accgate.references.columns import stored_records
 from accgate.references.judge import Makers
 from accgate.tasks import Task

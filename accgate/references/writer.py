@@ -15,24 +15,14 @@ import numpy as np
 
 from accgate.errors import BadInput, writing
 from accgate.inputs.toml import read_toml
-from accgate.records import (
-    CUT,
-    Figures,
-    Places,
-    Record,
-    Replacements,
-    Scores,
-    fills,
-    json_line,
-    readings_of,
-    records_at,
-    replacing,
-    split_readings,
-)
-from accgate.records.finish import REFUSED
-from accgate.records.log import lines_of
+from accgate.records.figures import Figures, readings_of, split_readings
+from accgate.records.file import Record
+from accgate.records.finish import CUT, REFUSED
+from accgate.records.ids import Places
+from accgate.records.log import fills, lines_of, records_at
 from accgate.records.pairing import changed_parts, is_rescored
-from accgate.records.scores import scores_of_rows
+from accgate.records.replacement import Replacements, json_line, replacing
+from accgate.records.scores import Scores, scores_of_rows
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
 from accgate.references.store import (

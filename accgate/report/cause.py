@@ -10,7 +10,7 @@ from accgate.decision.cause import Blame, Explained, Trial, is_consistent, selec
 from accgate.errors import BadInput, writing
 from accgate.inputs.paths import read_json
 from accgate.inputs.rows import holds_only
-from accgate.records import write_atomically
+from accgate.records.replacement import write_atomically
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template
 from accgate.report.room import ROOMS, Room

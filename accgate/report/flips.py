@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from accgate.records import Record, paths_of, read_gzip_lines, records_with
+from accgate.records.file import Record, paths_of, read_gzip_lines, records_with
 from accgate.text import clip, visible
 from accgate.verdict import Verdict, subject_of
 

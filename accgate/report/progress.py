@@ -15,7 +15,7 @@ from accgate.text import clip, clock_text, number, p_relation, p_text, signed_nu
 
 if TYPE_CHECKING:
     from accgate.evaluation.assignment import Comparison, Limits
-    from accgate.records import Record
+    from accgate.records.file import Record
 
 LINE_EVERY = 60.0  # seconds between the lines of a log
 LIMITS_EVERY = 2.0  # seconds between two looks at how near a decision is, which cost a test each

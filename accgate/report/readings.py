@@ -9,7 +9,7 @@ from rich.text import Text
 
 from accgate.evaluation.examples import Example
 from accgate.evaluation.rereading import Rereading
-from accgate.records import Record
+from accgate.records.file import Record
 from accgate.report.terminal import print_paragraph, print_table
 from accgate.text import number, visible
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.decision.cause import AskedAgain
 from accgate.errors import BadInput
-from accgate.records import paths_of, records_with
+from accgate.records.file import paths_of, records_with
 from accgate.report.flips import flips_of
 from accgate.report.terminal import print_paragraph, print_table
 from accgate.result import Result

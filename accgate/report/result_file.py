@@ -19,7 +19,8 @@ from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation.shards.run import SHARD
 from accgate.inputs.paths import file_digest, read_json
 from accgate.inputs.typed import adapter_of, first_fault
-from accgate.records import NOT_COMPARED, paths_of, refuse_unwritable, settings_of_run, write_atomically
+from accgate.records.file import NOT_COMPARED, paths_of, settings_of_run
+from accgate.records.replacement import refuse_unwritable, write_atomically
 from accgate.report.forest import FILES
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
 from accgate.text import clip, visible

@@ -13,7 +13,8 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from accgate.records import Ids, Record, order_of
+from accgate.records.file import Record
+from accgate.records.ids import Ids, order_of
 from accgate.records.packed import At, PackedSequence
 from accgate.tasks.sample import Sample
 

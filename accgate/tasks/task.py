@@ -18,7 +18,7 @@ from accgate.metrics.calls import CALLING, with_tools
 from accgate.metrics.equality import BOXES, EQUALITY
 from accgate.metrics.forms import FORMED, FORMS
 from accgate.metrics.numbers import READING
-from accgate.records import Ids
+from accgate.records.ids import Ids
 from accgate.tasks.code import PROGRAMS
 from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
 from accgate.tasks.definition import Definition, read_definition

@@ -19,9 +19,9 @@ from accgate.evaluation.outcome import failures
 from accgate.evaluation.run import evaluate_checks
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
-from accgate.records import ENDINGS, Record, refuse_unwritable, sole_run, write_atomically
-from accgate.records.file import SETTINGS
-from accgate.records.lock import LOCK
+from accgate.records.file import ENDINGS, SETTINGS, Record
+from accgate.records.lock import LOCK, sole_run
+from accgate.records.replacement import refuse_unwritable, write_atomically
 from accgate.records.scores import DECIMALS
 
 MARK = ".accgate"  # in a folder that was empty when a trial began in it: the command's name

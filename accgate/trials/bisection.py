@@ -20,7 +20,8 @@ from accgate.evaluation.assignment import Silent
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_model
 from accgate.planning.model import PlannedModel
-from accgate.records import Scores, write_atomically
+from accgate.records.replacement import write_atomically
+from accgate.records.scores import Scores
 from accgate.report.result_file import read_result
 from accgate.result import NAME
 from accgate.stats import Floats, coin_evidence

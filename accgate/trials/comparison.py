@@ -16,7 +16,8 @@ from accgate.evaluation.options import RunOptions
 from accgate.evaluation.pair import evaluate_pair, refuse_absent_judges
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_model
-from accgate.records import Record, Scores
+from accgate.records.file import Record
+from accgate.records.scores import Scores
 from accgate.references.store import scores_of
 from accgate.stats import share_of_alpha
 from accgate.trials.arm import TrialFolder

@@ -17,7 +17,10 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Observer
 from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
-from accgate.records import Record, Scores, failed_of, paths_of, read_records, settings_of_run, split_readings
+from accgate.records.figures import split_readings
+from accgate.records.file import Record, paths_of, read_records, settings_of_run
+from accgate.records.log import failed_of
+from accgate.records.scores import Scores
 from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result
 from accgate.run_plan import plan_run

@@ -19,7 +19,7 @@ from accgate.guard.base import Selection, rule_sets_of
 from accgate.guard.changes import changed_rules
 from accgate.guard.state import Guard
 from accgate.planning.checks import Check
-from accgate.records import Record
+from accgate.records.file import Record
 from accgate.report.plans import gate_sentence
 from accgate.report.story import story_of
 from accgate.report.words import explanation_of, figures_legend

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from accgate.cli.main import main
 from accgate.inputs.toml import tomllib
-from accgate.records import file_name
+from accgate.records.file import file_name
 from accgate.tasks.lm_eval.loading import LmEvalOptions
 from tests.docs.blocks import Block, blocks
 from tests.gates import write_lines

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
-from accgate.records import CUT
-from accgate.records.finish import REFUSED
+from accgate.records.finish import CUT, REFUSED
 from tests.cases import each
 
 

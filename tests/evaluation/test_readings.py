@@ -14,7 +14,7 @@ from accgate.cli.main import main
 from accgate.engines import Reply
 from accgate.engines.vllm.engine import thought_tokens
 from accgate.evaluation.reading import Thoughts, read
-from accgate.records import Record, paths_of, read_records
+from accgate.records.file import Record, paths_of, read_records
 from accgate.references.store import read_reference
 from tests.gates import questions, write_task
 from tests.loading import load_task

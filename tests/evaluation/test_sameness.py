@@ -10,7 +10,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.evaluation.sameness import FEWEST, sameness_fault, sameness_note
-from accgate.records import Record
+from accgate.records.file import Record
 from tests.cases import each
 from tests.gates import said, write_task
 from tests.loading import load_task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from accgate.records import read_records
+from accgate.records.file import read_records
 from tests.fuzz.target import Ended, Target, command
 from tests.interop.inspect_logs import log_of, sample, write_eval, write_json
 from tests.interop.lm_eval_logs import generated, scored, write_log

@@ -12,9 +12,9 @@ from accgate.config.tables import Model, Sampling
 from accgate.engines import base
 from accgate.evaluation.assignment import engine_in
 from accgate.inputs.toml import tomllib
-from accgate.records import Figures, Scores
-from accgate.records.figures import COLUMNS
+from accgate.records.figures import COLUMNS, Figures
 from accgate.records.ids import Ids
+from accgate.records.scores import Scores
 from accgate.references.settings import answer_settings, batch_note, prompt_change, setting_changes
 from accgate.references.store import Reference, ReferenceFile
 from accgate.result import EngineInfo

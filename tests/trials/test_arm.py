@@ -6,7 +6,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from accgate.records import Record, Scores
+from accgate.records.file import Record
+from accgate.records.scores import Scores
 from accgate.trials.arm import mean_scores
 
 

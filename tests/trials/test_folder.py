@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput
-from accgate.records import paths_of, sole_run
-from accgate.records.lock import LOCK
+from accgate.records.file import paths_of
+from accgate.records.lock import LOCK, sole_run
 from accgate.trials.arm import TrialFolder
 from accgate.trials.commits import History
 

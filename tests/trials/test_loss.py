@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from accgate.errors import CannotEvaluate
-from accgate.records import Record
+from accgate.records.file import Record
 from accgate.trials.loss import Loss, refuse_unread
 
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from accgate.engines import LogProbs, Reply
 from accgate.evaluation.cache.identity import Identity
 from accgate.evaluation.files import json_table
-from accgate.records import count_lines
+from accgate.records.file import count_lines
 
 LINES, DAMAGED, ABOUT, FILES = ".lines", ".damaged", "about.json", "files.json"
 FOLDER = re.compile(r"[0-9a-f]{64}")

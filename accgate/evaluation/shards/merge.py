@@ -26,16 +26,9 @@ from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_sha
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.evaluation.stored import StopRuleOf, finished_evaluation
 from accgate.planning.checks import Check
-from accgate.records import (
-    MERGED,
-    PLAN,
-    paths_of,
-    sole_run,
-    to_line,
-    write_atomically,
-    write_gzip_lines,
-    write_settings,
-)
+from accgate.records.file import MERGED, PLAN, paths_of, to_line, write_settings
+from accgate.records.lock import sole_run
+from accgate.records.replacement import write_atomically, write_gzip_lines
 from accgate.text import some_of
 
 

@@ -20,22 +20,19 @@ from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey, PlannedModel
-from accgate.records import (
+from accgate.records.file import (
     FILES,
     JUDGE_SERVED,
     NOT_COMPARED,
     PLAN,
     SERVED,
-    Places,
     Record,
-    RecordLog,
-    empty_log,
     paths_of,
-    places_in,
-    read_log,
     settings_of_run,
     to_line,
 )
+from accgate.records.ids import Places
+from accgate.records.log import RecordLog, empty_log, places_in, read_log
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 from accgate.text import mismatches, some_of

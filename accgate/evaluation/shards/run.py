@@ -15,7 +15,10 @@ from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incompl
 from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.shards.shard import parse_shard
 from accgate.planning.checks import Check
-from accgate.records import Scores, paths_of, refuse_unwritable, sole_run, write_atomically
+from accgate.records.file import paths_of
+from accgate.records.lock import sole_run
+from accgate.records.replacement import refuse_unwritable, write_atomically
+from accgate.records.scores import Scores
 
 RECORDING = "recording"  # in a plan whose records become references: how often each sample is evaluated
 SHARD = "shard.json"  # in the shard's folder, where a whole run has accgate.json

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.records import codes_of
+from accgate.records.membership import codes_of
 from accgate.tasks import Samples, Task
 
 

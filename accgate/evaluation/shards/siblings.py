@@ -13,7 +13,7 @@ from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
 from accgate.evaluation.resume import Servers, changed_settings, settings_of
 from accgate.evaluation.shards.shard import Shard
-from accgate.records import (
+from accgate.records.file import (
     JUDGE_SERVED,
     NOT_COMPARED,
     PLAN,

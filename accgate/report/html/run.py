@@ -13,19 +13,11 @@ import numpy as np
 
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
-from accgate.records import (
-    Floats,
-    Ids,
-    Places,
-    Record,
-    Scores,
-    codes_of,
-    is_binary,
-    order_of,
-    paths_of,
-    read_gzip_lines,
-    read_log,
-)
+from accgate.records.file import Record, paths_of, read_gzip_lines
+from accgate.records.ids import Ids, Places, order_of
+from accgate.records.log import read_log
+from accgate.records.membership import codes_of
+from accgate.records.scores import Floats, Scores, is_binary
 from accgate.stats import TestName
 from accgate.verdict import Verdict
 

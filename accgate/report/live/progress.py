@@ -9,7 +9,8 @@ from urllib.parse import unquote
 
 from accgate.errors import AccgateError
 from accgate.planning.checks import Check
-from accgate.records import Record, Scores, new_records, paths_of
+from accgate.records.file import Record, new_records, paths_of
+from accgate.records.scores import Scores
 from accgate.result import NAME
 from accgate.text import signed_number, visible
 
