@@ -33,8 +33,8 @@ def explain_options(command: argparse.ArgumentParser) -> None:
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a result for the terminal, or write it in the forms that are asked for."""
-    from accgate.report.flips import flips_of_result
-    from accgate.report.result_file import read_result
+    from accgate.report.flips import first_flips, flips_of_result
+    from accgate.report.result_file import ctrf_json, junit_xml, read_result
 
     result = read_result(arguments.result)
     if {arguments.markdown, arguments.junit, arguments.ctrf, arguments.html} == {None}:
@@ -43,18 +43,16 @@ def report(arguments: argparse.Namespace) -> int:
         print_result(console(), result, flips_of_result(result, arguments.result.parent))
         return PASSED
     if arguments.junit is not None:
-        from accgate.report.result_file import junit_xml
-
         write(arguments.junit, junit_xml(result))
     if arguments.ctrf is not None:
-        from accgate.report.result_file import ctrf_json
-
         write(arguments.ctrf, ctrf_json(result))
-    flips = flips_of_result(result, arguments.result.parent)
+    folder = arguments.result.parent
+    flips = flips_of_result(result, folder, whole=arguments.html is not None)
     if arguments.html is not None:
         from accgate.report.html.page import html_report
 
-        write(arguments.html, html_report(result, flips, arguments.result.parent))
+        write(arguments.html, html_report(result, flips, folder))
+        flips = first_flips(result, flips)
     if arguments.markdown is not None:
         from accgate.report.markdown import render_markdown
 

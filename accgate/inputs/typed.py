@@ -18,7 +18,7 @@ from accgate.text import clip, closest, nearest
 T = TypeVar("T")
 
 # TOML has types, so nothing is coerced: "0.05" is text, true is not 1.
-CLOSED = ConfigDict(extra="forbid")
+CLOSED = ConfigDict(extra="forbid", defer_build=True)  # most runs read few of the tables
 Text = Annotated[str, Strict()]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 Whole = Annotated[int, Strict()]

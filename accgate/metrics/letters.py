@@ -18,8 +18,6 @@ from typing import NamedTuple
 from accgate.metrics.equality import latex_boxes
 from accgate.metrics.letter_words import ANSWER, CHOOSE, LINK, NOT, OPTION, RIGHT, SO, WRONG
 
-LETTERS = "letters of 26 November 2026"  # part of a task's fingerprint: other rules get another name
-
 _KINDS = ("told", "alone", "text", "right", "other", "begins", "bracketed", "named")  # the surest first
 _LAST = {"told", "other"}  # of several different ones the last counts
 _WIDE = 100  # characters before and after a label in which the words stand that belong to it

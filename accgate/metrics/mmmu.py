@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from accgate.metrics.letters import by_letter
 from accgate.metrics.metric import Metric
 
 HINTS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
@@ -52,6 +51,8 @@ def _letter(answer: str, question: Any, *, as_published: bool) -> str | None:
     options = _list(question["options"])
     letter = letter_of(answer, options)
     if letter is None and not as_published:
+        from accgate.metrics.letters import by_letter  # whose patterns take long to compile
+
         letter = by_letter(answer, [*zip(string.ascii_uppercase, options, strict=False)])
     return letter
 

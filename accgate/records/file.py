@@ -5,6 +5,7 @@ A line is appended as its sample finishes, and readable after any crash.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import json
@@ -15,6 +16,7 @@ import urllib.parse
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from io import FileIO
@@ -22,6 +24,8 @@ from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import orjson
 
 from accgate.errors import BadInput, CannotEvaluate, reading, writing
 from accgate.inputs.checkout import MARKER, MERGE, refuse_stand_in
@@ -122,6 +126,7 @@ class Record:
 
 
 _values = attrgetter(*Record.__slots__)
+_TYPES_IN_ORDER = tuple(_TYPES.get(name, _TEXT_OR_NONE) for name in Record.__slots__)
 
 
 @dataclass(frozen=True)
@@ -226,23 +231,37 @@ def record_of_line(path: Path, line: bytes, number: int) -> Record:
     BadInput
         Where it is none, with file and line.
     """
+    with contextlib.suppress(ValueError, TypeError):  # what only the standard json reads, or has words for
+        return _checked(orjson.loads(line))
     try:
-        record = Record(**json.loads(line, parse_constant=_no_number))
-        _check_types(record)
+        return _checked(json.loads(line, parse_constant=_no_number))
     except (ValueError, TypeError, RecursionError) as error:
         fault = f"is not a run record ({error}); the file was changed or damaged, delete it or name another --out"
         raise BadInput(f"{path}:{number}: {MERGE if line.startswith(MARKER.encode()) else fault}") from error
-    return record
+
+
+def records_with(path: Path, ids: AbstractSet[str]) -> Iterator[Record]:
+    """The records of these ids, of a file that is gone through once; none where there is no file.
+
+    Of other lines only the JSON is checked; raises as `read_records` does.
+    """
+    for number, line in numbered_lines(path) if path.exists() else ():
+        with contextlib.suppress(ValueError, TypeError, KeyError):  # the whole check says what is wrong, if anything is
+            if orjson.loads(line)["id"] not in ids:
+                continue
+        if (record := record_of_line(path, line, number)).id in ids:
+            yield record
 
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not a number")
 
 
-def _check_types(record: Record) -> None:
-    """Every field has its type, and numbers are finite."""
-    for name in Record.__slots__:
-        if type(value := getattr(record, name)) not in _TYPES.get(name, _TEXT_OR_NONE):
+def _checked(fields: Any) -> Record:
+    """The record of these fields, each of which has its type; numbers are finite."""
+    record = Record(**fields)
+    for name, value, types in zip(Record.__slots__, _values(record), _TYPES_IN_ORDER, strict=True):
+        if type(value) not in types:
             raise ValueError(f"{name} is {value!r}")
     for name in ("score", "seconds"):
         if (value := getattr(record, name)) is not None and not is_number(value):
@@ -260,6 +279,7 @@ def _check_types(record: Record) -> None:
     several: Any = record.attacked if isinstance(record.attacked, list) else [record.attacked]
     if not all(score is None or is_number(score) for score in several):
         raise ValueError(f"attacked is {record.attacked!r}")
+    return record
 
 
 def is_number(value: Any) -> bool:
@@ -371,15 +391,23 @@ def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[d
                 left -= len(line)
                 if not left or len(line) == LINE:
                     raise ValueError(f"it unpacks to more than {most:,} bytes, or {LINE:,} in a line")
-                row = json.loads(line)
-                if not isinstance(row, dict) or "id" not in row or column not in row:
-                    raise ValueError(f"a row lacks id or {column}")
-                for name in ("id", "repeat", "score", column):
-                    if name in row and type(row[name]) not in _TYPES.get(name, _TEXT_OR_NONE):
-                        raise ValueError(f"the {name} of a row is {row[name]!r}")
+                try:
+                    row = _checked_row(orjson.loads(line), column)
+                except ValueError:  # half surrogates, and whole numbers of any size, are only the standard json's
+                    row = _checked_row(json.loads(line), column)
                 yield row
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise BadInput(f"{path}: is damaged ({error}); delete it, or record it again") from error
+
+
+def _checked_row(row: Any, column: str) -> dict[str, Any]:
+    """The row, which has its columns, each of its type."""
+    if not isinstance(row, dict) or "id" not in row or column not in row:
+        raise ValueError(f"a row lacks id or {column}")
+    for name in ("id", "repeat", "score", column):
+        if name in row and type(row[name]) not in _TYPES.get(name, _TEXT_OR_NONE):
+            raise ValueError(f"the {name} of a row is {row[name]!r}")
+    return row
 
 
 def settings_of_run(paths: RecordPaths) -> dict[str, Any]:

@@ -47,11 +47,10 @@ from typing import Any
 from accgate._version import __version__
 from accgate.guard.state import Guard, RuleChange
 from accgate.report.cause import CauseView
-from accgate.report.flips import opening
+from accgate.report.flips import FlipsByCheck, opening
 from accgate.report.markdown import fill_template, tail, values_of
 from accgate.report.room import ROOMS, Room, changes_of
 from accgate.report.story import guard_sentence, headline_of, is_bootstrap, verdict_line
-from accgate.report.views import FlipsByCheck
 from accgate.result import Result
 from accgate.verdict import Step, approval_steps
 from accgate.verdict.advice import BLAME

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from accgate.records.file import Record, numbered_records, paths_of, read_gzip_lines
+from accgate.records.file import Record, paths_of, read_gzip_lines, records_with
 from accgate.result import Result
 from accgate.text import clip, visible
 from accgate.verdict import Verdict, subject_of
@@ -41,8 +41,11 @@ class Flip:
     reasoning: str | None = None
 
 
-def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple[Flip, ...]:
-    """The first `shown` flips of a check, worst first.
+FlipsByCheck: TypeAlias = Mapping[tuple[str | None, str | None], Sequence[Flip]]  # by (model, task)
+
+
+def flips_of(verdict: Verdict, run_folder: Path, *, shown: int | None = SHOWN) -> tuple[Flip, ...]:
+    """The first `shown` flips of a check, worst first; None shows all.
 
     `run_folder` is where accgate.json lies; without record files there the flips have ids only.
     """
@@ -52,13 +55,15 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
     paths = paths_of(run_folder, verdict.model, verdict.task)
     wanted = set(ids)
     prompts = _columns(paths.prompts, "prompt", wanted)
-    records = numbered_records(paths.records) if paths.records.is_file() else ()
     before = _columns(paths.before, "reply", wanted)
     by_id: dict[str, list[Record]] = {}
-    for _, record in records:
-        if record.id in wanted:
-            by_id.setdefault(record.id, []).append(record)
-    flips = [_flip(id_, prompts.get((id_, 0), NOTHING)[0], by_id.get(id_, []), before) for id_ in ids]
+    for record in records_with(paths.records, wanted):
+        by_id.setdefault(record.id, []).append(record)
+    return _without_head([_flip(id_, prompts.get((id_, 0), NOTHING)[0], by_id.get(id_, []), before) for id_ in ids])
+
+
+def _without_head(flips: Sequence[Flip]) -> tuple[Flip, ...]:
+    """The flips without what all their prompts begin with."""
     head = shared_head([flip.prompt for flip in flips if flip.prompt is not None])
     return tuple(flip if flip.prompt is None else replace(flip, prompt=flip.prompt[len(head) :]) for flip in flips)
 
@@ -73,9 +78,17 @@ def shared_head(prompts: Sequence[str]) -> str:
     return head[: head.rfind("\n") + 1]
 
 
-def flips_of_result(result: Result, run_folder: Path) -> dict[tuple[str | None, str | None], tuple[Flip, ...]]:
-    """The flips of every check that did not pass, by (model, task)."""
+def flips_of_result(result: Result, run_folder: Path, *, whole: bool = False) -> FlipsByCheck:
+    """The first flips of every check that did not pass; the `whole` are all flips of all checks."""
+    if whole:
+        return {(v.model, v.task): flips_of(v, run_folder, shown=None) for v in result.decided}
     return {(v.model, v.task): flips_of(v, run_folder) for v in result.checks if v.verdict != "pass"}
+
+
+def first_flips(result: Result, whole: FlipsByCheck) -> FlipsByCheck:
+    """Those that `flips_of_result` reads, of the whole that were read."""
+    keys = ((v.model, v.task) for v in result.checks if v.verdict != "pass")
+    return {key: _without_head(whole[key][:SHOWN]) for key in keys}
 
 
 def _columns(path: Path, column: str, wanted: AbstractSet[str]) -> Mapping[tuple[str, int], Entry]:
@@ -144,9 +157,7 @@ class Answers:
     now: str
 
 
-def first_answers(
-    checks: Sequence[Verdict], flips: Mapping[tuple[str | None, str | None], Sequence[Flip]]
-) -> Answers | None:
+def first_answers(checks: Sequence[Verdict], flips: FlipsByCheck) -> Answers | None:
     """The first answers of the first regression that has any with their texts."""
     for verdict in checks:
         rows = [flip for flip in flips.get((verdict.model, verdict.task), ()) if flip.prompt is not None]

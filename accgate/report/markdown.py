@@ -11,11 +11,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from accgate.report import words
-from accgate.report.flips import Answers, first_answers, opening
+from accgate.report.flips import Answers, FlipsByCheck, first_answers, opening
 from accgate.report.forest import text_plot
 from accgate.report.room import ROOMS, Room, shorten_result
 from accgate.report.story import story_of, worst_first
-from accgate.report.views import FIGURE_HEADINGS, GROUP_HEADINGS, HEADINGS, Checks, FlipsByCheck, checks_of
+from accgate.report.views import FIGURE_HEADINGS, GROUP_HEADINGS, HEADINGS, Checks, checks_of
 from accgate.text import clip, number, signed_number, visible
 from accgate.verdict import Setting, other_rules
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.decision.cause import AskedAgain
 from accgate.errors import BadInput
-from accgate.records.file import numbered_records, paths_of
+from accgate.records.file import paths_of, records_with
 from accgate.report.flips import flips_of
 from accgate.report.terminal import print_paragraph, print_table
 from accgate.result import Result
@@ -76,8 +76,7 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
 def _has(verdict: Verdict, run: Path, id_: str) -> bool:
     if verdict.model is None or verdict.task is None:
         return False
-    path = paths_of(run, verdict.model, verdict.task).records
-    return path.is_file() and any(record.id == id_ for _, record in numbered_records(path))
+    return any(records_with(paths_of(run, verdict.model, verdict.task).records, {id_}))
 
 
 # Over commits

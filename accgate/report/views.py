@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from accgate.design import oriented
-from accgate.report.flips import Flip, excerpt, opening
+from accgate.report.flips import Flip, FlipsByCheck, excerpt, opening
 from accgate.report.room import Room, most_of
 from accgate.report.story import SIGNS, worst_first
 from accgate.report.words import confidence_of
@@ -38,9 +38,6 @@ from accgate.verdict import (
     theta_text,
 )
 from accgate.verdict.sentences import flip_counts, settings_sentence
-
-FlipsByCheck = Mapping[tuple[str | None, str | None], Sequence[Flip]]
-
 
 HEADINGS = ("Check", "Change", "Before", "Now", "Limit (gamma)", "Sees (theta)")
 FIGURE_HEADINGS = ("Check", "Samples", "Difference", "p", "alpha", "Worse, better", "Theta asked", "Test")

@@ -14,7 +14,6 @@ from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faul
 from accgate.inputs.checkout import refuse_no_text
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
-from accgate.metrics import metric_builders
 from accgate.metrics.code import files_digest
 from accgate.metrics.own import DESCRIBING, entry_point_of, own_file, own_files, unloaded_metric
 from accgate.sandbox.declared import Code, CodeFailed, CodeProcess
@@ -60,7 +59,7 @@ class Definition:
         """
         name, options = self.content.metric, self.content.metric_options
         try:
-            if name in metric_builders():
+            if name in metrics.metric_builders():
                 return (metrics.get if loaded else metrics.describe)(name, **options)
             if not loaded:
                 return unloaded_metric(name, **options)
@@ -121,7 +120,7 @@ def read_definition(path: Path) -> Definition:
     return Definition(content, path, file)
 
 
-# A metric of the user's own runs in a process that opens the files alone that it consists of.
+# A metric of the user's own, in a process that opens the files alone that it consists of
 
 
 def own_metric(name: str, code: Code, **options: Any) -> metrics.Metric:

@@ -17,7 +17,6 @@ from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import CALLING, with_tools
 from accgate.metrics.equality import BOXES, EQUALITY
 from accgate.metrics.forms import FORMED, FORMS
-from accgate.metrics.letters import LETTERS, by_letter
 from accgate.metrics.numbers import READING
 from accgate.records.ids import Ids
 from accgate.tasks.code import PROGRAMS
@@ -35,7 +34,8 @@ from accgate.text import nearest
 
 UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
-TIES = "ties of 26 November 2026"  # a change of `likeliest_option`'s rules gets another name here
+# Parts of a task's fingerprint: a change of the rules of `by_letter`, or of `likeliest_option`, gets another name here.
+LETTERS, TIES = "letters of 26 November 2026", "ties of 26 November 2026"
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
@@ -143,6 +143,8 @@ class Task:
         if extract.json_path is not None:
             return by_json_path(reply, extract.json_path)
         if self.content.choices is not None and not self.by_likelihood:
+            from accgate.metrics.letters import by_letter  # whose patterns take long to compile
+
             return by_letter(reply, [(option.label, option.text) for option in (sample.options if sample else ())])
         return reply.strip()
 

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from accgate.cli.examples import EXAMPLES
 from accgate.cli.main import build_parser
+from accgate.cli.parser import EXAMPLES
 
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

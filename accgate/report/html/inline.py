@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 # In a script element these could end it or begin a comment; in JSON the escapes mean the same.
-ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 @cache
@@ -62,7 +62,7 @@ def embed(value: Any) -> str:
     >>> embed({"answer": "</script>"})
     '{"answer": "\\u003c/script\\u003e"}'
     """
-    return "".join(ESCAPES.get(character, character) for character in json.dumps(value))
+    return json.dumps(value).translate(ESCAPES)
 
 
 def policy_hash(text: str) -> str:

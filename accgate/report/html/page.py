@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.report.charts.svg import percent
-from accgate.report.flips import Flip, flips_of
+from accgate.report.flips import FlipsByCheck, flips_of_result
 from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
@@ -16,7 +16,7 @@ from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import GroupTable, forest_of, group_table, start_text, stats_of
 from accgate.report.room import ROOMS, shorten_result
 from accgate.report.story import Story, story_of, together_words, worst_first
-from accgate.report.views import COST_HEADINGS, FlipsByCheck, cost_note, cost_rows, figures_of
+from accgate.report.views import COST_HEADINGS, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
 from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_capital
@@ -90,7 +90,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
     result : Result
         The run.
     flips : mapping of (model, task) to flips, optional
-        Samples that got worse; with `folder` they are read there, all of them.
+        Samples that got worse, all of them; where they are not given, they are read in `folder`.
     folder : Path, optional
         Where accgate.json lies with the run's records; without it charts and flips of single samples are left out.
 
@@ -103,7 +103,9 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
 
     short = shorten_result(result, ROOMS[0])
     story = story_of(short)
-    sections, data = _sections(result, short, flips or {}, folder)
+    if flips is None:
+        flips = {} if folder is None else flips_of_result(result, folder, whole=True)
+    sections, data = _sections(result, short, flips, folder)
     return whole_page(
         "accgate.report",
         "report.html.j2",
@@ -159,13 +161,7 @@ def _plain(text: str) -> str:
 def _sections(result: Result, short: Result, flips: FlipsByCheck, folder: Path | None) -> tuple[list[Section], str]:
     """The checks of `short`, worst first; files are read by the names of `result`."""
     whole, checks = worst_first(result.decided), worst_first(short.decided)
-    by_check: dict[int, tuple[Flip, ...]] = {}
-    for at, verdict in enumerate(whole):
-        if folder is not None:
-            by_check[at] = flips_of(verdict, folder, shown=len(verdict.flips))
-        else:
-            by_check[at] = tuple(flips.get((verdict.model, verdict.task), ()))
-    cut = flips_of_report({at: own for at, own in by_check.items() if own})
+    cut = flips_of_report({at: own for at, v in enumerate(whole) if (own := flips.get((v.model, v.task)))})
     drawn = [at for at, verdict in enumerate(checks) if verdict.verdict != "pass" or len(checks) == 1][:DRAWN]
     sections = []
     for at, verdict in enumerate(checks):

@@ -89,7 +89,6 @@ class Viewer(ThreadingHTTPServer):
         AccgateError
             When the run's files are damaged.
         """
-        from accgate.report.flips import flips_of_result
         from accgate.report.html.page import html_report
         from accgate.report.result_file import read_result
         from accgate.result import NAME
@@ -101,7 +100,7 @@ class Viewer(ThreadingHTTPServer):
             written = path.stat().st_mtime_ns
             if self._report is None or self._report[0] != written:
                 result = read_result(path)
-                page = html_report(result, flips_of_result(result, path.parent), path.parent)
+                page = html_report(result, folder=path.parent)
                 self._report = written, page.encode("utf-8", "replace")
             return self._report[1]
 
