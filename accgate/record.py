@@ -1,7 +1,5 @@
 """Evaluate the checks of a config and keep their scores as references."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """All checks of a run, and under whose rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

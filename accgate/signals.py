@@ -1,7 +1,5 @@
 """Ctrl-C, SIGTERM of a cancelled job or `docker stop`, SIGHUP of a closed terminal, and a limit of processor time."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

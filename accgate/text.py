@@ -1,7 +1,5 @@
 """Short texts: figures, counts and times, some of many ids, the nearest known name, what differs between tables."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

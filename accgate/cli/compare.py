@@ -1,7 +1,5 @@
 """The commands `compare` and `sigma`, which need files of scores and no model."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The entry point: the table of commands, and what an error prints and exits with."""
 
-from __future__ import annotations
-
 import argparse
 import errno
 import io

@@ -1,7 +1,5 @@
 """Commands with their options, and errors of one line: what is wrong, the nearest right word, where to read on."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """The commands that show a finished run, or decide it anew (`verify`)."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

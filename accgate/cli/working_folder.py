@@ -4,8 +4,6 @@
 folder before they look anywhere else, and run the code that they find in it.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Faults between values of accuracy.toml, each with its key."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

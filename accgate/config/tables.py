@@ -1,7 +1,5 @@
 """The tables of accuracy.toml as frozen dataclasses; the limits of a single value are given with its field."""
 
-from __future__ import annotations
-
 from dataclasses import field
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """What a search over commits found."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -3,8 +3,6 @@
 Its test gives an outcome, the outcome a conclusion, and both the figures of the verdict.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import TypedDict

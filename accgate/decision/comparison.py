@@ -1,7 +1,5 @@
 """Verdicts: `compare` for two sets of scores, `decide` for the checks of a run together."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 That is the verdict, and whether the same samples could have shown another one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

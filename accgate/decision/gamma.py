@@ -4,8 +4,6 @@ Each sample could have been lost or not. So a path of outcomes leads down from w
 a time, and up, by one fewer. Gamma is the mean of the last outcome on it that does not fail by the same test.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace

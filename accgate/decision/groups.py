@@ -7,8 +7,6 @@ early stops on all samples together, so that its groups have no fixed number of 
 too, which hold wherever it stops.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What the test that was chosen for a check says of its evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

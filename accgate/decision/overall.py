@@ -1,7 +1,5 @@
 """The overall check of a model: one exact test over all changed samples of its checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

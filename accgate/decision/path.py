@@ -1,7 +1,5 @@
 """The path of a check of paired scores to its verdict, as plain data to draw."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

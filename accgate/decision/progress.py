@@ -1,7 +1,5 @@
 """A check while it runs: whether it may stop, how near that is, and what its scores are compared with."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """How the replies of a check were read, on both sides, and the checks that this alone makes an error."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

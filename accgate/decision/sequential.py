@@ -3,8 +3,6 @@
 Each says how a run stands, where its boundaries lie and how near a decision is.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The verdict on a statistic that is not a mean of scores, by the same alpha, beta, theta and gamma."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

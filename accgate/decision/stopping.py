@@ -1,7 +1,5 @@
 """Which sequential test decides the evidence of a run, and the part of it that the test looks at."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ A server that starts a new message after the assistant's prefix, or that shows t
 prompt than the one that was written; nothing in its reply says so, but the number of the prompt's tokens does.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

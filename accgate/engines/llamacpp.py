@@ -1,7 +1,5 @@
 """llama.cpp in this process, through the package xllamacpp: CPU or GPU, parallel slots, nothing to serve."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes

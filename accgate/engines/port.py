@@ -8,8 +8,6 @@ multiple of its batch (`n_ubatch`), so that each token of a prompt has one batch
 prefix cache counts in blocks too. Requests take turns: the batches of one hold no tokens of another.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

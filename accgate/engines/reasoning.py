@@ -1,7 +1,5 @@
 """The reasoning in a reply apart from its answer, in the forms that models write and the parsers of vLLM know."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

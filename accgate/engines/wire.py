@@ -3,8 +3,6 @@
 How likely a model finds a given text, `/v1/completions` says with `echo` and `logprobs`.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import logging

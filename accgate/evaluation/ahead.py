@@ -1,7 +1,5 @@
 """How far an evaluation that may end early asks ahead: what the next decision can need, and little more."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from bisect import bisect_left

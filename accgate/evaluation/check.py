@@ -1,7 +1,5 @@
 """Prompts to replies to scored records: a bounded number in flight, each record written as it finishes."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,5 @@
 """How a task reads replies, in a sentence and on ten example replies."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

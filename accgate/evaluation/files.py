@@ -1,7 +1,5 @@
 """The files that a model is made of: which they are, and the digests of their content."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

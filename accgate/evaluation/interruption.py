@@ -1,7 +1,5 @@
 """Ctrl-C, SIGTERM and SIGHUP: the first ends an evaluation in order, the second at once."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """What comes of an evaluation: of one check, and of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

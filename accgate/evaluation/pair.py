@@ -1,7 +1,5 @@
 """Two models asked the same samples at the same time, until what both have finished decides."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path

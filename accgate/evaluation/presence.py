@@ -1,7 +1,5 @@
 """What a run needs, looked at before anything is asked: abilities, memory, servers' models, recordings' samples."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """How a reply is read: its reasoning apart, its answer, and whether it held one."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Kept replies, read and scored anew without a model."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Records scored again: by other rules, or once it shows that their prompts open a thought."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from accgate.engines import Reply, split_reasoning

@@ -1,7 +1,5 @@
 """Every check evaluated, one engine at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

@@ -1,7 +1,5 @@
 """Evidence that is the same for every sample, which shows nothing of a model, however good its value is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from accgate.records.file import Record

@@ -1,7 +1,5 @@
 """One sample asked: the request, the reply, the answer read from it, and its score."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Awaitable, Callable

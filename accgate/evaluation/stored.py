@@ -1,7 +1,5 @@
 """The evaluation that records make up: one that an earlier run finished, or one that is read again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ GitHub reports a job that its `if:` skipped as successful. Where the job or its 
 changes nothing, such as an edited title, would turn a red one green: such a run ends with the verdict that stands.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

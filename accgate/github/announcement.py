@@ -1,7 +1,5 @@
 """What is told of an outcome on GitHub: the comment with its picture, and the check run with its annotations."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Who approved a change of the rules: somebody else with write permission, for this very commit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime

@@ -1,7 +1,5 @@
 """References in an artifact of another job: hostile data, of which only the files of a reference store are taken."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

@@ -1,7 +1,5 @@
 """Files on a branch of their own on GitHub: each change is one commit, and the change of no other job is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar

@@ -3,8 +3,6 @@
 Of the check runs of one name on one commit the worst of one run stands, and no earlier run passes over a later one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Sequence

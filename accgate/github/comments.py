@@ -1,7 +1,5 @@
 """The one comment of a check on a pull request, which is found again by its author and marker and updated."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The outcome of an evaluation: its result or its failure, the conclusion and exit code, and a summary of it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any

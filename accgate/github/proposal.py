@@ -1,7 +1,5 @@
 """`accgate propose`: references that a comment requested, as a pull request into the one of the comment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

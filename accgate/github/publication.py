@@ -1,7 +1,5 @@
 """`accgate publish`: report the outcome of an evaluation on GitHub."""
 
-from __future__ import annotations
-
 import json
 
 from accgate.errors import PASSED, AccgateError, BadInput

@@ -1,7 +1,5 @@
 """`accgate respond`: check that a command in a comment may be carried out, and give its commit to the next jobs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from accgate.errors import PASSED

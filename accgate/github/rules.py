@@ -1,7 +1,5 @@
 """The rules that decide on a pull request: their trees, the guard, and the verdict by an approved change of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

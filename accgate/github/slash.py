@@ -3,8 +3,6 @@
 Whatever else begins with `/accgate` is `help`: its writer gets told what to type.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

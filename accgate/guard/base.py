@@ -1,7 +1,5 @@
 """Whose rules decide on a pull request: those of its base commit, applied to the models of its head."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from glob import escape

@@ -1,7 +1,5 @@
 """The rules of the gate that a pull request changes: every change that is not plainly stricter is a loosening."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """One rule in the base and the head of a pull request: whether it differs, which way, and both values as short text."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping

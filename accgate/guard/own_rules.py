@@ -1,7 +1,5 @@
 """What a pull request's own rules say of records that were made under the rules of its base."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

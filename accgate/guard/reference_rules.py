@@ -1,7 +1,5 @@
 """A reference of the base and its replacement in a pull request: whether every score is at least as good."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """Every file that rules are read from: that it lies in the repository of its accuracy.toml, and what is in it."""
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which environment variables a pull request's models may name, and to which hosts these may be sent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The guard: which rules of the gate a pull request changes, and whether somebody approved that."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

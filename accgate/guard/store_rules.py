@@ -1,7 +1,5 @@
 """The reference store as a rule: every reference and anchor of the base, and which one a check is compared with."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The rules of one task: where what decides its checks differs between two trees, at whatever level it is set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields

@@ -1,7 +1,5 @@
 """A history as bytes: read even where a line is torn, joined with others, written in one order."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The page needs nothing else: no script, no network, light and dark. Here are the
 template draws. The badge is an SVG, and the JSON from which shields.io draws its own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

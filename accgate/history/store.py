@@ -1,7 +1,5 @@
 """Histories where they are kept: files that several processes add to at once, and the files of a branch."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -1,7 +1,5 @@
 """What a checkout has in place of a file: a pointer, an encrypted file, an unresolved merge, or nothing."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

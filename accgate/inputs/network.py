@@ -1,7 +1,5 @@
 """The way to a server, as the environment gives it: one rule for proxies and certificates in every HTTP client."""
 
-from __future__ import annotations
-
 import os
 import re
 import ssl

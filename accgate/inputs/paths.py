@@ -1,7 +1,5 @@
 """Files that a table names: their paths start from the folder of the file that holds the table."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Python source: its tree, also where several threads ask for one at once."""
 
-from __future__ import annotations
-
 import ast
 import threading
 

@@ -1,7 +1,5 @@
 """Rows of JSONL and CSV files, each with its line: the one place that reads what users bring."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """TOML files read so that every error names the file, the line, the key and the fix."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping

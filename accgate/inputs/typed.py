@@ -1,7 +1,5 @@
 """Tables of a TOML file as frozen dataclasses: strict types, and every fault in words."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

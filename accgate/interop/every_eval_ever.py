@@ -3,8 +3,6 @@
 Written to schema version 0.3.0, where its datastore wants them: a collection, then developer, model and a UUID.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

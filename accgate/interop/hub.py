@@ -1,7 +1,5 @@
 """A run's scores as the Hugging Face Hub shows them on a model's page: `.eval_results/*.yaml`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

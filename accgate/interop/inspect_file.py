@@ -1,7 +1,5 @@
 """A file of Inspect: JSON, or an archive with Zstandard inside, and the texts of a sample in it."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

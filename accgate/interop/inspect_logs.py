@@ -1,7 +1,5 @@
 """Logs of Inspect as tasks: a scorer's values, of each epoch or as Inspect reduced them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

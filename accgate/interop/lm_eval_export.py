@@ -1,7 +1,5 @@
 """Run records in lm-evaluation-harness's per-sample form: `samples_*.jsonl` with its `results_*.json`."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

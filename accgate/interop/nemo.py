@@ -4,8 +4,6 @@ The bundles are those of `nel eval run`; BYOB's folders hold byob_results.json a
 byob_predictions.jsonl. A results.yml has means alone, which no pairing can come from.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

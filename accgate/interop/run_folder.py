@@ -1,7 +1,5 @@
 """A finished run as other tools take it: each check's figures, the samples it was decided on, and their settings."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping, Sequence

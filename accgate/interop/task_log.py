@@ -1,7 +1,5 @@
 """One task of another tool's log: its run records and the mean that the tool reported, kept as a run or a reference."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

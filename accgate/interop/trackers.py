@@ -1,7 +1,5 @@
 """A run in experiment trackers: MLflow's store, and Weights & Biases in offline mode."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -4,8 +4,6 @@ The suite's tests and their defaults are in its `accuracy_core.py`; its threshol
 number of samples by the two-sample formula that accgate uses too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """A run over a cluster: what every job file says of it, the file for Slurm, and how a file is submitted."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """An indexed Kubernetes Job with the Job that merges, and a KubeRay RayJob, both for Kueue; JSON, which is YAML too."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

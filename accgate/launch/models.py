@@ -1,7 +1,5 @@
 """How many GPUs a run of accuracy.toml takes, read from the options of its models and judges."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Its `ast_checker` (package bfcl-eval, Python categories) is what the rules are t
 differs. Patil et al. 2025, "The Berkeley Function Calling Leaderboard (BFCL)", ICML.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The files that code of a rule consists of: its folder, and what its table declares with `files`."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence

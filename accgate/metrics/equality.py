@@ -5,8 +5,6 @@ It answers each line of JSON, `[answer, target]`, with one line. Simplifying wha
 time, by a signal that has no handler. math-verify's own time limit needs the main thread, so it is off.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

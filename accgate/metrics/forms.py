@@ -1,7 +1,5 @@
 """Forms in which texts are compared: SQuAD's, and that of a label, which keeps every sign that tells labels apart."""
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata

@@ -4,8 +4,6 @@ References: Zhou et al. 2023, arXiv 2311.07911; Pyatkin et al. 2025, arXiv 2507.
 the datasets google/IFEval and allenai/IFBench_test.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The kinds of metrics that need more than an answer and a target: log-probabilities, a sandbox, or a judge."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import math
 from functools import partial

@@ -3,8 +3,6 @@
 `in_english` writes them as English does, which `numbers.py` reads. A language is a code of ISO 639-1.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from decimal import Decimal

@@ -1,8 +1,6 @@
 # ruff: noqa: RUF001 letters and words of other scripts
 """Words around the label of an option in a reply, in 25 languages, as alternatives of regular expressions."""
 
-from __future__ import annotations
-
 import unicodedata
 
 

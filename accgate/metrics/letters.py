@@ -6,8 +6,6 @@ answer, alone on a line, called right, at the beginning of a line, or only named
 that is told, else the only label of the surest kind.
 """
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata

@@ -3,8 +3,6 @@
 References: Bai et al. 2023, arXiv 2308.14508; Shaham et al. 2023, arXiv 2305.14196.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

@@ -1,7 +1,5 @@
 """Scores by comparison: text, numbers, JSON, labels. Each takes answer and target and gives 0 to 100 points."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The metric `math`: mathematical answers that are equal, by math-verify in a process that can be ended."""
 
-from __future__ import annotations
-
 import atexit
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """A metric: its function, bounds, direction and options, and the errors of naming one."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import math

@@ -3,8 +3,6 @@
 Reference: Yue et al. 2023, arXiv 2311.16502, and the evaluation code that its authors publish.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -3,8 +3,6 @@
 docs/tasks.md says what is read which way, and where lm-evaluation-harness reads otherwise.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import deque

@@ -1,7 +1,5 @@
 """Tokens that answer and target share, whatever their order: precision, recall, F, SQuAD's scores, EM_h."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """A metric of the user's own: a function of answer and target, named by module or by file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

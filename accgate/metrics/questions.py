@@ -1,7 +1,5 @@
 """Short answers to questions, by the rules of the benchmarks' own scripts: SQuAD 2, TriviaQA, DROP."""
 
-from __future__ import annotations
-
 import json
 import re
 import string

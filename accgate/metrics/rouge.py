@@ -4,8 +4,6 @@ Source: C.-Y. Lin, ROUGE: a package for automatic evaluation of summaries, ACL w
 `rouge_1`, `rouge_2`, `rouge_n`, `rouge_l` and `rouge_lsum` are rouge-score's F-measures to the last bit.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Whether an answer is JSON, and whether it keeps to a JSON schema: 0 or 100 points."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache, lru_cache, partial

@@ -1,7 +1,5 @@
 """Texts as lists of tokens, for every metric that counts them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Of error rates lower is better, and they are above 100 where the answer is much too long.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

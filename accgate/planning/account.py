@@ -1,7 +1,5 @@
 """The account of alpha of a run: what each thing that can fail it may spend, and what all may spend together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """How many test cases to annotate when there is no dataset yet; standard library only, so that it starts fast."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

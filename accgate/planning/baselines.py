@@ -1,7 +1,5 @@
 """The references that models are held against, by name: which there can be, and why one is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from accgate.config.config import Config

@@ -1,7 +1,5 @@
 """The checks of a config: for each model and task the samples, the reference, the test, and the drop it can detect."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

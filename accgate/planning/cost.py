@@ -1,7 +1,5 @@
 """The cost of a plan in tokens, seconds and GPU-hours, as earlier runs measured it. Nothing is guessed."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence

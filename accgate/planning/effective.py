@@ -1,7 +1,5 @@
 """What the rules of accuracy.toml do: the effective record of each check, whatever the level that sets a value."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields

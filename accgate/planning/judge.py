@@ -1,7 +1,5 @@
 """The files of a judge: what its settings name in the repository, and what they declare."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

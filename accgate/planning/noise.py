@@ -1,7 +1,5 @@
 """How noisy a task is, from recorded runs of one model: sigma, discordance, and the samples that follow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

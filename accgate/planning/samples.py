@@ -1,7 +1,5 @@
 """How many samples a check takes, and the drop that they can detect."""
 
-from __future__ import annotations
-
 import functools
 import math
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """How many samples a check takes, and which."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Targets that a task's metric cannot tell apart, or of which its normalisation leaves nothing."""
 
-from __future__ import annotations
-
 from accgate.metrics.forms import label_form
 from accgate.tasks import Task
 from accgate.text import count_of

@@ -1,7 +1,5 @@
 """A config with all that it names, checked without starting anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

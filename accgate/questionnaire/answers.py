@@ -1,7 +1,5 @@
 """The answers of two sides to the same questions: from two files, or from a run and the reference of its model."""
 
-from __future__ import annotations
-
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass

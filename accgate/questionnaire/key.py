@@ -4,8 +4,6 @@ The wording is the statements about each answer, the five levels, title and intr
 which answer, in a file of its own beside the page.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

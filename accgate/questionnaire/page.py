@@ -1,7 +1,5 @@
 """The questionnaire: its questions in random order without the names of the sides, its key, and the HTML page."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

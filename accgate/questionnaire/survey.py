@@ -4,8 +4,6 @@ They are checked against the key. The result has, per item, the means of both si
 paired verdict.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ Ollama, Anthropic, Google, Cohere, Bedrock, Mistral, DeepSeek, Zhipu, Baidu, wat
 documentation or source has them.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One run at a time in a folder for results, and one writer at a time in a folder of references."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterable, Iterator

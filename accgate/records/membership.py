@@ -4,8 +4,6 @@ Samples of a cluster share a passage, and are not independent. Those of a group 
 verdict shows a figure of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

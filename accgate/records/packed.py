@@ -1,7 +1,5 @@
 """Sequences that hold many items in little memory, and make one where it is asked for."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, TypeVar, overload

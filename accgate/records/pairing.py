@@ -1,7 +1,5 @@
 """Whether two sides hold the same samples: by their ids, by what else their files say, and by how scores agree."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from os.path import commonprefix

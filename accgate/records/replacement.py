@@ -1,7 +1,5 @@
 """Files that are written whole before they take the place of others, and the folders that they need."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

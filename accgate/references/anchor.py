@@ -1,7 +1,5 @@
 """Drift: the first reference of a model and task is the anchor that later ones and runs are compared with."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any

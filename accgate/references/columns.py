@@ -1,7 +1,5 @@
 """The optional columns of a reference's scores, which some statistics need beside the score."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

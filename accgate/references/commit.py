@@ -1,7 +1,5 @@
 """The commit that a reference was recorded at."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The reference store: a folder of text files that a pull request shows line by line."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

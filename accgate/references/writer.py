@@ -1,7 +1,5 @@
 """Writing references: the first of a model and task, one that replaces another, or one more run of the same."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -32,8 +32,6 @@ place for one. Filters: those of Jinja that do not undo that, and `code` (a code
 rendered in a process of its own; where it fails or takes too long, the standard comment stands there and says why.
 """
 
-from __future__ import annotations
-
 import html
 import posixpath
 import re

@@ -3,8 +3,6 @@
 The order and the sentences are those of the comment, in at most 80 columns. Colour is for the signs only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

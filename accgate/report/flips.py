@@ -1,7 +1,5 @@
 """The samples that got worse, with their prompts and replies, from the run folder and the reference."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -3,8 +3,6 @@
 Worse is left. Places are points of the checks' own scale; a check whose figure is a statistic has no row.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass

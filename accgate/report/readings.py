@@ -1,7 +1,5 @@
 """What is read from example replies, and from replies that are read anew, for the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console

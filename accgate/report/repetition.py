@@ -1,7 +1,5 @@
 """Lost answers that were asked again, of a run or over commits, and one sample of a run, for the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A result as files for machines: accgate.json with its JSON schema, JUnit XML, CTRF, and a statement for signing."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

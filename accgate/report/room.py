@@ -1,7 +1,5 @@
 """How much of a run fits into a comment: rooms from large to small, and a run with its texts cut to one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

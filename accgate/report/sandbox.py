@@ -4,8 +4,6 @@ A repository's own template is rendered in a process of its own, which has no en
 too much time or memory: no loop or text needs to be counted.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

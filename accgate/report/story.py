@@ -1,7 +1,5 @@
 """A run's story, which every report tells: what dropped, how sure that is, what to do, what changed; worst first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A run in a terminal: headline, table, each check in words; and the console and tables that every command uses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

@@ -2,8 +2,6 @@
 
 # ruff: noqa: RUF001, RUF002 (the marks of the gauge)
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

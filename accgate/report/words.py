@@ -1,7 +1,5 @@
 """The cost of a run and the legend of its figures; a check by its name, and how its verdict came about."""
 
-from __future__ import annotations
-
 from accgate.errors import BadInput
 from accgate.planning.samples import n_without_early_stopping
 from accgate.result import Result

@@ -5,8 +5,6 @@ program does there (ends early, equals everything, writes to every descriptor, c
 a 4. What is no comparison with a literal, or stands in a loop or a condition, is checked by the program's own process.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Iterator, Sequence

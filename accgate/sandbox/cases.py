@@ -4,8 +4,6 @@ Decided outside the program's process, which gets the input alone. The rules are
 arXiv 2403.07974; `lcb_runner/evaluation/testing_util.py`).
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation

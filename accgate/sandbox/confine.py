@@ -5,8 +5,6 @@ Order matters: the uid needs capabilities, the parent-death signal is lost with 
 need no_new_privs, and once the filter is there the calls that set all this are gone.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import resource

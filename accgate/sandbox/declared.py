@@ -4,8 +4,6 @@ They are copied into a folder of their own, where they lie as in the repository:
 be listed or measured. Landlock shuts the rest. On one's own machine, where no repository decides, nothing is shut.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Measures and empties a folder that hostile programs wrote into: any depth, any mode, links never followed."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

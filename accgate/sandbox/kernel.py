@@ -1,7 +1,5 @@
 """System calls that Python has no function for, through ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct

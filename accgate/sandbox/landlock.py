@@ -1,7 +1,5 @@
 """Landlock: a process gives up all files but those under the folders it names (Linux 5.13 and later)."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import stat

@@ -1,7 +1,5 @@
 """Messages between the sandbox's processes: JSON behind its length in eight bytes."""
 
-from __future__ import annotations
-
 import json
 from io import RawIOBase
 from typing import IO, Any

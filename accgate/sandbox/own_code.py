@@ -5,8 +5,6 @@ Landlock holds it; a hook on what Python opens names the file in a message. Wher
 refuses, and with it whatever reads files without Python: programs, threads, native modules.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

@@ -4,8 +4,6 @@ What decides an outcome stays in this process: the worker, whose memory each pro
 values that assertions compare with nor the outputs that are right.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import os

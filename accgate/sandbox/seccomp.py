@@ -4,8 +4,6 @@ A list of what is allowed, since the kernel gains calls (io_uring, pidfd, new mo
 forbidden. Landlock leaves open what this closes: sockets, processes, signals, modes, owners and times of files.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias

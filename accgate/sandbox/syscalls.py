@@ -1,7 +1,5 @@
 """Numbers of Linux's system calls on the two machines accgate knows (asm/unistd_64.h, asm-generic/unistd.h)."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -4,8 +4,6 @@ Of subclasses only the value counts (an `int` whose `__eq__` always agrees is it
 class is its class's name, which equals nothing.
 """
 
-from __future__ import annotations
-
 import cmath
 from collections.abc import Callable
 from decimal import Decimal

@@ -8,8 +8,6 @@ printed; accgate, whose memory no program has a copy of, compares them with what
 here to find, and the process holds no descriptor of a pipe: it writes to files without a name, read when it has ended.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """Agreement between raters: Krippendorff's alpha, with missing ratings."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import numpy as np

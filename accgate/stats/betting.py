@@ -5,8 +5,6 @@ that it bets against is true. By Ville's inequality its capital then ever reache
 most alpha, whatever the discordance and the skew are, however units depend on the past, and whenever one stops.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

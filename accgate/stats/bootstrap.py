@@ -4,8 +4,6 @@ Every unit gets an exponential weight. How often the weighted sum is at least 0 
 saddlepoint of the sum.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

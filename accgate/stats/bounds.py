@@ -4,8 +4,6 @@ They hold whatever the scores are: no distribution is assumed. `margin` is in th
 is never wider than high - low, which always holds. All are about |mean - truth|.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 

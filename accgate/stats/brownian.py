@@ -1,7 +1,5 @@
 """Walks of a normal score from look to look: the bounds that spend an error as wanted, and what has crossed them."""
 
-from __future__ import annotations
-
 import math
 from copy import copy
 

@@ -1,7 +1,5 @@
 """Samples that come in clusters (questions on one passage, turns of one dialogue): the cluster is the unit."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

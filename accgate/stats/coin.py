@@ -1,7 +1,5 @@
 """Evidence that a coin is not fair, and that a share is small: both valid whenever the looking ends."""
 
-from __future__ import annotations
-
 import math
 
 from accgate.stats import special

@@ -1,7 +1,5 @@
 """Exact confidence limits for the difference of two paired shares; Tango's score limits past 100,000 changes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Slow decline: every run of a history against the history's first one, at an alpha that is spread over all runs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

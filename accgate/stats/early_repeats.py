@@ -5,8 +5,6 @@ theta would have brought it to, and it is a regression where each exact null dis
 convolution, has left a sum so low a chance within the error that may be spent by then.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import partial

@@ -3,8 +3,6 @@
 What is seen at each look, and the bounds there, is in `course`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

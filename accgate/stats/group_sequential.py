@@ -3,8 +3,6 @@
 Scores other than 0/100, and clusters, have a test of their own (`graded`).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

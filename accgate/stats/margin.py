@@ -1,7 +1,5 @@
 """Exact tests of paired 0/100 scores that allow a drop: H0 "dropped by at most the margin", at fixed n or at looks."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from dataclasses import replace

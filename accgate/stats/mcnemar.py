@@ -4,8 +4,6 @@ Of m changed pairs a test rejects from a least count of losses on. McNemar's exa
 unconditional test (`unconditional.py`) rejects where the mid-p is at most a limit of its own.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable

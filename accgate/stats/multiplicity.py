@@ -1,7 +1,5 @@
 """Several checks in one run: adjusted p-values and the alpha that each check is finally decided at."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from accgate.stats.names import Correction

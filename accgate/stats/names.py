@@ -3,8 +3,6 @@
 They stand apart from the functions, so that reading a config loads no numpy.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 TestName = Literal[

@@ -1,7 +1,5 @@
 """How noisy a task is: sigma, the flips between two runs of one model, and what repeated answers tell apart."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ With odds for a loss every unit is Fisher's noncentral hypergeometric. The odds 
 one seen has a given chance say what the answers that differ leave open; how many differ is uncertain too.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Paired tests: the same samples scored in reference and candidate."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

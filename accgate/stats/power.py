@@ -1,7 +1,5 @@
 """Sample size and minimum detectable effect in closed form; standard library only, so that a plan starts fast."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -1,7 +1,5 @@
 """The ratio of two means over the same samples: how many more tokens, or how much more time, one side took."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

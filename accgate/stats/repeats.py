@@ -6,8 +6,6 @@ is as likely to lose a sample as to gain it, the K runs agree with each other mo
 two sides as a whole are exchangeable. Either way the sum of differences has a distribution without nuisance parameter.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

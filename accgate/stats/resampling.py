@@ -3,8 +3,6 @@
 Each term of a sum keeps or flips its sign with equal chance.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

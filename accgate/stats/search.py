@@ -3,8 +3,6 @@
 Where one whole number is sought `bisect` with a key serves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Totals of units that stay whole (a sample, or a cluster of samples): their standard error and their test result."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

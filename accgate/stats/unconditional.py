@@ -1,7 +1,5 @@
 """The exact unconditional test of paired 0/100 scores: the mid-p of McNemar's test, at a limit that keeps alpha."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache, partial
 

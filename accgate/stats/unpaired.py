@@ -3,8 +3,6 @@
 Source of the z tests: the accuracy suite's README of TensorRT-LLM (two samples of equal size).
 """
 
-from __future__ import annotations
-
 import math
 
 from accgate.stats import special

@@ -6,8 +6,6 @@ with fair signs: its chance to cross any boundary is computed by convolution, wi
 of another distribution than fair signs (`repeats`) walk in the same way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """Multiple choice: the options of a row, and the option that a model finds likeliest."""
 
-from __future__ import annotations
-
 import math
 import string
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ several the one counts that defines a name which the program needs, as EvalPlus 
 point needs (evalplus/sanitize.py); what a block needs of the others before it, imports and helpers, goes before it.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import html

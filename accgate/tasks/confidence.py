@@ -1,7 +1,5 @@
 """How sure a reply says that it is: `Confidence: 90%`, `.9`, `0,9`, `9/10`, `(0-100): 90`, "nine out of ten"."""
 
-from __future__ import annotations
-
 import re
 
 from accgate.metrics.numbers import plain

@@ -1,7 +1,5 @@
 """A conversation and its tools: read from templates or a dataset's column, and written as the text that an id is of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

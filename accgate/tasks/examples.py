@@ -1,7 +1,5 @@
 """The solved examples that each row's prompt shows: of its own subset, drawn or the first, and never the row itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """The answer in a reply: by its form, by regular expression, by JSON path, or the whole reply."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

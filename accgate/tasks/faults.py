@@ -1,7 +1,5 @@
 """Faults of a task definition beyond the shape of its values, each with its key."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

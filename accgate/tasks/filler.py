@@ -1,7 +1,5 @@
 """Texts of a given length that answer nothing, for generated tasks that hide something in them."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Iterator

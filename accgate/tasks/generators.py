@@ -1,7 +1,5 @@
 """Generated tasks: rows drawn from a seed, so that no dataset is needed and none can leak into training."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import operator

@@ -1,7 +1,5 @@
 """The task library: definitions that come with accgate."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The rows of a task: read from a file or the hub, or generated, and those of its solved examples."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

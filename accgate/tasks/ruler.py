@@ -4,8 +4,6 @@ Texts, prompts and sizes follow Hsieh et al. 2024, arXiv 2404.06654 (NVIDIA/RULE
 or a punctuation mark as a token, words come from a list of our own, and essays, which RULER uses too, are left out.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import string

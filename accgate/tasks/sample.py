@@ -1,7 +1,5 @@
 """A sample of a task: one prompt with its target, its id, and how a row of the dataset becomes one."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """A task definition file: dataset, prompt, few-shot examples, extraction and metric."""
 
-from __future__ import annotations
-
 from dataclasses import field
 from typing import Annotated, Any, Literal
 

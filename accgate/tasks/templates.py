@@ -1,7 +1,5 @@
 """The environment that prompts are rendered in: a sandbox whose arithmetic cannot fill the memory or take for ever."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Functions that a model may call: their schemas, the calls in a reply, and the form of both in a record."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ An arm is a model with its settings, asked on samples in an order of their own. 
 but what an earlier trial of the same command wrote.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

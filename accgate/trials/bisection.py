@@ -1,7 +1,5 @@
 """Which commit lost the answers: a search that places what was lost and gained, and names a net loss alone."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 The user's checkout is never touched.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Two models evaluated now on the same samples, side by side; nothing is recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

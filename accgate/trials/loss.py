@@ -1,7 +1,5 @@
 """The answers that a check of a run lost, its check as the config plans it now, and the answers asked again."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

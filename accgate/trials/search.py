@@ -1,7 +1,5 @@
 """Which changed setting lost the answers: the candidate with each put back, beside the candidate asked again."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What the reader of a run can do now: one to three steps, of which none names a cause that the run does not know."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 

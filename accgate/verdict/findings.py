@@ -1,7 +1,5 @@
 """What a check found, for a reader in a hurry: what dropped, how likely that is by chance, what would decide it."""
 
-from __future__ import annotations
-
 import math
 
 from accgate.text import count_of, drop_word, figure, visible, with_capital

@@ -1,7 +1,5 @@
 """The groups of a check, such as the subjects of MMLU: how far each changed, and which of them stand out."""
 
-from __future__ import annotations
-
 from accgate.text import clip
 from accgate.verdict.figures import Figures, GroupFigures
 from accgate.verdict.points import points_text

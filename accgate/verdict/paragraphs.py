@@ -1,7 +1,5 @@
 """How a verdict came about, heading by heading."""
 
-from __future__ import annotations
-
 from accgate.text import p_relation, with_stop
 from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.allowed import Allowed

@@ -1,7 +1,5 @@
 """The points of a check as text: all of them have the digits that keep them apart, wherever they are printed."""
 
-from __future__ import annotations
-
 import math
 
 from accgate.text import digits_apart, figure, figure_at_least

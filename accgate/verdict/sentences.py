@@ -1,7 +1,5 @@
 """A verdict in sentences: the outcome, what was tested, how much it changed and how much it could have seen."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from accgate.errors import VerdictName

@@ -1,7 +1,5 @@
 """The verdict of a check, which reads as a sentence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from accgate.text import visible

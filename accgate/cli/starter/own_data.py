@@ -1,7 +1,5 @@
 """A task of a user's own rows: which field is the prompt, which the answer, and how replies are scored."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What `accgate init` asks at a terminal, where no option says what to write."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from textwrap import TextWrapper

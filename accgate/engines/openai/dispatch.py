@@ -3,8 +3,6 @@
 The least loaded server that is up and takes more is asked next. Retries and their end are decided here too.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

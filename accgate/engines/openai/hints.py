@@ -1,7 +1,5 @@
 """What to write into accuracy.toml after a server refused a request: only what `accgate validate` takes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """How likely a server finds given texts after a prompt, through `/v1/completions`."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,5 @@
 """`[models.NAME.options]` of the openai engine, and the rules between its values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """How fast, and how many at once, a metered server takes requests: found from what it takes and what it refuses."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

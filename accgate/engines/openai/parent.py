@@ -5,8 +5,6 @@ killed, and that closes the input. It prints `pid N`, or `errno N` where the com
 writes to standard error. Nothing but the standard library is imported.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """One question to a server before a run: whether anything answers there, and which models it has."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A server that accgate starts itself, and ends with everything it started."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -4,8 +4,6 @@ It needs the cluster's head and the node that this process hangs on. Ray ends a 
 seconds, with exit code 1 and whatever it was about to write.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """Replicas of one engine: which one gets the next request, and what follows when one dies."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """vLLM in this process: its asynchronous engine, with the model's chat template and whole replies."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import importlib.util

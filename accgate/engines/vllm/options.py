@@ -1,7 +1,5 @@
 """The options of the `vllm` engine: a few of its own, and vLLM's engine arguments, checked against vLLM's classes."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import difflib

@@ -1,7 +1,5 @@
 """vLLM as a guest of this process: its log, why it failed, and the processes that it starts, which end with it."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util

@@ -6,8 +6,6 @@ all that is left of them. Then it removes the shared memory that they had and no
 at once, Python's own tracker of it was too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,5 @@
 """An engine that asks only what no earlier run asked of the same model."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Sequence

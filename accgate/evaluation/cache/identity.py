@@ -1,7 +1,5 @@
 """What an answer depends on, as a digest: two models, builds or machines never share one."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -4,8 +4,6 @@ Every run appends to files of its own, so runs at the same time need no lock, an
 a checksum over who answered, the request and the reply: what is torn or damaged is asked again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Shards joined into one run: they must agree in all that counts, and what is missing is named."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections import defaultdict

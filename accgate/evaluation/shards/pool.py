@@ -1,7 +1,5 @@
 """The records of one check in all shards' folders, and why they may not be one run."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a shard's run leaves for `merge`: shard.json, beside its records."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

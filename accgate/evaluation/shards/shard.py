@@ -1,7 +1,5 @@
 """Shards: the samples of a check split over machines that need not know of each other."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

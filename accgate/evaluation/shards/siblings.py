@@ -1,7 +1,5 @@
 """The other shards of a run in a folder that all of them reach: what they have finished, read while they write it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field

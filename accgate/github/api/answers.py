@@ -3,8 +3,6 @@
 None of the exceptions changes a verdict.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

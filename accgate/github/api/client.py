@@ -5,8 +5,6 @@ body that breaks off nor one that is not JSON. It knows neither GitHub's limits 
 waiting together. And it does not say whether a request that failed may have been performed.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import time

@@ -1,7 +1,5 @@
 """Files, commits and branches by the Git Data API, without a checkout."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass

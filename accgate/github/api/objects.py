@@ -3,8 +3,6 @@
 Keys that GitHub adds are ignored. Nothing is converted: a number in quotes is not a number.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AliasPath, AwareDatetime, Field

@@ -1,7 +1,5 @@
 """One request to GitHub over the wire: where the token may go, time-outs, sizes, and the answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

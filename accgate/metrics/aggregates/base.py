@@ -1,7 +1,5 @@
 """A statistic over samples: how it reads records, its value, its direction, and the value that is decided on."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence

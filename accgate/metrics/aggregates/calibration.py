@@ -1,7 +1,5 @@
 """Confidence against right answers: calibration errors, Brier score, and the accuracy of the surest answers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Labels predicted against labels true: accuracy, precision, recall, F1 and Matthews' correlation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The columns that a statistic reads from records: every key checked, the samples of all sides in one order."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections import Counter

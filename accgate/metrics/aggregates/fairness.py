@@ -1,7 +1,5 @@
 """Do groups fare alike: differences in precision, selection and error rates between groups of samples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

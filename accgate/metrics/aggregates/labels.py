@@ -1,7 +1,5 @@
 """Labels as codes: answers against targets, the positive one, and groups."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Statistics over repeated answers to one question: pass@k and majority vote."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Instructions about the form of a reply, and those that come with a question of their own."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

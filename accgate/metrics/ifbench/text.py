@@ -1,7 +1,5 @@
 """Sentences and words as nltk's trained Punkt has them, which IFBench's own code takes."""
 
-from __future__ import annotations
-
 import re
 import string
 

@@ -1,7 +1,5 @@
 """Instructions about words, sentences and numbers of them, and about repeating the request."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

@@ -1,7 +1,5 @@
 """The picture of a test: the means that a run would have by chance, and after a drop of theta."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

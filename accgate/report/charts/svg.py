@@ -4,8 +4,6 @@ A chart has no viewBox: its places across are percent of whatever width the page
 text keeps its size at every width. Curves stand in a drawing within, which is stretched.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which changed setting explains a regression, as a page of its own and as a section of a run's report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One check in the HTML report: what became of it in a sentence, its settings, its figures and its two charts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

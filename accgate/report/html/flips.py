@@ -1,7 +1,5 @@
 """The samples that got worse, as data for the report's list of them, each cut to the room there is."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The report as one HTML file that needs no other: light or dark, on paper or on a phone, without a network."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path

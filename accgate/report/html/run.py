@@ -1,7 +1,5 @@
 """The samples of a check from the run's folder: both sides, in the fixed order, and the evidence that they are."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """How far a run is, from the records that it appends to: nothing is asked of the run itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

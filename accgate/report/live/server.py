@@ -1,7 +1,5 @@
 """A server on this machine alone that shows one run to whoever has its token, and ends by itself."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import threading

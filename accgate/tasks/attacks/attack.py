@@ -1,7 +1,5 @@
 """Attacks: seeded changes of a text that should not change the right answer, for the metrics of robustness."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256, shake_256

@@ -1,7 +1,5 @@
 """The edits of each attack: the parts of a text that it can change, and the change of one part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ Every character is classed by Unicode 3.2, which every Python carries as `unicod
 differ between Python versions, and an attacked text must not. Characters that 3.2 lacks, as emoji, stay.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

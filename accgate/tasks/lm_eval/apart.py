@@ -1,7 +1,5 @@
 """A task of lm-eval whose code runs in a process of its own, which sees the files alone that the task consists of."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace

@@ -1,7 +1,5 @@
 """Tasks loaded by the installed lm-evaluation-harness exactly as its own command loads them, seeds included."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

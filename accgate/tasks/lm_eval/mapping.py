@@ -3,8 +3,6 @@
 Both give a sample the same id, so that a reference made from a log serves a run of the same task.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The requests of a task of lm-evaluation-harness, for an engine, and the engine's answers to them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ lm-eval itself makes the requests of each document (few-shot examples included) 
 task's filters and `process_results`. Nothing of a task is rewritten here.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Mapping, Sequence
