@@ -197,6 +197,13 @@ def test_a_server_with_a_list_and_without_echoes_scores_what_it_lists(server: Se
         all_scored(server, [(LETTERS, PROMPT)])
 
 
+def test_a_server_that_fails_where_it_shall_list_tokens_is_asked_for_echoes(server: Server) -> None:
+    server.fault_of = lambda body: None if body.get("echo") else Fault(400, {"error": "no"})
+    first, second = all_scored(server, [(LETTERS, PROMPT)] * 2)
+    assert [one.total for one in first] == [one.total for one in second]
+    assert [seen.body.get("echo", False) for seen in server.seen] == [False, *[True] * 6]
+
+
 def test_a_server_that_lists_fewer_tokens_is_asked_for_five(server: Server) -> None:
     server.choice_of = listing
     refusal = Fault(400, {"error": {"message": "logprobs must be 5 or less"}})

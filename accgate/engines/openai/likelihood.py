@@ -1,6 +1,7 @@
 """How likely a server finds given texts after a prompt, through `/v1/completions`."""
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
@@ -71,8 +72,10 @@ class Likelihood:
         return [(listed | echoed)[text] for text in continuations]
 
     async def _compared(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """The first scores, both ways."""
-        listed = await self._next(request, continuations)
+        """The first scores, both ways; a server that fails where it shall list tokens is asked for echoes alone."""
+        listed: dict[str, LogProbs] = {}
+        with contextlib.suppress(RequestFailed):
+            listed = await self._next(request, continuations)
         try:
             echoed = await self._echoes(request, continuations)
         except CannotEvaluate:
