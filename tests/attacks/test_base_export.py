@@ -231,6 +231,8 @@ def test_a_limit_that_is_none_is_refused_before_anything_runs(tmp_path: Path, na
 
 
 def test_the_steps_that_hold_the_token_end_too() -> None:
-    for name in ("start.sh", "publish.sh"):
-        text = (ROOT / "action" / name).read_text()
-        assert 'exec "${LIMITED[@]}" 30m docker run' in text
+    texts = {name: (ROOT / "action" / f"{name}.sh").read_text() for name in ("common", "start", "publish")}
+    assert '"${LIMITED[@]}" 30m docker run' in texts["common"].partition("publishing()")[2].partition("\n}")[0]
+    for name in ("start", "publish"):
+        assert "\npublishing " in texts[name]
+        assert "docker run" not in texts[name]

@@ -55,13 +55,14 @@ def test_a_port_that_is_shut_is_no_cut_and_nothing_to_wait_for() -> None:
     port.await_idle()
 
 
-class Slots:
+class Slots(Port):
     """A port whose requests end when they are cut off; it notes what is asked."""
 
     def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:1", "", 2)
         self.asked: list[Any] = []
 
-    def post(self, path: str, body: Body, cut: Cut, _timeout: float | None = None) -> Any:
+    def post(self, path: str, body: Body, cut: Cut, timeout: float | None = None) -> Any:  # noqa: ARG002
         if path != "/v1/completions":
             raise OSError
         self.asked.append(body["prompt"])
@@ -77,7 +78,7 @@ class Slots:
 
 def test_after_a_cut_the_next_request_waits_for_the_slot_and_those_that_were_cut_too_are_never_asked() -> None:
     port = Slots()
-    blocks = Blocks(port, 64, 2)  # type: ignore[arg-type]
+    blocks = Blocks(port, 64, 2)
     prompts = {"long": Cut(), "cut too": Cut(), "next": Cut()}
 
     def ask(prompt: str) -> None:
@@ -100,7 +101,7 @@ def test_after_a_cut_the_next_request_waits_for_the_slot_and_those_that_were_cut
 class Tokenizer(Slots):
     """A port whose tokenizer puts 1 before every text, and knows <s> as that token."""
 
-    def post(self, path: str, body: Body, cut: Cut, _timeout: float | None = None) -> Any:  # noqa: ARG002
+    def post(self, path: str, body: Body, cut: Cut, timeout: float | None = None) -> Any:  # noqa: ARG002
         if path == "/apply-template":
             return {"prompt": "<s>" + body["messages"]}
         return {"tokens": [1, *([1] * body["content"].startswith("<s>")), 7, 8]} if path == "/tokenize" else {}
@@ -108,7 +109,7 @@ class Tokenizer(Slots):
 
 def test_a_raw_prompt_that_begins_twice_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     tell_second_beginning.cache_clear()
-    blocks = Blocks(Tokenizer(), 64, 2)  # type: ignore[arg-type]
+    blocks = Blocks(Tokenizer(), 64, 2)
     for body in ({"prompt": "Paris is"}, {"messages": "Hi"}):
         blocks.answer("/v1/completions", body, Cut())
     assert caplog.messages == []
