@@ -82,14 +82,6 @@ def characters(text: str) -> list[str]:
     return letters
 
 
-def _squad(text: str) -> list[str]:
-    return squad_form(text).split()
-
-
-def _chinese(text: str) -> list[str]:
-    return _HAN.sub(r" \1 ", _plain(text)).translate(_SPACED).split()
-
-
 def _japanese(text: str) -> list[str]:
     # MeCab reads a C string of UTF-8: a NUL ends it, and half a surrogate pair has no bytes
     whole = _plain(text).replace("\0", " ").encode("utf-8", "replace").decode()
@@ -98,16 +90,6 @@ def _japanese(text: str) -> list[str]:
 
 def _stems(tokens: list[str], stem_of: Callable[[str], str]) -> list[str]:
     return [stem_of(token) if len(token) > 3 else token for token in tokens]
-
-
-_SPLIT: dict[str, Tokenize] = {
-    "rouge": rouge,
-    "squad": _squad,
-    "words": words,
-    "characters": characters,
-    "zh": _chinese,
-    "ja": _japanese,
-}
 
 
 def _plain(text: str) -> str:
@@ -124,6 +106,14 @@ class _Spaced(dict[int, str]):
 
 
 _SPACED = _Spaced()
+_SPLIT: dict[str, Tokenize] = {
+    "rouge": rouge,
+    "squad": lambda text: squad_form(text).split(),
+    "words": words,
+    "characters": characters,
+    "zh": lambda text: _HAN.sub(r" \1 ", _plain(text)).translate(_SPACED).split(),
+    "ja": _japanese,
+}
 
 
 @cache

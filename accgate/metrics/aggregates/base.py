@@ -1,17 +1,17 @@
 """A statistic over samples: how it reads records, its value, its direction, and the value that is decided on."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from accgate.metrics.aggregates.columns import Side, read
+from accgate.stats.statistics import value_or_nan
 
 Rows = npt.NDArray[Any]
+
 NO_RECORDS = "there are no records"
 
 
@@ -88,7 +88,7 @@ class Aggregate:
         if not records:
             return Outcome(None, NO_RECORDS)
         table = self.table(records)
-        value = quietly(self.signed or self.statistic, table.rows[0])
+        value = value_or_nan(self.signed or self.statistic, table.rows[0])
         details = self.describe(table)
         if not math.isfinite(value):
             why = self.why_undefined
@@ -98,13 +98,6 @@ class Aggregate:
     def __call__(self, records: Iterable[Any]) -> float | None:
         """The value of these records in the statistic's unit; None where it is 0/0."""
         return self.outcome(records).value
-
-
-def quietly(function: Callable[[Rows], float], rows: Rows) -> float:
-    """The function of the rows, without numpy's warnings about 0/0."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return float(function(rows))
 
 
 def json_number(value: float) -> float | None:

@@ -43,8 +43,7 @@ def confidence_and_score(sides: Sequence[Side]) -> list[Floats]:
 
 def edges(bins: int) -> Floats:
     """Upper edges m/M of the bins, each the double nearest to it, so that a confidence of 0.7 is on the edge 7/10."""
-    upper: Floats = np.arange(1, bins + 1) / bins
-    return upper
+    return np.arange(1, bins + 1) / bins
 
 
 def bin_of(confidence: Floats, bins: int) -> Floats:
@@ -62,8 +61,7 @@ def _bins(bins: int, sides: Sequence[Side]) -> Table:
 
 def _turned(rows: Rows) -> Rows:
     """The rows (place, confidence, score) with confidence and score exchanged, so that each gap changes its sign."""
-    exchanged: Rows = rows.reshape(len(rows), -1, 3)[:, :, [0, 2, 1]].reshape(rows.shape)
-    return exchanged
+    return rows.reshape(len(rows), -1, 3)[:, :, [0, 2, 1]].reshape(rows.shape)
 
 
 def _gaps(rows: Rows) -> tuple[Floats, Floats]:
@@ -182,8 +180,7 @@ def _surest_first(rows: Rows) -> tuple[Floats, Floats]:
 
 def _accuracies(scores: Floats) -> Floats:
     """Accuracy of the first k, for k = 1 to n."""
-    means: Floats = np.cumsum(scores) / np.arange(1, len(scores) + 1)
-    return means
+    return np.cumsum(scores) / np.arange(1, len(scores) + 1)
 
 
 def _area(rows: Rows) -> float:
