@@ -25,8 +25,7 @@ def obrien_fleming_spending(fraction: Floats, alpha: float) -> Floats:
     >>> obrien_fleming_spending(np.array([0.5, 1.0]), 0.05).round(4)
     array([0.0056, 0.05  ])
     """
-    spent: Floats = 2.0 * special.ndtr(special.ndtri(alpha / 2.0) / np.sqrt(fraction))
-    return spent
+    return 2.0 * special.ndtr(special.ndtri(alpha / 2.0) / np.sqrt(fraction))
 
 
 def lan_demets_bounds(fractions: Floats, alpha: float) -> Floats:

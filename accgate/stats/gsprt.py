@@ -67,8 +67,7 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
         + special.xlogy(gained, np.where(gained > 0, g, 1.0))
         + special.xlogy(same, np.maximum(1.0 - 2.0 * g - drop, 0.0))
     )
-    ratio: Floats = most - null
-    return ratio
+    return most - null
 
 
 def unseen_n(theta: float, *, beta: float, loss: float = 100.0) -> int:
