@@ -124,19 +124,15 @@ def _certain(tree: ast.Module, source: str) -> Iterator[ast.Assert]:
     yield from (each for each in tree.body if isinstance(each, ast.Assert))
     if "global" in source:
         return  # any function may then be another one
-    leaves = (ast.Return, ast.Yield, ast.YieldFrom) if "return" in source or "yield" in source else ()
+    leaves = (ast.Return, ast.Yield, ast.YieldFrom)
     bound = [name for statement in tree.body for name in _bound_names(statement)]
     calls = [each.value.func for each in tree.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
     called = {call.id for call in calls if isinstance(call, ast.Name)}
     for each in tree.body:
         if not isinstance(each, ast.FunctionDef) or each.name not in called or bound.count(each.name) != 1:
             continue
-        if not each.decorator_list and not _has(each, leaves):
+        if not each.decorator_list and not any(isinstance(node, leaves) for node in ast.walk(each)):
             yield from (inner for inner in each.body if isinstance(inner, ast.Assert))
-
-
-def _has(function: ast.FunctionDef, kinds: tuple[type[ast.AST], ...]) -> bool:
-    return bool(kinds) and any(isinstance(node, kinds) for node in ast.walk(function))
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:

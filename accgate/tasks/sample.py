@@ -143,7 +143,8 @@ def _sample(
     rubric = None
     if content.judge is not None:
         rubric = rubric_of(content.judge.rubric, row, {"prompt": text, "target": target})
-    columns = {key: _name(row, column, key) for key, column in _columns(content)}
+    named = {key: getattr(content.columns, key) for key in ("cluster", "group", "label")}
+    columns = {key: _name(row, column, key) for key, column in named.items() if column is not None}
     images = _images(row, content.images, folder, trees)
     if images and messages:
         last_user(messages)  # where they go
@@ -251,12 +252,6 @@ def _attack(
     except CannotAttack as error:
         raise CannotRender(str(error)) from error
     return _question(content, replace(scope, row=changed))
-
-
-def _columns(content: DefinitionFile) -> list[tuple[str, str]]:
-    columns = content.columns
-    named = {"cluster": columns.cluster, "group": columns.group, "label": columns.label}
-    return [(key, column) for key, column in named.items() if column is not None]
 
 
 def _name(row: Mapping[str, Any], column: str, key: str) -> str:

@@ -57,13 +57,8 @@ def kind_of(character: str) -> str:
     >>> "".join(map(kind_of, "Añ 漢三5,"))
     'AASLNNP'
     """
-    kind = _KIND_OF_CHARACTER.get(character) or _KIND_OF_CATEGORY.get(category(character), "P")
+    kind = _KIND_OF_CHARACTER.get(character) or _KIND_OF_CATEGORY.get(ucd.category(character), "P")
     return "V" if kind == "M" and ucd.combining(character) == VIRAMA else kind
-
-
-def category(character: str) -> str:
-    """The general category in Unicode 3.2."""
-    return ucd.category(character)
 
 
 def script_of(letter: str) -> str:
