@@ -124,10 +124,6 @@ def _has_answer(answer: str, target: str) -> bool:
     return bool(answer.strip()) and (not is_prose or label_form(answer) == label_form(target))
 
 
-@cache
-def _comparer(seconds: float) -> Comparer:
-    """One process for all tasks with this limit; it starts with the first comparison."""
-    return Comparer(seconds)
-
+_comparer = cache(Comparer)  # one process for all tasks with a limit, which starts with the first comparison
 
 METRICS = {"math": _math}

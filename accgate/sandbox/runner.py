@@ -131,8 +131,6 @@ class Sandbox:
         confinement: Confinement | None = None,
         packages: Packages | None = None,
     ) -> None:
-        if workers is not None and workers < 1:
-            raise ValueError("workers must be 1 or more")
         self.limits = Limits() if limits is None else limits
         self._count = workers
         self._confinement = confinement

@@ -139,7 +139,7 @@ def _sample(
     text = _text(question, tools, content)
     target, program, cases = _target(content, scope)
     if content.metric == CALLS:
-        _check_calls(target, several=content.targets is not None)
+        _check_calls([target] if content.targets is None else json.loads(target))
     rubric = None
     if content.judge is not None:
         rubric = rubric_of(content.judge.rubric, row, {"prompt": text, "target": target})
@@ -230,8 +230,8 @@ def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...]
     return json.dumps(texts, ensure_ascii=False), (), ()
 
 
-def _check_calls(target: str, *, several: bool) -> None:
-    for each in json.loads(target) if several else [target]:
+def _check_calls(targets: Sequence[str]) -> None:
+    for each in targets:
         if fault := calls_fault(each):
             raise CannotRender(f"the target {fault}")
 

@@ -35,10 +35,6 @@ class Outcome:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _nothing(_: Table) -> dict[str, Any]:
-    return {}
-
-
 @dataclass(frozen=True)
 class Aggregate:
     """A statistic over samples, with its options set.
@@ -47,7 +43,7 @@ class Aggregate:
     `partly` may be missing where the statistic does not ask for them.
     `statistic` takes the rows that `encode` gives, any number of them and with repetitions, and is what
     `accgate.decision.compare_statistic` decides on; NaN for 0/0. It is the value itself but for signed
-    differences (`gated_on` says so), where a negative value is no better than a positive one. `lowest` and `highest`
+    differences (`signed` gives them), where a negative value is no better than a positive one. `lowest` and `highest`
     bound it, None where nothing does.
     """
 
@@ -58,9 +54,8 @@ class Aggregate:
     higher_is_better: bool
     why_undefined: str | Callable[[Table], str] = NO_RECORDS
     unit: str = "points"
-    describe: Callable[[Table], Mapping[str, Any]] = _nothing
+    describe: Callable[[Table], Mapping[str, Any]] = lambda _: {}
     signed: Callable[[Rows], float] | None = None
-    gated_on: str = "value"
     partly: tuple[str, ...] = ()
     lowest: float | None = 0.0
     highest: float | None = 100.0

@@ -46,14 +46,10 @@ def edges(bins: int) -> Floats:
     return np.arange(1, bins + 1) / bins
 
 
-def bin_of(confidence: Floats, bins: int) -> Floats:
-    """Number of the bin ((m-1)/M, m/M], from 0; a confidence of 0 counts in the first."""
-    return np.searchsorted(edges(bins), confidence, side="left").astype(np.float64)
-
-
 def _bins(bins: int, sides: Sequence[Side]) -> Table:
+    """Return confidences and scores behind the number of their bin ((m-1)/M, m/M], from 0; the first has 0 too."""
     columns = [
-        np.column_stack([bin_of(side.numbers("confidence", 0.0, 1.0), bins), both])
+        np.column_stack([np.searchsorted(edges(bins), side.numbers("confidence", 0.0, 1.0)), both])
         for side, both in zip(sides, confidence_and_score(sides), strict=True)
     ]
     return Table(wide(sides, columns))

@@ -109,7 +109,6 @@ def _difference(
         partial(_without_rate, rates),
         describe=partial(_by_group, rates),
         signed=partial(_signed, rates) if two else None,
-        gated_on=("the absolute value" if len(rates) == 1 else "the larger absolute difference") if two else "value",
     )
 
 

@@ -162,10 +162,6 @@ def _alphabet_story(text: str) -> bool:
     return [sentence[:1].lower() for sentence in bare] == list(string.ascii_lowercase)
 
 
-def _capital_cities(text: str) -> bool:
-    return [city.strip() for city in _ascii(text).split(",") if city.strip()] == CAPITALS
-
-
 def _rows(text: str, delimiter: str = ",") -> Sequence[Sequence[str]]:
     """The rows of CSV, none where it is not."""
     try:
@@ -231,7 +227,7 @@ FORM: Mapping[str, Callable[..., bool]] = {
     "custom:csv_quotes": _csv_quotes,
     "custom:csv_special_character": _csv_special,
     "custom:date_format_list": lambda text: all(map(_is_date, text.strip().split(","))),
-    "custom:european_capitals_sort": _capital_cities,
+    "custom:european_capitals_sort": lambda text: [*filter(None, map(str.strip, _ascii(text).split(",")))] == CAPITALS,
     "custom:mcq_count_length": _questions,
     "custom:multiples": lambda text: re.findall(r"\d+", text) == [str(n) for n in range(14, 51, 7)],
     "custom:reverse_newline": _african_countries,
