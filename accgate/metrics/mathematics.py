@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from functools import cache
 
 from accgate.metrics.equality import box_content
@@ -98,10 +99,8 @@ class Comparer:
             process.kill()
         process.wait()
         process.stdout.close()
-        try:
+        with suppress(BrokenPipeError):
             process.stdin.close()
-        except BrokenPipeError:
-            return
 
 
 def _math(*, timeout: float = 5.0) -> Metric:

@@ -129,16 +129,16 @@ def builders_of(
     *functions: Callable[..., float], form: Form | None = None, finds: Callable[[str, str], bool] | None = None
 ) -> Builders:
     """Make a builder of each function `(answer, target, *, options) -> points`, by the function's name."""
-    return {function.__name__: _builder_of(function, form, finds) for function in functions}
 
+    def builder_of(function: Callable[..., float]) -> Builder:
+        @wraps(function)
+        def build(**options: Any) -> Metric:
+            points = partial(function, **options) if options else function
+            return Metric(function.__name__, points, form=form, finds=finds)
 
-def _builder_of(function: Callable[..., float], form: Form | None, finds: Callable[[str, str], bool] | None) -> Builder:
-    @wraps(function)
-    def build(**options: Any) -> Metric:
-        points = partial(function, **options) if options else function
-        return Metric(function.__name__, points, form=form, finds=finds)
+        return build
 
-    return build
+    return {function.__name__: builder_of(function) for function in functions}
 
 
 def build_with(name: str, build: Callable[..., Built], options: Mapping[str, Any]) -> Built:

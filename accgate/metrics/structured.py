@@ -5,12 +5,12 @@ from functools import cache, lru_cache, partial
 from typing import Any, Literal
 
 from accgate.metrics.match import json_value
-from accgate.metrics.metric import Metric, required
+from accgate.metrics.metric import Metric, builders_of, required
 
 Kind = Literal["any", "object", "array"]
 
 
-def json_valid(answer: str, *, kind: Kind = "any") -> float:
+def json_valid(answer: str, _: str = "", *, kind: Kind = "any") -> float:
     """100 where the answer is JSON, and of the kind that `kind` names.
 
     >>> json_valid('{"a": 1}'), json_valid("[1]", kind="object"), json_valid('{"a": 1,}')
@@ -19,10 +19,6 @@ def json_valid(answer: str, *, kind: Kind = "any") -> float:
     value = json_value(answer, _whole)
     kinds: type[Any] = {"any": object, "object": dict, "array": list}[kind]
     return 100.0 if value is not None and isinstance(value[0], kinds) else 0.0
-
-
-def _json_valid(*, kind: Kind = "any") -> Metric:
-    return Metric("json_valid", lambda answer, _: json_valid(answer, kind=kind))
 
 
 def _json_schema(*, formats: bool = False) -> Metric:
@@ -76,4 +72,4 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) < 4300 else float(digits)
 
 
-METRICS = {"json_valid": _json_valid, "json_schema": _json_schema}
+METRICS = {"json_schema": _json_schema} | builders_of(json_valid)

@@ -16,7 +16,7 @@ from accgate.errors import BadInput
 from accgate.inputs.paths import read_plain
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
-from accgate.metrics.calls import calls_fault
+from accgate.metrics.calls import expected_calls
 from accgate.sandbox.cases import BadCases, Case, cases_of
 from accgate.tasks.attacks.attack import Attack, CannotAttack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
@@ -232,8 +232,10 @@ def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...]
 
 def _check_calls(targets: Sequence[str]) -> None:
     for each in targets:
-        if fault := calls_fault(each):
-            raise CannotRender(f"the target {fault}")
+        try:
+            expected_calls(each)
+        except ValueError as error:
+            raise CannotRender(f"the target {error}") from error
 
 
 def _attack(

@@ -93,19 +93,10 @@ def reliability(bins: int, table: Table) -> dict[str, Any]:
     with np.errstate(invalid="ignore"):
         confidence = np.bincount(which, rows[:, 1], bins) / counts
         accuracy = np.bincount(which, rows[:, 2], bins) / counts
-    upper = edges(bins)
-    return {
-        "bins": [
-            {
-                "above": float(upper[m - 1]) if m else 0.0,
-                "up_to": float(upper[m]),
-                "answers": int(counts[m]),
-                "confidence": json_number(confidence[m]),
-                "accuracy": json_number(accuracy[m]),
-            }
-            for m in range(bins)
-        ]
-    }
+    ends = [0.0, *edges(bins).tolist()]
+    keys = ("above", "up_to", "answers", "confidence", "accuracy")
+    columns = (ends[:-1], ends[1:], counts.tolist(), map(json_number, confidence), map(json_number, accuracy))
+    return {"bins": [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]}
 
 
 def _calibration_error(name: str, statistic: Callable[[Rows], float], bins: int) -> Aggregate:

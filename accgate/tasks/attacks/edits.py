@@ -1,13 +1,13 @@
 """The edits of each attack: the parts of a text that it can change, and the change of one part."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
 from unicodedata import ucd_3_2_0 as ucd
 
-from accgate.tasks.attacks.shape import Letter, Shape, Span, kind_of, script_of
+from accgate.tasks.attacks.shape import Letter, Shape, Span, kind_of
 
 Unit = TypeVar("Unit")
 LATIN = "abcdefghijklmnopqrstuvwxyz"
@@ -94,7 +94,8 @@ def _pools(shape: Shape) -> Callable[[str], Sequence[str]]:
 
 
 def _pool_of(letter: str) -> tuple[str, bool]:
-    return script_of(letter), ucd.category(letter[0]) == "Lu"
+    """Return the script that a letter is named after, as LATIN or CJK, and whether it is a capital."""
+    return ucd.name(letter[0], "UNKNOWN").split()[0], ucd.category(letter[0]) == "Lu"
 
 
 def _neighbours() -> dict[str, str]:
@@ -120,18 +121,16 @@ def _neighbours() -> dict[str, str]:
 NEIGHBOURS = _neighbours()
 
 
-def keyboard(shape: Shape, style: str) -> Edits[Letter]:
+def keyboard(shape: Shape, _: str) -> Edits[Letter]:
     """A letter from a to z replaced by a key beside it; letters of other scripts stay."""
-    del style
     letters = [letter for letter in shape.letters if shape.text[slice(*letter.span)] in NEIGHBOURS]
     return Edits(
         letters, lambda letter, dice: Edit(*letter.span, dice.choice(NEIGHBOURS[shape.text[slice(*letter.span)]]))
     )
 
 
-def swap_words(shape: Shape, style: str) -> Edits[tuple[Span, Span]]:
+def swap_words(shape: Shape, _: str) -> Edits[tuple[Span, Span]]:
     """Two words side by side on a line, with only spaces between them, change places."""
-    del style
     gaps = dict(shape.gaps)
     starts = {token[0]: token for token in shape.tokens}
     pairs = [(token, starts[gaps[token[1]]]) for token in shape.tokens if gaps.get(token[1]) in starts]
@@ -220,13 +219,8 @@ EDITS: Mapping[str, Callable[[Shape, str], Edits[Any]]] = {
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     """The text with the edits made; they do not overlap."""
-
-    def parts() -> Iterator[str]:
-        at = 0
-        for edit in sorted(edits, key=lambda edit: edit.start):
-            yield text[at : edit.start]
-            yield edit.new
-            at = edit.end
-        yield text[at:]
-
-    return "".join(parts())
+    parts, at = list[str](), 0
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        parts += [text[at : edit.start], edit.new]
+        at = edit.end
+    return "".join([*parts, text[at:]])
