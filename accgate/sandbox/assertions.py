@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from accgate.inputs.python import parse_python
@@ -49,11 +50,8 @@ class Tests:
                     return f"AssertionError: {self.assertions[place].source}, it is {_short(value)}"
         except (ArithmeticError, IndexError, NotPlain, RecursionError, TypeError, ValueError) as error:
             return f"the program's process gave no values: {error}"
-        missing = [
-            assertion.source
-            for place, assertion in enumerate(self.assertions)
-            if place not in {place for place, _ in pairs}
-        ]
+        reached = {place for place, _ in pairs}
+        missing = [each.source for place, each in enumerate(self.assertions) if place not in reached]
         return f"never came to {missing[0]}" if missing else None
 
 
@@ -79,9 +77,7 @@ def without_literals(source: str) -> Tests | None:
     if tree is None:
         return None
     lines = source.encode().splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    starts = [*accumulate(map(len, lines), initial=0)]
     text = b"".join(lines)
     assertions: list[Assertion] = []
     changes: list[tuple[tuple[int, int], bytes]] = []
