@@ -104,6 +104,10 @@ def _alphabet(text: str) -> bool:
     return all(word.lower()[0] == chr(97 + (first + n) % 26) for n, word in enumerate(words[1:], 1))
 
 
+def _consonants(text: str) -> bool:
+    return all(re.search("[bcdfghjklmnpqrstvwxyz]{2}", word) for word in text.lower().split())
+
+
 def _alliteration(text: str) -> bool:
     before = -1
     for sentence in sentences_of(text):
@@ -210,9 +214,7 @@ WORDING: Mapping[str, Callable[..., bool]] = {
     "sentence:increment": _increment,
     "sentence:keyword": _keyword_in_sentence,
     "words:alphabet": _alphabet,
-    "words:consonants": lambda text: all(
-        re.search("[bcdfghjklmnpqrstvwxyz]{2}", word) for word in text.lower().split()
-    ),
+    "words:consonants": _consonants,
     "words:keywords_specific_position": _keyword_at,
     "words:last_first": _last_first,
     "words:no_consecutive": _no_same_first_letter,
