@@ -57,23 +57,19 @@ def _has_tools(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"calls", "tools"} and isinstance(value["calls"], list)
 
 
-def calls_fault(target: str) -> str | None:
-    """Why a target says no calls; None where it does.
+def expected_calls(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, Any]]]:
+    """Return the expected calls of a target, and the parameters of its tools by name.
 
-    >>> calls_fault('[{"weather": {"city": ["Rome"]}}]'), calls_fault("[]")
-    (None, None)
-    >>> calls_fault("Rome")[:26]
-    "is 'Rome', no JSON; write "
+    Raises
+    ------
+    ValueError
+        When the target says no calls: why, and the fix.
+
+    Examples
+    --------
+    >>> expected_calls('[{"weather": {"city": ["Rome"]}}]')
+    ([Call(name='weather', allowed={'city': ['Rome']})], {})
     """
-    try:
-        _expected_calls(target)
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-def _expected_calls(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, Any]]]:
-    """The expected calls of a target, and the parameters of its tools by name; raises ValueError where it has none."""
     try:
         value = json.loads(target)
     except (ValueError, RecursionError) as error:
@@ -143,7 +139,7 @@ def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float
     >>> tool_calls('[{"name": "weather", "arguments": {"city": "Oslo"}}]', wanted), tool_calls("[]", wanted)
     (0.0, 0.0)
     """
-    expected, schemas = _expected_calls(target)
+    expected, schemas = expected_calls(target)
     made = _calls_made(answer)
     if made is None or len(made) != len(expected):
         return WRONG

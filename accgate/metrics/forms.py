@@ -114,7 +114,5 @@ def one_spelling(names: Iterable[str]) -> Callable[[str], str]:
     >>> one_spelling(["No", "Yes"])(" yes."), one_spelling(["No", "Yes"])("maybe")
     ('Yes', 'maybe')
     """
-    spelled: dict[str, str] = {}
-    for name in names:
-        spelled.setdefault(label_form(name), name)
+    spelled = {label_form(name): name for name in reversed([*names])}
     return lambda text: spelled.get(label_form(text), text)

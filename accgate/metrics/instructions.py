@@ -39,10 +39,6 @@ def _matches(pattern: str, text: str) -> int:
         return len(re.findall(re.escape(pattern), text, re.IGNORECASE))
 
 
-def _keywords(text: str, keywords: list[str]) -> bool:
-    return all(_matches(word, text) for word in keywords)
-
-
 def _keyword_frequency(text: str, keyword: str, frequency: int, relation: str) -> bool:
     return _holds(_matches(keyword.strip(), text), relation, frequency)
 
@@ -121,10 +117,6 @@ def _bullets(text: str, num_bullets: int) -> bool:
     return len(re.findall(r"^\s*(?:\*[^*].*|-.*)$", text, re.MULTILINE)) == num_bullets
 
 
-def _has_option(text: str) -> bool:
-    return any(option in text for option in CONSTRAINED)
-
-
 def _highlights(text: str, num_highlights: int) -> bool:
     # Counted as IFEval counts: **so** is one of each kind, where anything stands between two asterisks.
     single = [part for part in re.findall(r"\*[^\n*]*\*", text) if part.strip("*").strip()]
@@ -178,7 +170,7 @@ def _is_quoted(text: str) -> bool:
 
 
 CHECKS: Mapping[str, Check] = {
-    "keywords:existence": _keywords,
+    "keywords:existence": lambda text, keywords: all(_matches(word, text) for word in keywords),
     "keywords:frequency": _keyword_frequency,
     "keywords:forbidden_words": _forbidden,
     "keywords:letter_frequency": _letters,
@@ -190,7 +182,7 @@ CHECKS: Mapping[str, Check] = {
     "detectable_content:number_placeholders": _placeholders,
     "detectable_content:postscript": _postscript,
     "detectable_format:number_bullet_lists": _bullets,
-    "detectable_format:constrained_response": _has_option,
+    "detectable_format:constrained_response": lambda text: any(option in text for option in CONSTRAINED),
     "detectable_format:number_highlighted_sections": _highlights,
     "detectable_format:multiple_sections": _sections,
     "detectable_format:json_format": _json,

@@ -31,28 +31,27 @@ def _perplexity(*, per: Per = "token") -> Metric:  # noqa: ARG001 whoever scores
 
 
 def _code_tests(*, timeout: float = 3.0, memory: int = 1024, packages: tuple[str, ...] = ()) -> Metric:
-    _check_limits(timeout, memory, packages)
-    return Metric("code_tests", kind="code", prepare=partial(_refuse_missing, packages))
+    return _code_metric("code_tests", timeout, memory, packages)
 
 
 def _code_output(
     *, timeout: float = 6.0, memory: int = 1024, packages: tuple[str, ...] = (), before: str = ""
 ) -> Metric:
-    _check_limits(timeout, memory, packages)
     try:
         compile(before, "before", "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         raise ValueError(f"before is not Python: {error}") from error
-    return Metric("code_output", kind="code", prepare=partial(_refuse_missing, packages))
+    return _code_metric("code_output", timeout, memory, packages)
 
 
-def _check_limits(timeout: float, memory: int, packages: tuple[str, ...]) -> None:
+def _code_metric(name: str, timeout: float, memory: int, packages: tuple[str, ...]) -> Metric:
     if not 0.0 < timeout <= 3600.0:
         raise ValueError("timeout must be above 0 and up to 3600 seconds")
     if memory < 64:
         raise ValueError("memory must be 64 MB or more")
     if "" in packages:
         raise ValueError("packages names ''; write names of installed packages")
+    return Metric(name, kind="code", prepare=partial(_refuse_missing, packages))
 
 
 def _refuse_missing(packages: tuple[str, ...]) -> None:

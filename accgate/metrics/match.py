@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 from accgate.metrics.forms import filled, label_form, squad_form
@@ -59,7 +60,7 @@ def contains_share(answer: str, target: str) -> float:
     >>> contains_share("Those are 12 and ABC.", '["12", "abc", "34", "56"]')
     50.0
     """
-    texts = _json(target)
+    texts = json_value(target)
     if texts is None or not isinstance(texts[0], list) or not texts[0]:
         return WRONG
     right = [isinstance(text, str) and bool(text.strip()) and text.lower() in answer.lower() for text in texts[0]]
@@ -82,7 +83,7 @@ def json_match(answer: str, target: str) -> float:
     >>> json_match('{"b": 2, "a": 1.0}', '{"a": 1, "b": 2}')
     100.0
     """
-    left, right = _json(answer), _json(target)
+    left, right = json_value(answer), json_value(target)
     return _points(left is not None and same(left[0], right[0]) if right else False)
 
 
@@ -92,7 +93,7 @@ def json_fields(answer: str, target: str) -> float:
     >>> json_fields('{"name": "Ada", "age": 36}', '{"name": "Ada", "age": 37}')
     50.0
     """
-    left, right = _json(answer), _json(target)
+    left, right = json_value(answer), json_value(target)
     if left is None or right is None or not isinstance(left[0], dict) or not isinstance(right[0], dict):
         return WRONG
     wanted: dict[str, Any] = right[0]
@@ -100,20 +101,23 @@ def json_fields(answer: str, target: str) -> float:
     return RIGHT * right_fields / len(wanted) if wanted else _points(not left[0])
 
 
-def _json(text: str) -> tuple[Any] | None:
-    """The JSON value in a tuple, since null is a value too; None where the text is not JSON."""
+def json_value(text: str, whole: Callable[[str], float] = int) -> tuple[Any] | None:
+    """Return the JSON value in a tuple, since null is a value too; None where the text is not JSON (RFC 8259).
+
+    `whole` reads whole numbers, of which Python's `int` takes no more than 4,300 digits.
+
+    >>> json_value("null"), json_value("{'a': 1}"), json_value("NaN")
+    ((None,), None, None)
+    """
     try:
-        return (_DECODER.decode(text),)
-    except (ValueError, RecursionError):
+        return (json.loads(text, parse_constant=_refuse_constant, parse_int=whole),)
+    except (ValueError, RecursionError):  # RFC 8259 lets a parser limit the depth
         return None
 
 
-def refuse_constant(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     """Refuse NaN and the infinities, which Python would read."""
     raise ValueError(f"{constant} is Python's, not JSON's")
-
-
-_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -170,6 +174,6 @@ METRICS = (
     | builders_of(normalized_match, form=squad_form)
     | builders_of(classification, form=label_form)
     | builders_of(numeric_match, finds=lambda answer, _: number_of(answer) is not None)
-    | builders_of(json_match, finds=lambda answer, _: _json(answer) is not None)
-    | builders_of(json_fields, finds=lambda answer, _: isinstance((_json(answer) or (None,))[0], dict))
+    | builders_of(json_match, finds=lambda answer, _: json_value(answer) is not None)
+    | builders_of(json_fields, finds=lambda answer, _: isinstance((json_value(answer) or (None,))[0], dict))
 )

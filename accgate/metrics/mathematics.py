@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from functools import cache
 
 from accgate.metrics.equality import box_content
@@ -98,10 +99,8 @@ class Comparer:
             process.kill()
         process.wait()
         process.stdout.close()
-        try:
+        with suppress(BrokenPipeError):
             process.stdin.close()
-        except BrokenPipeError:
-            return
 
 
 def _math(*, timeout: float = 5.0) -> Metric:
@@ -124,10 +123,6 @@ def _has_answer(answer: str, target: str) -> bool:
     return bool(answer.strip()) and (not is_prose or label_form(answer) == label_form(target))
 
 
-@cache
-def _comparer(seconds: float) -> Comparer:
-    """One process for all tasks with this limit; it starts with the first comparison."""
-    return Comparer(seconds)
-
+_comparer = cache(Comparer)  # one process for all tasks with a limit, which starts with the first comparison
 
 METRICS = {"math": _math}

@@ -21,10 +21,6 @@ def needs_more(answer: str, target: str) -> float:  # noqa: ARG001
     raise TypeError("this score needs more than answer and target")
 
 
-def needs_nothing() -> None:
-    """Load no package."""
-
-
 @dataclass(frozen=True)
 class Metric:
     """A score per sample, in points.
@@ -51,7 +47,7 @@ class Metric:
     waits: bool = False
     form: Form | None = None
     finds: Callable[[str, str], bool] | None = None
-    prepare: Callable[[], object] = needs_nothing
+    prepare: Callable[[], object] = lambda: None
 
     def __call__(self, answer: str, target: str) -> float:
         """The score of an answer, in points."""
@@ -133,16 +129,16 @@ def builders_of(
     *functions: Callable[..., float], form: Form | None = None, finds: Callable[[str, str], bool] | None = None
 ) -> Builders:
     """Make a builder of each function `(answer, target, *, options) -> points`, by the function's name."""
-    return {function.__name__: _builder_of(function, form, finds) for function in functions}
 
+    def builder_of(function: Callable[..., float]) -> Builder:
+        @wraps(function)
+        def build(**options: Any) -> Metric:
+            points = partial(function, **options) if options else function
+            return Metric(function.__name__, points, form=form, finds=finds)
 
-def _builder_of(function: Callable[..., float], form: Form | None, finds: Callable[[str, str], bool] | None) -> Builder:
-    @wraps(function)
-    def build(**options: Any) -> Metric:
-        points = partial(function, **options) if options else function
-        return Metric(function.__name__, points, form=form, finds=finds)
+        return build
 
-    return build
+    return {function.__name__: builder_of(function) for function in functions}
 
 
 def build_with(name: str, build: Callable[..., Built], options: Mapping[str, Any]) -> Built:
@@ -182,20 +178,11 @@ def _check_option(name: str, build: Callable[..., Any], option: str, value: Any)
         return tuple(value)
     elif kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    elif not _is_a(value, kind):
-        raise BadOption(f"is {value!r}; give {_WORDS.get(kind, str(kind))}", option)
+    elif not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise BadOption(f"is {value!r}; give {_WORDS[kind]}", option)
     if isinstance(value, float) and not math.isfinite(value):
         raise BadOption(f"is {value!r}; give a finite number", option)
     return value
 
 
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-
-
-def _is_a(value: Any, kind: Any) -> bool:
-    choices = get_args(kind) or (kind,)  # of `float | None` any of the two
-    return any(
-        isinstance(value, choice) and (choice is bool or not isinstance(value, bool))
-        for choice in choices
-        if isinstance(choice, type)
-    )

@@ -51,14 +51,7 @@ def in_common(answer: Iterable[Hashable], target: Iterable[Hashable]) -> int:
     >>> in_common("aab", "abbc")
     2
     """
-    left = Counter(target)
-    shared = 0
-    for item in answer:
-        count = left.get(item)
-        if count:
-            left[item] = count - 1
-            shared += 1
-    return shared
+    return (Counter(answer) & Counter(target)).total()
 
 
 def n_grams(tokens: Sequence[str], n: int) -> Iterable[Hashable]:

@@ -4,11 +4,10 @@ Source: C.-Y. Lin, ROUGE: a package for automatic evaluation of summaries, ACL w
 `rouge_1`, `rouge_2`, `rouge_n`, `rouge_l` and `rouge_lsum` are rouge-score's F-measures to the last bit.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import numpy as np
 import numpy.typing as npt
@@ -38,15 +37,11 @@ def shared_subsequence(answer: Sequence[str], target: Sequence[str]) -> Matched:
 
 def shared_union(answer: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Matched:
     """ROUGE-Lsum's counts over sentences: the union of each target sentence's subsequences, no token counted twice."""
-    left = Counter(token for sentence in answer for token in sentence)
-    shared = 0
+    union: list[str] = []
     for sentence in target:
         positions = set[int]().union(*(lcs_positions(sentence, other) for other in answer))
-        for token in (sentence[position] for position in sorted(positions)):
-            if left[token] > 0:
-                left[token] -= 1
-                shared += 1
-    return Matched(shared, sum(map(len, answer)), sum(map(len, target)))
+        union += [sentence[position] for position in positions]
+    return Matched(in_common(union, chain(*answer)), sum(map(len, answer)), sum(map(len, target)))
 
 
 def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:

@@ -1,41 +1,24 @@
 """Whether an answer is JSON, and whether it keeps to a JSON schema: 0 or 100 points."""
 
-import json
 from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from typing import Any, Literal
 
-from accgate.metrics.match import refuse_constant
-from accgate.metrics.metric import Metric, required
+from accgate.metrics.match import json_value
+from accgate.metrics.metric import Metric, builders_of, required
 
 Kind = Literal["any", "object", "array"]
 
 
-def json_value(text: str) -> tuple[Any] | None:
-    """The JSON value in a tuple, since null is a value too; None where the text is not JSON (RFC 8259).
-
-    >>> json_value("null"), json_value("{'a': 1}"), json_value("NaN")
-    ((None,), None, None)
-    """
-    try:
-        return (json.loads(text, parse_constant=refuse_constant, parse_int=_whole),)
-    except (ValueError, RecursionError):  # RFC 8259 lets a parser limit the depth
-        return None
-
-
-def json_valid(answer: str, *, kind: Kind = "any") -> float:
+def json_valid(answer: str, _: str = "", *, kind: Kind = "any") -> float:
     """100 where the answer is JSON, and of the kind that `kind` names.
 
     >>> json_valid('{"a": 1}'), json_valid("[1]", kind="object"), json_valid('{"a": 1,}')
     (100.0, 0.0, 0.0)
     """
-    value = json_value(answer)
+    value = json_value(answer, _whole)
     kinds: type[Any] = {"any": object, "object": dict, "array": list}[kind]
     return 100.0 if value is not None and isinstance(value[0], kinds) else 0.0
-
-
-def _json_valid(*, kind: Kind = "any") -> Metric:
-    return Metric("json_valid", lambda answer, _: json_valid(answer, kind=kind))
 
 
 def _json_schema(*, formats: bool = False) -> Metric:
@@ -43,7 +26,7 @@ def _json_schema(*, formats: bool = False) -> Metric:
 
     def conforms(answer: str, target: str) -> float:
         accepts = validator()(target)
-        value = json_value(answer)
+        value = json_value(answer, _whole)
         return 100.0 if value is not None and accepts(value[0]) else 0.0
 
     return Metric("json_schema", conforms, prepare=validator)
@@ -57,7 +40,7 @@ def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
 
     @lru_cache(maxsize=256)
     def validator(text: str) -> Callable[[Any], bool]:
-        parsed = json_value(text)
+        parsed = json_value(text, _whole)
         schema: Any = parsed[0] if parsed else None
         if not isinstance(schema, (dict, bool)):
             raise ValueError("json_schema: the target is not a JSON schema, it is not a JSON object")
@@ -89,4 +72,4 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) < 4300 else float(digits)
 
 
-METRICS = {"json_valid": _json_valid, "json_schema": _json_schema}
+METRICS = {"json_schema": _json_schema} | builders_of(json_valid)

@@ -70,10 +70,6 @@ def _word_error_rate(*, tokenizer: Words = "spaces") -> Metric:
     return _rate("word_error_rate", "wer", lambda text: " ".join(split(text)))
 
 
-def _character_error_rate() -> Metric:
-    return _rate("character_error_rate", "cer", str)
-
-
 def _rate(name: str, rate: Literal["wer", "cer"], form: Callable[[str], str]) -> Metric:
     def points(answer: str, target: str) -> float:
         jiwer = required("jiwer", "error rates need jiwer")
@@ -88,5 +84,5 @@ METRICS: Builders = {
     "chrf": _chrf,
     "ter": _ter,
     "word_error_rate": _word_error_rate,
-    "character_error_rate": _character_error_rate,
+    "character_error_rate": lambda: _rate("character_error_rate", "cer", str),
 }

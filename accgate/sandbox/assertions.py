@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from accgate.inputs.python import parse_python
@@ -49,11 +50,8 @@ class Tests:
                     return f"AssertionError: {self.assertions[place].source}, it is {_short(value)}"
         except (ArithmeticError, IndexError, NotPlain, RecursionError, TypeError, ValueError) as error:
             return f"the program's process gave no values: {error}"
-        missing = [
-            assertion.source
-            for place, assertion in enumerate(self.assertions)
-            if place not in {place for place, _ in pairs}
-        ]
+        reached = {place for place, _ in pairs}
+        missing = [each.source for place, each in enumerate(self.assertions) if place not in reached]
         return f"never came to {missing[0]}" if missing else None
 
 
@@ -79,9 +77,7 @@ def without_literals(source: str) -> Tests | None:
     if tree is None:
         return None
     lines = source.encode().splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    starts = [*accumulate(map(len, lines), initial=0)]
     text = b"".join(lines)
     assertions: list[Assertion] = []
     changes: list[tuple[tuple[int, int], bytes]] = []
@@ -124,19 +120,15 @@ def _certain(tree: ast.Module, source: str) -> Iterator[ast.Assert]:
     yield from (each for each in tree.body if isinstance(each, ast.Assert))
     if "global" in source:
         return  # any function may then be another one
-    leaves = (ast.Return, ast.Yield, ast.YieldFrom) if "return" in source or "yield" in source else ()
+    leaves = (ast.Return, ast.Yield, ast.YieldFrom)
     bound = [name for statement in tree.body for name in _bound_names(statement)]
     calls = [each.value.func for each in tree.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
     called = {call.id for call in calls if isinstance(call, ast.Name)}
     for each in tree.body:
         if not isinstance(each, ast.FunctionDef) or each.name not in called or bound.count(each.name) != 1:
             continue
-        if not each.decorator_list and not _has(each, leaves):
+        if not each.decorator_list and not any(isinstance(node, leaves) for node in ast.walk(each)):
             yield from (inner for inner in each.body if isinstance(inner, ast.Assert))
-
-
-def _has(function: ast.FunctionDef, kinds: tuple[type[ast.AST], ...]) -> bool:
-    return bool(kinds) and any(isinstance(node, kinds) for node in ast.walk(function))
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:

@@ -131,8 +131,6 @@ class Sandbox:
         confinement: Confinement | None = None,
         packages: Packages | None = None,
     ) -> None:
-        if workers is not None and workers < 1:
-            raise ValueError("workers must be 1 or more")
         self.limits = Limits() if limits is None else limits
         self._count = workers
         self._confinement = confinement
@@ -191,15 +189,11 @@ class Sandbox:
         try:
             outcome = await asyncio.shield(running)
         except BaseException:
-            self._replace(worker)
+            fresh = Worker(self.limits, worker.confinement, self._packages)
+            self._workers.append(fresh)
+            self._idle.put_nowait(fresh)
             await asyncio.get_running_loop().run_in_executor(None, worker.stop)
             await asyncio.gather(running, return_exceptions=True)
             raise
         self._idle.put_nowait(worker)
         return outcome
-
-    def _replace(self, worker: Worker) -> None:
-        """A fresh worker in place of this one, which is to be stopped."""
-        fresh = Worker(self.limits, worker.confinement, self._packages)
-        self._workers.append(fresh)
-        self._idle.put_nowait(fresh)

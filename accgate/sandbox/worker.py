@@ -100,7 +100,7 @@ def outcome_of(program: Program, walls: Walls) -> dict[str, Any]:
     worker = os.getpid()
     pid = os.fork()
     if pid == 0:
-        become(program, walls, worker, streams.inner(), trouble_end)
+        become(program, walls, worker, Streams(*(file.inner for file in streams)), trouble_end)
     os.close(trouble_end)
     try:
         end = wait(pid, walls, CONTROL)
@@ -136,10 +136,6 @@ class Files(NamedTuple):
     output: File
     errors: File
     report: File
-
-    def inner(self) -> Streams:
-        """The program's ends."""
-        return Streams(*(file.inner for file in self))
 
     def close(self) -> None:
         """Close both ends of each."""

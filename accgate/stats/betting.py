@@ -6,7 +6,7 @@ most alpha, whatever the discordance and the skew are, however units depend on t
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -105,11 +105,10 @@ def e_process_test(
     used = path.stop
     stops: dict[str | None, Stop] = {"regression": "regression", "pass": "futility", None: "end"}
     stop = stops[path.decision]
-    is_open = stop == "end" and not units.is_whole
+    standing = stand_at(units, used - 1, path.p_value, stop, is_open=stop == "end" and not units.is_whole)
     if not figures:
-        return stand_at(units, used - 1, path.p_value, stop, is_open=is_open)
-    n = int(units.samples[used - 1])
-    difference = float(units.totals[:used].sum()) / n
+        return standing
+    difference = standing.difference
     interval = confidence_sequence(units.totals, units.planned, bound=bound, alpha=alpha, stop=used, theta=theta)
     threshold = difference - interval.one_sided  # where the upper limit would be 0
     if (stop == "regression") != (difference < threshold):
@@ -119,18 +118,13 @@ def e_process_test(
     if stop == "end":
         least = visible_effect(units, used - 1, **costs)
         seen = None if least is None else max(theta, least)
-    return SequentialResult(
-        difference=difference,
-        p_value=path.p_value,
+    return replace(
+        standing,
         threshold=threshold,
         theta=seen,
         sigma=spread_of(units.totals[:used], units.sizes[:used]),
         interval=include(difference, interval) if stop != "regression" or difference < 0.0 else interval,
         reasons=() if units.totals[:used].any() else ("no sample changed its score",),
-        n=n,
-        n_max=units.n_max,
-        stop=stop,
-        open=is_open,
     )
 
 
@@ -168,7 +162,7 @@ def betting_path(
     Raises
     ------
     ValueError
-        Where a unit's total is larger than `bound` allows, or more units are finished than planned.
+        Where a unit's total is larger than `bound` allows.
 
     Notes
     -----
@@ -251,8 +245,6 @@ def confidence_sequence(
 def _in_samples(totals: npt.ArrayLike, sizes: npt.ArrayLike, bound: float) -> tuple[Floats, Floats, float]:
     """Totals over `bound`, the sizes of those units, and the number of samples planned."""
     gains, planned = np.asarray(totals, dtype=float) / bound, np.asarray(sizes, dtype=float)
-    if len(gains) > len(planned):
-        raise ValueError(f"{len(gains)} units are finished and {len(planned)} planned; give every planned unit's size")
     weights = planned[: len(gains)]
     outside = ~(np.abs(gains) <= weights * (1.0 + 1e-9))  # not-a-number too
     if outside.any():

@@ -25,19 +25,18 @@ def obrien_fleming_spending(fraction: Floats, alpha: float) -> Floats:
     >>> obrien_fleming_spending(np.array([0.5, 1.0]), 0.05).round(4)
     array([0.0056, 0.05  ])
     """
-    spent: Floats = 2.0 * special.ndtr(special.ndtri(alpha / 2.0) / np.sqrt(fraction))
-    return spent
+    return 2.0 * special.ndtr(special.ndtri(alpha / 2.0) / np.sqrt(fraction))
 
 
-def lan_demets_bounds(fractions: Floats, alpha: float) -> Floats:
-    """One-sided O'Brien-Fleming bounds on z at these information fractions, by Lan and DeMets' spending.
+def spending_bounds(fractions: Floats, spent: Floats, *, drift: float = 0.0, absorbing: Floats | None = None) -> Floats:
+    """Return upper bounds on z that spend so much by each look; with `absorbing` upper ones, lower ones under drift.
 
     Parameters
     ----------
     fractions : array of shape (K,)
         Increasing shares of the information, the last at most 1.
-    alpha : float
-        One-sided type I error.
+    spent : array of shape (K,)
+        One-sided error that may be spent by each look, the last at most all of it.
 
     References
     ----------
@@ -46,15 +45,11 @@ def lan_demets_bounds(fractions: Floats, alpha: float) -> Floats:
 
     Examples
     --------
-    >>> lan_demets_bounds(np.arange(1, 6) / 5, 0.05).round(3)
+    >>> fractions = np.arange(1, 6) / 5
+    >>> spending_bounds(fractions, obrien_fleming_spending(fractions, 0.05)).round(3)
     array([4.229, 2.888, 2.298, 1.962, 1.74 ])
     """
-    spent = obrien_fleming_spending(np.asarray(fractions, float), alpha)
-    return spending_bounds(np.asarray(fractions, float), np.diff(spent, prepend=0.0), drift=0.0, absorbing=None)
-
-
-def spending_bounds(fractions: Floats, spending: Floats, *, drift: float, absorbing: Floats | None) -> Floats:
-    """Upper bounds that spend so much at each look; with `absorbing` upper bounds given, lower ones (under drift)."""
+    spending = np.diff(spent, prepend=0.0)
     is_lower, bounds, walks = absorbing is not None, np.empty(len(fractions)), Walks(drift)
     for look, fraction in enumerate(map(float, fractions)):
         root = math.sqrt(fraction)

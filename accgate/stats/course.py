@@ -197,8 +197,8 @@ def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alp
     Lan and DeMets 1983, Biometrika 70.
     """
     shares = np.array(fractions)
-    spending = np.diff(spent_by(shares, halvings, alpha)[first:], prepend=0.0)
-    return np.append(np.full(first, math.inf), spending_bounds(shares[first:], spending, drift=0.0, absorbing=None))
+    spent = spent_by(shares, halvings, alpha)[first:]
+    return np.append(np.full(first, math.inf), spending_bounds(shares[first:], spent))
 
 
 def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:

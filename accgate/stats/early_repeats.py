@@ -115,16 +115,15 @@ def repeats_sequential(
     plan, walks = _walks(repeats, theta=theta, discordance=discordance, **rates)
     stop = _decisive(walks)
     outcome, unit = stop.outcome, stop.unit
-    rejected, is_open = outcome.stop == "regression", outcome.at_end and not plan.over
+    rejected = outcome.stop == "regression"
     p_value = max(walk.outcome.p_value for walk in walks)
     if not rejected:  # one of two walks alone may have met its bound
         p_value = max(p_value, math.nextafter(alpha, 1.0))
+    units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
+    standing = stand_at(units, unit, p_value, outcome.stop, is_open=outcome.at_end and not plan.over)
     if not figures:
-        units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
-        return stand_at(units, unit, p_value, outcome.stop, is_open=is_open)
-    beginning = repeats.first(unit + 1)
-    n = int(beginning.sizes.sum())
-    difference = float(beginning.totals.sum()) / n
+        return standing
+    beginning, difference = repeats.first(unit + 1), standing.difference
     estimate = Limits(stop.repeats, unit + 1, outcome, difference).estimate()
     upper = Limits(stop.repeats, unit + 1, outcome, estimate).upper(alpha, rejected=rejected)
     # Betting takes nothing as given, so that its limit holds whatever made the run stop there.
@@ -136,18 +135,13 @@ def repeats_sequential(
         seen = None if least is None else max(theta, least)
     thresholds = [walk.threshold for walk in walks if walk.unit == unit]
     known = [threshold for threshold in thresholds if threshold is not None]
-    return SequentialResult(
-        difference=difference,
-        p_value=p_value,
-        threshold=min(known) / n if len(known) == len(thresholds) else None,
+    return replace(
+        standing,
+        threshold=min(known) / standing.n if len(known) == len(thresholds) else None,
         theta=seen,
         sigma=spread_of(beginning.totals, beginning.sizes),
         interval=Interval(upper, (lower, upper)),
         reasons=reasons_of(beginning, len(beginning.events)),
-        n=n,
-        n_max=repeats.n_max,
-        stop=outcome.stop,
-        open=is_open,
         estimate=estimate,
     )
 

@@ -109,11 +109,11 @@ def _stand(units: Units, course: Course, evidence: Evidence, look: int, stop: St
 
 def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: Stop) -> SequentialResult:
     """The result of a run that stops at this look."""
-    unit, n, z = int(evidence.unit[look]), int(evidence.n[look]), float(evidence.drop[look])
+    standing, unit = _stand(units, course, evidence, look, stop), int(evidence.unit[look])
     totals, sizes = units.totals[: unit + 1], units.sizes[: unit + 1].astype(np.float64)
     is_last = look == len(course.n) - 1
     bounds = course.bounds(evidence, over=is_last)
-    level, difference = float(bounds[look]), float(totals.sum()) / n
+    level, difference = float(bounds[look]), standing.difference
     may_reject = math.isfinite(level)
     first = course.first(evidence, over=is_last)
     halvings = course.halvings(evidence, look if first is None else first)
@@ -126,17 +126,13 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
     if may_reject:  # rounding never parts the limit from the decision
         high = min(limits.one_sided, 1e-12 * difference) if stop == "regression" else max(limits.one_sided, 0.0)
         limits = Interval(high, (limits.two_sided[0], high))
-    return SequentialResult(
-        difference=difference,
-        p_value=stagewise_p(course.fractions, bounds, look, z),
+    return replace(
+        standing,
         threshold=difference - limits.one_sided if may_reject else None,
         theta=_theta(units.first(unit + 1), course, bound, stop),
         sigma=spread_of(totals, sizes),
         interval=limits,
         reasons=() if totals.any() else ("no sample changed its score",),
-        n=n,
-        n_max=units.n_max,
-        stop=stop,
         estimate=None if stop == "end" else _estimate(units, course, evidence, bounds),
     )
 

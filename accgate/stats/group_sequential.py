@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from accgate.stats.brownian import lan_demets_bounds, obrien_fleming_spending, spending_bounds
+from accgate.stats.brownian import obrien_fleming_spending, spending_bounds
 from accgate.stats.graded import graded_boundaries, graded_test
 from accgate.stats.power import quantile_sum
 from accgate.stats.search import halve
@@ -52,11 +52,11 @@ def group_design(looks: int, alpha: float, beta: float) -> GroupDesign:
     1.18
     """
     fractions = np.arange(1, looks + 1) / looks
-    efficacy = lan_demets_bounds(fractions, alpha)
-    spending = np.diff(obrien_fleming_spending(fractions, beta), prepend=0.0)
+    efficacy = spending_bounds(fractions, obrien_fleming_spending(fractions, alpha))
+    missed = obrien_fleming_spending(fractions, beta)
 
     def lower(drift: float) -> Floats:
-        return spending_bounds(fractions, spending, drift=drift, absorbing=efficacy)
+        return spending_bounds(fractions, missed, drift=drift, absorbing=efficacy)
 
     fixed = quantile_sum(alpha, beta)
     ends = halve(lambda drift: bool(lower(drift)[-1] >= efficacy[-1]), fixed, 2.0 * fixed, rounds=29)

@@ -67,8 +67,7 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
         + special.xlogy(gained, np.where(gained > 0, g, 1.0))
         + special.xlogy(same, np.maximum(1.0 - 2.0 * g - drop, 0.0))
     )
-    ratio: Floats = most - null
-    return ratio
+    return most - null
 
 
 def unseen_n(theta: float, *, beta: float, loss: float = 100.0) -> int:
@@ -283,11 +282,9 @@ class Passing:
         """Whether a run of 0/100 scores with so many samples lost of those changed passes after this unit."""
         n = np.maximum(self.plan.n[unit], event)
         ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), n, theta=self.theta)
-        passes = np.where(event == 0, self._unseen(unit), ratio <= self.plan.bound[unit])
+        unseen = unit + 1 >= unseen_n(self.theta, beta=self.beta)
+        passes = np.where(event == 0, unseen, ratio <= self.plan.bound[unit])
         return passes & (unit >= self.units.earliest)
-
-    def _unseen(self, unit: Ints) -> npt.NDArray[np.bool_]:
-        return (unit + 1 >= unseen_n(self.theta, beta=self.beta)) & (unit >= self.units.earliest)
 
     def largest(self, before: Ints) -> Ints:
         """Largest sum lost that passes at each of these units, one for each number of events; `NONE` for none."""

@@ -155,8 +155,7 @@ def t_margins(alpha: float) -> Margins:
 
     def margins(spread: Spread, losses: Floats) -> Floats:
         critical = float(special.stdtrit(float(max(spread.units - 1, 1)), 1.0 - alpha))
-        margin: Floats = losses * spread.step / spread.samples - spread.allowed - critical * spread.error(losses)
-        return margin
+        return losses * spread.step / spread.samples - spread.allowed - critical * spread.error(losses)
 
     return margins
 

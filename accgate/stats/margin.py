@@ -176,23 +176,18 @@ def margin_looks(
         passes = excludes_drop(lost, gained, n, margin + theta, passing)
         if rejects or passes or is_last:
             stop: Stop = "regression" if rejects else "end" if is_last else "futility"
+            standing = stand_at(units, n - 1, min(p_value, 1.0), stop, is_open=False)
             if not figures:
-                return stand_at(units, n - 1, min(p_value, 1.0), stop, is_open=False)
+                return standing
             result = margin_test(
                 lost, gained, n, margin=margin, alpha=level, beta=_last_beta(alpha, beta, certify=certify)
             )
-            reached = max(theta, result.theta or 100.0) if is_last else theta
-            assert result.interval is not None
-            return SequentialResult(
-                difference=result.difference,
-                p_value=min(p_value, 1.0),
+            return replace(
+                standing,
                 threshold=result.threshold,
-                theta=reached,
+                theta=max(theta, result.theta or 100.0) if is_last else theta,
                 sigma=result.sigma,
                 interval=result.interval,
-                n=n,
-                n_max=units.n_max,
-                stop=stop,
                 estimate=None if is_last else _estimate(units, n, margin, theta, alpha, levels),
             )
     return replace(open_result(units), n=samples)

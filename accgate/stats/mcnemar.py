@@ -99,14 +99,12 @@ def at_least(k: npt.NDArray[Any], m: Ints, share: float = 0.5) -> Floats:
 
 def log_choose(n: float | Floats, m: npt.NDArray[Any]) -> Floats:
     """Logarithm of n choose m, elementwise."""
-    chosen: Floats = special.gammaln(n + 1.0) - special.gammaln(m + 1.0) - special.gammaln(n - m + 1.0)
-    return chosen
+    return special.gammaln(n + 1.0) - special.gammaln(m + 1.0) - special.gammaln(n - m + 1.0)
 
 
 def log_binomial(m: npt.NDArray[Any], n: int, q: float) -> Floats:
     """Logarithm of P(Bin(n, q) = m), in the shape of m."""
-    masses: Floats = log_choose(n, m) + special.xlogy(m, q) + special.xlog1py(n - m, -q)
-    return masses
+    return log_choose(n, m) + special.xlogy(m, q) + special.xlog1py(n - m, -q)
 
 
 def changed_pairs(n: int, q: float) -> tuple[Ints, Floats]:

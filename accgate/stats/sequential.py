@@ -201,7 +201,7 @@ def result_at(
     theta: what the whole run would have detected depends on samples that nobody evaluated.
     """
     n, differences = unit + 1, units.totals[: unit + 1]
-    difference = float(differences.mean())
+    standing = stand_at(units, unit, outcome.p_value, outcome.stop, is_open=outcome.at_end and not ended)
     seen = None if outcome.stop == "regression" else theta
     if outcome.at_end:
         least = visible_effect(units, unit, alpha=alpha, beta=beta, cost=cost)
@@ -209,18 +209,13 @@ def result_at(
     threshold = None
     if outcome.critical is not None:  # halfway between the sums that reject and those that do not
         threshold = -100.0 * (2 * outcome.critical - 1 - outcome.event) / n
-    return SequentialResult(
-        difference=difference,
-        p_value=outcome.p_value,
+    return replace(
+        standing,
         threshold=threshold,
         theta=seen,
         sigma=float(np.std(differences, ddof=1)) if n > 1 else None,
-        interval=include(difference, _interval(outcome, n, alpha)),
+        interval=include(standing.difference, _interval(outcome, n, alpha)),
         reasons=() if differences.any() else ("no sample changed its score",),
-        n=n,
-        n_max=units.n_max,
-        stop=outcome.stop,
-        open=outcome.at_end and not ended,
         estimate=median_difference(outcome, n),
     )
 

@@ -367,16 +367,13 @@ def influence_values(statistic: Callable[[Ints], float], n: int, *, clusters: np
     [-2.0, -1.0, 3.0]
     """
     codes = unit_codes(n, clusters)
-    units = int(codes.max()) + 1
+    labels, name = (range(n), "sample {}, from 0") if clusters is None else (np.unique(clusters), "cluster {}")
     whole = value_of(statistic, np.arange(n), "all samples")
-    without = [value_of(statistic, np.flatnonzero(codes != u), _without(u, clusters)) for u in range(units)]
-    return (units - 1) * (whole - np.array(without))
-
-
-def _without(unit: int, clusters: npt.ArrayLike | None) -> str:
-    if clusters is None:
-        return f"the samples without sample {unit}, from 0"
-    return f"the samples without cluster {np.unique(np.asarray(clusters))[unit]}"
+    without = [
+        value_of(statistic, np.flatnonzero(codes != unit), f"the samples without {name.format(label)}")
+        for unit, label in enumerate(labels)
+    ]
+    return (len(without) - 1) * (whole - np.array(without))
 
 
 def value_of(statistic: Callable[[Rows], float], rows: Rows, where: str) -> float:
@@ -406,11 +403,4 @@ def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
 
 def unit_codes(n: int, clusters: npt.ArrayLike | None) -> Ints:
     """Number of each sample's unit, from 0: the sample itself, or its cluster in the order of the sorted labels."""
-    if n < 1:
-        raise ValueError("there are no samples")
-    if clusters is None:
-        return np.arange(n)
-    labels = np.asarray(clusters)
-    if labels.shape != (n,):
-        raise ValueError(f"clusters have shape {labels.shape}; give one label for each of the {n} samples")
-    return np.unique(labels, return_inverse=True)[1].astype(np.intp)
+    return np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]

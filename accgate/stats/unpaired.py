@@ -50,12 +50,8 @@ def target_z(mean: float, n: int, target: float, *, sigma: float, alpha: float, 
 def _z_test(difference: float, inverse_n: float, sigma: float, alpha: float, beta: float) -> TestResult:
     error = sigma * math.sqrt(inverse_n)
     margin = -quantile(alpha) * error
-    if error > 0.0:
-        p_value = normal_cdf(difference / error)
-        reasons: tuple[str, ...] = ()
-    else:
-        p_value = 0.0 if difference < 0.0 else 1.0
-        reasons = ("sigma is 0: any drop is a regression",)
+    p_value = normal_cdf(difference / error) if error > 0.0 else float(difference >= 0.0)
+    reasons = () if error > 0.0 else ("sigma is 0: any drop is a regression",)
     theta = detectable_effect(sigma, 1.0 / inverse_n, alpha=alpha, beta=beta)
     interval = Interval(difference + margin, (difference - margin, difference + margin))
     return TestResult(difference, p_value, -margin, theta, sigma, interval, reasons)

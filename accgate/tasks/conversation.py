@@ -22,21 +22,16 @@ def conversation_faults(messages: Any, tools: Any, tool_choice: Any) -> Iterator
             yield (key,), fault
     if messages is not None and not isinstance(messages, str):
         yield from _written_faults(messages)
-    if tools is not None and not isinstance(tools, str) and (fault := _tools_fault(tools)):
-        yield ("tools",), fault
+    if tools is not None and not isinstance(tools, str):
+        try:
+            tools_of(tools)
+        except CannotRender as error:
+            yield ("tools",), str(error)
     if tool_choice is not None:
         if tools is None:
             yield ("tool_choice",), "is set without tools; add tools, a list of functions"
         elif fault := choice_fault(tool_choice):
             yield ("tool_choice",), fault
-
-
-def _tools_fault(tools: Any) -> str | None:
-    try:
-        tools_of(tools)
-    except CannotRender as error:
-        return str(error)
-    return None
 
 
 def _written_faults(messages: Any) -> Iterator[tuple[Key, str]]:

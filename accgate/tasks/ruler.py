@@ -44,32 +44,26 @@ def ruler_niah(
     """
     keys = max(keys, queries)
     for rng in generators_of("ruler_niah", seed, count):
-        yield _niah(rng, length, haystack, (key, value), (keys, values, queries))
-
-
-def _niah(
-    rng: random.Random, length: int, haystack: str, kinds: tuple[Kind, Kind], counts: tuple[int, int, int]
-) -> Row:
-    (key, value), (keys, values, queries) = kinds, counts
-    taken: set[str] = set()
-    hidden = {_new(rng, key, taken): [_new(rng, value, taken) for _ in range(values)] for _ in range(keys)}
-    needles = [_needle(value, name, each) for name, own in hidden.items() for each in own]
-    rng.shuffle(needles)
-    wanted = rng.sample(list(hidden), queries)
-    several = queries * values > 1
-    before, question, prefix = _niah_words(value, _list_text(wanted), several=several)
-    unit = FILLER if haystack == "filler" else _needle(value, _new(rng, key, set()), _new(rng, value, set()))
-    used = tokens_in(before + question + prefix) + sum(map(tokens_in, needles)) + 128  # of the reply, as RULER has it
-    units = (length - used) // tokens_in(unit)
-    if units < len(needles):
-        raise CannotGenerate(f"length is {length} tokens, too short to hide {len(needles)} needles; give more")
-    lines = [unit] * units
-    if haystack == "needles":  # other keys, or the question would have two answers
-        lines = [_needle(value, _unlike(rng, key, taken), _unlike(rng, value, taken)) for _ in range(units)]
-    for place, needle in zip(sorted(rng.sample(range(units), len(needles)), reverse=True), needles, strict=True):
-        lines.insert(place, needle)
-    outputs = [each for name in wanted for each in hidden[name]]
-    return {"input": before + "\n".join(lines) + question, "prefix": prefix, "outputs": outputs}
+        taken: set[str] = set()
+        hidden = {_new(rng, key, taken): [_new(rng, value, taken) for _ in range(values)] for _ in range(keys)}
+        needles = [_needle(value, name, each) for name, own in hidden.items() for each in own]
+        rng.shuffle(needles)
+        wanted = rng.sample(list(hidden), queries)
+        several = queries * values > 1
+        before, question, prefix = _niah_words(value, _list_text(wanted), several=several)
+        unit = FILLER if haystack == "filler" else _needle(value, _new(rng, key, set()), _new(rng, value, set()))
+        reply = 128  # tokens, as RULER has it
+        used = tokens_in(before + question + prefix) + sum(map(tokens_in, needles)) + reply
+        units = (length - used) // tokens_in(unit)
+        if units < len(needles):
+            raise CannotGenerate(f"length is {length} tokens, too short to hide {len(needles)} needles; give more")
+        lines = [unit] * units
+        if haystack == "needles":  # other keys, or the question would have two answers
+            lines = [_needle(value, _unlike(rng, key, taken), _unlike(rng, value, taken)) for _ in range(units)]
+        for place, needle in zip(sorted(rng.sample(range(units), len(needles)), reverse=True), needles, strict=True):
+            lines.insert(place, needle)
+        outputs = [each for name in wanted for each in hidden[name]]
+        yield {"input": before + "\n".join(lines) + question, "prefix": prefix, "outputs": outputs}
 
 
 def _needle(value: Kind, key: str, each: str) -> str:

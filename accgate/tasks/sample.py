@@ -16,7 +16,7 @@ from accgate.errors import BadInput
 from accgate.inputs.paths import read_plain
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
-from accgate.metrics.calls import calls_fault
+from accgate.metrics.calls import expected_calls
 from accgate.sandbox.cases import BadCases, Case, cases_of
 from accgate.tasks.attacks.attack import Attack, CannotAttack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
@@ -139,11 +139,12 @@ def _sample(
     text = _text(question, tools, content)
     target, program, cases = _target(content, scope)
     if content.metric == CALLS:
-        _check_calls(target, several=content.targets is not None)
+        _check_calls([target] if content.targets is None else json.loads(target))
     rubric = None
     if content.judge is not None:
         rubric = rubric_of(content.judge.rubric, row, {"prompt": text, "target": target})
-    columns = {key: _name(row, column, key) for key, column in _columns(content)}
+    named = {key: getattr(content.columns, key) for key in ("cluster", "group", "label")}
+    columns = {key: _name(row, column, key) for key, column in named.items() if column is not None}
     images = _images(row, content.images, folder, trees)
     if images and messages:
         last_user(messages)  # where they go
@@ -229,10 +230,12 @@ def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...]
     return json.dumps(texts, ensure_ascii=False), (), ()
 
 
-def _check_calls(target: str, *, several: bool) -> None:
-    for each in json.loads(target) if several else [target]:
-        if fault := calls_fault(each):
-            raise CannotRender(f"the target {fault}")
+def _check_calls(targets: Sequence[str]) -> None:
+    for each in targets:
+        try:
+            expected_calls(each)
+        except ValueError as error:
+            raise CannotRender(f"the target {error}") from error
 
 
 def _attack(
@@ -251,12 +254,6 @@ def _attack(
     except CannotAttack as error:
         raise CannotRender(str(error)) from error
     return _question(content, replace(scope, row=changed))
-
-
-def _columns(content: DefinitionFile) -> list[tuple[str, str]]:
-    columns = content.columns
-    named = {"cluster": columns.cluster, "group": columns.group, "label": columns.label}
-    return [(key, column) for key, column in named.items() if column is not None]
 
 
 def _name(row: Mapping[str, Any], column: str, key: str) -> str:

@@ -158,12 +158,10 @@ class _Packed:
         if type(user) is int:
             start = len(system) + 2 if system else 0
             user = prompt[start : start + user]
-        names = [None if (column := self.names.get(name)) is None else column[number] for name in NAMES]
-        cluster, group, label, part = names if self.names else (None, None, None, None)
-        others = self._others.get(number, NO_OTHERS)
-        columns = (self.ids[number], prompt, user, system, target, cluster, group, label)
-        arguments: tuple[Any, ...] = (*columns, *others, part or "")
-        return Sample(*arguments)
+        columns = map(self.names.get, NAMES)
+        cluster, group, label, part = (None if column is None else column[number] for column in columns)
+        rest: tuple[Any, ...] = (*self._others.get(number, NO_OTHERS), part or "")
+        return Sample(self.ids[number], prompt, user, system, target, cluster, group, label, *rest)
 
 
 def _parts(sample: Sample) -> tuple[str | int, str | int]:

@@ -348,17 +348,12 @@ def stored_task(
     """
     fingerprint = dict(recorded)
     if recorded and not definition.content.metric.startswith("lm_eval:"):
-        own = _stored_fingerprint(definition)
+        parts = _part_fingerprints(definition)
+        own = _joined(parts) if parts else _fingerprint(definition, NO_ROWS, ())
         own.pop("dataset")
         fingerprint |= {WORDING: own.pop("prompt"), **own}
     metric = definition.metric(loaded=False)
     return Task(name, Samples(samples).in_order(seed), metric, definition, fingerprint)
-
-
-def _stored_fingerprint(definition: Definition) -> dict[str, str]:
-    if not definition.content.dataset.parts:
-        return _fingerprint(definition, NO_ROWS, ())
-    return _joined(_part_fingerprints(definition))
 
 
 def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) -> dict[str, str]:
@@ -419,7 +414,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
 
 
 def _hash(part: Any) -> str:
-    return hashlib.sha256(_json(part).encode()).hexdigest()[:16]
+    return hashlib.sha256(_SORTED.encode(part).encode()).hexdigest()[:16]
 
 
 class _Digest:
@@ -432,7 +427,7 @@ class _Digest:
         """The rows; each counts once the next is asked for."""
         for row in rows:
             yield row
-            self._sha256.update(self._between + _json(row).encode())
+            self._sha256.update(self._between + _SORTED.encode(row).encode())
             self._between = b", "
 
     @property
@@ -441,10 +436,6 @@ class _Digest:
         whole = self._sha256.copy()
         whole.update(b"]")
         return whole.hexdigest()[:16]
-
-
-def _json(value: Any) -> str:
-    return _SORTED.encode(value)
 
 
 def _form(extract: Extract) -> list[Any]:

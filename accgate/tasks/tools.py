@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accgate.metrics.calls import arguments_of, function_name
-from accgate.metrics.match import refuse_constant
+from accgate.metrics.match import json_value
 from accgate.tasks.prompts import CannotRender
 
 CHOICES = ("auto", "none", "required")
@@ -148,10 +148,7 @@ def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
 def _arguments(text: str) -> Any:
     """The object in a call's arguments, empty for a call without any; the text itself where it is none."""
     if isinstance(value := arguments_of(text), str):
-        try:
-            value = json.loads(text, parse_constant=refuse_constant)
-        except (ValueError, RecursionError):
-            return text
+        (value,) = json_value(text) or (None,)
     return value if isinstance(value, dict) else text
 
 

@@ -103,11 +103,6 @@ def test_tokens_are_the_same_whatever_the_case_and_the_space_around(name: tokens
     assert split("Ab ÇÉ 東京 x".upper()) == split("Ab ÇÉ 東京 x")
 
 
-def test_an_unknown_tokenizer_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match="give one of rouge, squad, words, characters, zh, ja"):
-        tokenizer("klingon")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("name", ["characters", "zh", "ja"])
 def test_stems_are_refused_where_tokens_are_no_english_words(name: tokens.Tokenizer) -> None:
     with pytest.raises(ValueError, match="stem is for English words"):

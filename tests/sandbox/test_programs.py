@@ -137,12 +137,6 @@ def test_limits_are_what_the_user_set(
     assert waiting.run("import time\ntime.sleep(60)").reason == "timed out after 0.5 s"
 
 
-@pytest.mark.parametrize("wrong", [{"seconds": 0}, {"wall_seconds": -1.0}, {"memory": 0}, {"open_files": 3}])
-def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        Limits(**wrong)  # type: ignore[arg-type]
-
-
 # The sandbox
 
 
@@ -153,11 +147,6 @@ def test_a_sandbox_runs_programs_at_once_and_gives_each_its_outcome(confined: Co
         return [outcome.passed for outcome in outcomes]
 
     assert asyncio.run(run()) == [bool(n % 3) for n in range(30)]
-
-
-def test_a_sandbox_without_workers_is_refused() -> None:
-    with pytest.raises(ValueError, match="workers must be 1 or more"):
-        Sandbox(workers=0)
 
 
 def test_a_cancelled_program_is_dead_and_the_next_one_runs(confined: Confinement) -> None:

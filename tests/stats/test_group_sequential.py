@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, multivariate_normal, norm
 
-from accgate.stats.brownian import lan_demets_bounds, obrien_fleming_spending
+from accgate.stats.brownian import obrien_fleming_spending, spending_bounds
 from accgate.stats.group_sequential import expected_shares, group_design, group_sequential_test
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.cases import each
@@ -33,7 +33,9 @@ def equal(looks: int) -> np.ndarray:
 )
 def test_bounds_are_the_published_ones(alpha: float, published: list[float]) -> None:
     """As the R packages ldbounds and gsDesign print them, and the tables of Jennison and Turnbull 2000."""
-    assert lan_demets_bounds(equal(len(published)), alpha) == pytest.approx(published, abs=5e-4)
+    fractions = equal(len(published))
+    bounds = spending_bounds(fractions, obrien_fleming_spending(fractions, alpha))
+    assert bounds == pytest.approx(published, abs=5e-4)
 
 
 def under(bounds: np.ndarray, fractions: np.ndarray) -> float:
@@ -52,7 +54,8 @@ def under(bounds: np.ndarray, fractions: np.ndarray) -> float:
 @each("fractions", [[0.2, 0.4, 0.6, 0.8, 1.0], [0.1, 0.5, 0.9], [0.45, 0.5, 1.0], [0.3, 0.75]])
 def test_bounds_spend_what_is_allowed_by_the_normal_integral(fractions: list[float], alpha: float) -> None:
     """The joint distribution of B(t) has cov = min(s, t); scipy's integral of it is random, and so checked loosely."""
-    bounds = lan_demets_bounds(np.array(fractions), alpha) * np.sqrt(fractions)
+    spent = obrien_fleming_spending(np.array(fractions), alpha)
+    bounds = spending_bounds(np.array(fractions), spent) * np.sqrt(fractions)
     allowed = 2.0 * norm.sf(norm.isf(alpha / 2.0) / np.sqrt(fractions))
     for k in range(1, len(fractions) + 1):
         assert 1.0 - under(bounds[:k], np.array(fractions[:k])) == pytest.approx(allowed[k - 1], abs=1e-7)

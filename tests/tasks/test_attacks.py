@@ -260,7 +260,6 @@ def test_a_paired_column_is_taken_as_it_is() -> None:
         (Attack("typos", field="r"), {"q": "Why?", "p": ""}, "field is 'r'; the row's columns are q, p"),
         (Attack("typos"), {"q": "Why?"}, "field is None"),
         (Attack("typos", field="q"), {"q": 5}, "column 'q' holds 5, no text"),
-        (Attack("typos", field="q", style="upper"), {"q": "Why?"}, "style is 'upper'; write one of"),
     ],
 )
 def test_a_row_that_cannot_be_attacked_is_refused_with_its_cause(

@@ -1,17 +1,17 @@
 """A statistic over samples: how it reads records, its value, its direction, and the value that is decided on."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from accgate.metrics.aggregates.columns import Side, read
+from accgate.stats.statistics import value_or_nan
 
 Rows = npt.NDArray[Any]
+
 NO_RECORDS = "there are no records"
 
 
@@ -35,10 +35,6 @@ class Outcome:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _nothing(_: Table) -> dict[str, Any]:
-    return {}
-
-
 @dataclass(frozen=True)
 class Aggregate:
     """A statistic over samples, with its options set.
@@ -47,7 +43,7 @@ class Aggregate:
     `partly` may be missing where the statistic does not ask for them.
     `statistic` takes the rows that `encode` gives, any number of them and with repetitions, and is what
     `accgate.decision.compare_statistic` decides on; NaN for 0/0. It is the value itself but for signed
-    differences (`gated_on` says so), where a negative value is no better than a positive one. `lowest` and `highest`
+    differences (`signed` gives them), where a negative value is no better than a positive one. `lowest` and `highest`
     bound it, None where nothing does.
     """
 
@@ -58,9 +54,8 @@ class Aggregate:
     higher_is_better: bool
     why_undefined: str | Callable[[Table], str] = NO_RECORDS
     unit: str = "points"
-    describe: Callable[[Table], Mapping[str, Any]] = _nothing
+    describe: Callable[[Table], Mapping[str, Any]] = lambda _: {}
     signed: Callable[[Rows], float] | None = None
-    gated_on: str = "value"
     partly: tuple[str, ...] = ()
     lowest: float | None = 0.0
     highest: float | None = 100.0
@@ -88,7 +83,7 @@ class Aggregate:
         if not records:
             return Outcome(None, NO_RECORDS)
         table = self.table(records)
-        value = quietly(self.signed or self.statistic, table.rows[0])
+        value = value_or_nan(self.signed or self.statistic, table.rows[0])
         details = self.describe(table)
         if not math.isfinite(value):
             why = self.why_undefined
@@ -98,13 +93,6 @@ class Aggregate:
     def __call__(self, records: Iterable[Any]) -> float | None:
         """The value of these records in the statistic's unit; None where it is 0/0."""
         return self.outcome(records).value
-
-
-def quietly(function: Callable[[Rows], float], rows: Rows) -> float:
-    """The function of the rows, without numpy's warnings about 0/0."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return float(function(rows))
 
 
 def json_number(value: float) -> float | None:

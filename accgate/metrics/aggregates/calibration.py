@@ -43,18 +43,13 @@ def confidence_and_score(sides: Sequence[Side]) -> list[Floats]:
 
 def edges(bins: int) -> Floats:
     """Upper edges m/M of the bins, each the double nearest to it, so that a confidence of 0.7 is on the edge 7/10."""
-    upper: Floats = np.arange(1, bins + 1) / bins
-    return upper
-
-
-def bin_of(confidence: Floats, bins: int) -> Floats:
-    """Number of the bin ((m-1)/M, m/M], from 0; a confidence of 0 counts in the first."""
-    return np.searchsorted(edges(bins), confidence, side="left").astype(np.float64)
+    return np.arange(1, bins + 1) / bins
 
 
 def _bins(bins: int, sides: Sequence[Side]) -> Table:
+    """Return confidences and scores behind the number of their bin ((m-1)/M, m/M], from 0; the first has 0 too."""
     columns = [
-        np.column_stack([bin_of(side.numbers("confidence", 0.0, 1.0), bins), both])
+        np.column_stack([np.searchsorted(edges(bins), side.numbers("confidence", 0.0, 1.0)), both])
         for side, both in zip(sides, confidence_and_score(sides), strict=True)
     ]
     return Table(wide(sides, columns))
@@ -62,8 +57,7 @@ def _bins(bins: int, sides: Sequence[Side]) -> Table:
 
 def _turned(rows: Rows) -> Rows:
     """The rows (place, confidence, score) with confidence and score exchanged, so that each gap changes its sign."""
-    exchanged: Rows = rows.reshape(len(rows), -1, 3)[:, :, [0, 2, 1]].reshape(rows.shape)
-    return exchanged
+    return rows.reshape(len(rows), -1, 3)[:, :, [0, 2, 1]].reshape(rows.shape)
 
 
 def _gaps(rows: Rows) -> tuple[Floats, Floats]:
@@ -99,19 +93,10 @@ def reliability(bins: int, table: Table) -> dict[str, Any]:
     with np.errstate(invalid="ignore"):
         confidence = np.bincount(which, rows[:, 1], bins) / counts
         accuracy = np.bincount(which, rows[:, 2], bins) / counts
-    upper = edges(bins)
-    return {
-        "bins": [
-            {
-                "above": float(upper[m - 1]) if m else 0.0,
-                "up_to": float(upper[m]),
-                "answers": int(counts[m]),
-                "confidence": json_number(confidence[m]),
-                "accuracy": json_number(accuracy[m]),
-            }
-            for m in range(bins)
-        ]
-    }
+    ends = [0.0, *edges(bins).tolist()]
+    keys = ("above", "up_to", "answers", "confidence", "accuracy")
+    columns = (ends[:-1], ends[1:], counts.tolist(), map(json_number, confidence), map(json_number, accuracy))
+    return {"bins": [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]}
 
 
 def _calibration_error(name: str, statistic: Callable[[Rows], float], bins: int) -> Aggregate:
@@ -182,8 +167,7 @@ def _surest_first(rows: Rows) -> tuple[Floats, Floats]:
 
 def _accuracies(scores: Floats) -> Floats:
     """Accuracy of the first k, for k = 1 to n."""
-    means: Floats = np.cumsum(scores) / np.arange(1, len(scores) + 1)
-    return means
+    return np.cumsum(scores) / np.arange(1, len(scores) + 1)
 
 
 def _area(rows: Rows) -> float:

@@ -1,6 +1,6 @@
 """Labels predicted against labels true: accuracy, precision, recall, F1 and Matthews' correlation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -58,20 +58,15 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 Parts = Callable[[Floats, Floats, Floats], tuple[Floats, Floats]]
 
 
-def _precision(right: Floats, predicted: Floats, _: Floats) -> tuple[Floats, Floats]:
-    return right, predicted
+RATES: Mapping[str, Parts] = {
+    "precision": lambda right, predicted, _: (right, predicted),
+    "recall": lambda right, _, true: (right, true),
+    "f1": lambda right, predicted, true: (2.0 * right, predicted + true),
+}
 
 
-def _recall(right: Floats, _: Floats, true: Floats) -> tuple[Floats, Floats]:
-    return right, true
-
-
-def _f1(right: Floats, predicted: Floats, true: Floats) -> tuple[Floats, Floats]:
-    return 2.0 * right, predicted + true
-
-
-def _average(parts: Parts, average: Average, rows: Rows) -> float:
-    counts = _counts(rows, 2)
+def _average(rate: str, average: Average, rows: Rows) -> float:
+    counts, parts = _counts(rows, 2), RATES[rate]
     if average == "binary":
         above, below = parts(*(column[1:2] for column in counts))
         return float(100.0 * above[0] / below[0])
@@ -101,11 +96,8 @@ def _by_label(table: Table) -> dict[str, Any]:
     counts = _counts(table.rows[0], len(table.legend) + 1)
     right, predicted, true = (column[1:] for column in counts)
     with np.errstate(all="ignore"):
-        rates = {
-            "precision": 100.0 * right / predicted,
-            "recall": 100.0 * right / true,
-            "f1": 200.0 * right / (predicted + true),
-        }
+        parts = {name: parts(right, predicted, true) for name, parts in RATES.items()}
+        rates = {name: 100.0 * above / below for name, (above, below) in parts.items()}
     labels = [
         {"label": label, "targets": int(true[i]), "answers": int(predicted[i])}
         | {name: json_number(values[i]) for name, values in rates.items()}
@@ -118,28 +110,29 @@ def _never_answered(table: Table) -> str:
     return f"0/0: the label {table.legend[0]!r} is never answered"
 
 
-def _averaging(name: str, parts: Parts, average: Average, positive: str) -> Aggregate:
+def _averaging(rate: str, average: Average, positive: str) -> Aggregate:
     if positive and average != "binary":
         raise ValueError('positive is only for average = "binary"')
+    name = f"classification_{rate}"
     table = partial(_positive_table, name, positive) if average == "binary" else _table
-    statistic = partial(_average, parts, average)
+    statistic = partial(_average, rate, average)
     why = _never_answered if average == "binary" else NO_LABEL
     return Aggregate(name, NEEDS, table, statistic, True, why, describe=_by_label)
 
 
 def classification_precision(*, average: Average = "macro", positive: str = "") -> Aggregate:
     """Right among those answered with a label."""
-    return _averaging("classification_precision", _precision, average, positive)
+    return _averaging("precision", average, positive)
 
 
 def classification_recall(*, average: Average = "macro", positive: str = "") -> Aggregate:
     """Right among those whose target is a label."""
-    return _averaging("classification_recall", _recall, average, positive)
+    return _averaging("recall", average, positive)
 
 
 def classification_f1(*, average: Average = "macro", positive: str = "") -> Aggregate:
     """Harmonic mean of precision and recall of a label."""
-    return _averaging("classification_f1", _f1, average, positive)
+    return _averaging("f1", average, positive)
 
 
 def classification_accuracy() -> Aggregate:

@@ -78,7 +78,7 @@ def value(record: Any, key: str) -> Any:
     return record.get(key) if isinstance(record, Mapping) else getattr(record, key, None)
 
 
-def read(name: str, needs: Iterable[str], records: Sequence[Iterable[Any]]) -> tuple[Side, ...]:
+def read(name: str, needs: Sequence[str], records: Sequence[Iterable[Any]]) -> tuple[Side, ...]:
     """The sides, checked for the keys that the statistic of this name needs, in the first side's order of samples.
 
     Records without any `id` are samples by their position.
@@ -89,7 +89,6 @@ def read(name: str, needs: Iterable[str], records: Sequence[Iterable[Any]]) -> t
         Where a record lacks a key, failed (score None) or comes twice, and where the sides have other samples or
         give a sample another group, label or target.
     """
-    needs = tuple(needs)
     grouped = [_by_sample(name, list(side)) for side in records]
     order = tuple(grouped[0])
     for other in grouped[1:]:

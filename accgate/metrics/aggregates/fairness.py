@@ -1,6 +1,6 @@
 """Do groups fare alike: differences in precision, selection and error rates between groups of samples."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,8 +9,6 @@ import numpy as np
 from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
 from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
 from accgate.metrics.aggregates.labels import Labels, group_names, label_keys, predicted_and_true, two_groups
-
-Rates = Callable[[Floats], Floats]
 
 
 def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Table:
@@ -34,65 +32,50 @@ def _counts(rows: Rows, least: int = 0) -> Floats:
     return counts
 
 
-def precision(counts: Floats) -> Floats:
-    """Right among the predicted positive, in points."""
-    return 100.0 * counts[:, 3] / (counts[:, 3] + counts[:, 1])
+# Of each rate which columns of the counts are its part and its whole, and what a group does that has none.
+RATES: Mapping[str, tuple[list[int], list[int], str]] = {
+    "precision": ([3], [3, 1], "is never predicted positive"),
+    "selection_rate": ([3, 1], [0, 1, 2, 3], "has no samples"),
+    "true_positive_rate": ([3], [3, 2], "has no positive target"),
+    "false_positive_rate": ([1], [1, 0], "has no negative target"),
+}
+ODDS = ("true_positive_rate", "false_positive_rate")
 
 
-def selection_rate(counts: Floats) -> Floats:
-    """Predicted positive among all, in points."""
-    rate: Floats = 100.0 * (counts[:, 3] + counts[:, 1]) / counts.sum(axis=1)
+def _rate(name: str, counts: Floats) -> Floats:
+    """Return a rate of each group in points, NaN for 0/0."""
+    part, whole, _ = RATES[name]
+    rate: Floats = 100.0 * counts[:, part].sum(axis=1) / counts[:, whole].sum(axis=1)
     return rate
 
 
-def true_positive_rate(counts: Floats) -> Floats:
-    """Predicted positive among the truly positive, in points."""
-    return 100.0 * counts[:, 3] / (counts[:, 3] + counts[:, 2])
-
-
-def false_positive_rate(counts: Floats) -> Floats:
-    """Predicted positive among the truly negative, in points."""
-    return 100.0 * counts[:, 1] / (counts[:, 1] + counts[:, 0])
-
-
-ODDS = (true_positive_rate, false_positive_rate)
-
-
-def _differences(rates: Sequence[Rates], rows: Rows) -> Floats:
+def _differences(rates: Sequence[str], rows: Rows) -> Floats:
     """The signed differences group 1 minus group 0."""
     counts = _counts(rows, 2)
-    return np.array([rate(counts)[1] - rate(counts)[0] for rate in rates])
+    return np.array([after - before for before, after, *_ in (_rate(name, counts) for name in rates)])
 
 
-def _signed(rates: Sequence[Rates], rows: Rows) -> float:
+def _signed(rates: Sequence[str], rows: Rows) -> float:
     return float(_differences(rates, rows).max())
 
 
-def _absolute(rates: Sequence[Rates], rows: Rows) -> float:
+def _absolute(rates: Sequence[str], rows: Rows) -> float:
     return float(abs(_differences(rates, rows)).max())
 
 
-def _largest(rates: Sequence[Rates], rows: Rows) -> float:
+def _largest(rates: Sequence[str], rows: Rows) -> float:
     """The largest difference between any two groups; NaN where a group that is there has no rate."""
     counts = _counts(rows)
     counts = counts[counts.sum(axis=1) > 0]
     if len(counts) < 2:
         return float("nan")
-    return float(np.max([np.ptp(rate(counts)) for rate in rates]))
+    return float(np.max([np.ptp(_rate(name, counts)) for name in rates]))
 
 
-NAMES: dict[Rates, tuple[str, str]] = {
-    precision: ("precision", "is never predicted positive"),
-    selection_rate: ("selection_rate", "has no samples"),
-    true_positive_rate: ("true_positive_rate", "has no positive target"),
-    false_positive_rate: ("false_positive_rate", "has no negative target"),
-}
-
-
-def _by_group(rates: Sequence[Rates], table: Table) -> dict[str, Any]:
+def _by_group(rates: Sequence[str], table: Table) -> dict[str, Any]:
     counts = _counts(table.rows[0], len(table.legend))
     with np.errstate(all="ignore"):
-        values = {NAMES[rate][0]: rate(counts) for rate in rates}
+        values = {name: _rate(name, counts) for name in rates}
     groups = [
         {"group": name, "answers": int(counts[i].sum())} | {k: json_number(v[i]) for k, v in values.items()}
         for i, name in enumerate(table.legend)
@@ -100,20 +83,20 @@ def _by_group(rates: Sequence[Rates], table: Table) -> dict[str, Any]:
     return {"groups": groups}
 
 
-def _without_rate(rates: Sequence[Rates], table: Table) -> str:
+def _without_rate(rates: Sequence[str], table: Table) -> str:
     counts = _counts(table.rows[0], len(table.legend))
     with np.errstate(all="ignore"):
         lacking = [
-            f"group {name!r} {NAMES[rate][1]}"
+            f"group {name!r} {RATES[rate][2]}"
             for rate in rates
             for i, name in enumerate(table.legend)
-            if not np.isfinite(rate(counts)[i])
+            if not np.isfinite(_rate(rate, counts)[i])
         ]
     return "; ".join(lacking)
 
 
 def _difference(
-    name: str, labels: Labels, positive: str, rates: tuple[Rates, ...], groups: tuple[str, str] | None
+    name: str, labels: Labels, positive: str, rates: tuple[str, ...], groups: tuple[str, str] | None
 ) -> Aggregate:
     """The signed difference of two named groups, or the largest over all groups where `groups` is None."""
     two = groups is not None
@@ -126,7 +109,6 @@ def _difference(
         partial(_without_rate, rates),
         describe=partial(_by_group, rates),
         signed=partial(_signed, rates) if two else None,
-        gated_on=("the absolute value" if len(rates) == 1 else "the larger absolute difference") if two else "value",
     )
 
 
@@ -134,17 +116,17 @@ def demographic_parity_difference(
     *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
 ) -> Aggregate:
     """Precision of group 1 minus that of group 0."""
-    return _difference("demographic_parity_difference", labels, positive, (precision,), (group_0, group_1))
+    return _difference("demographic_parity_difference", labels, positive, ("precision",), (group_0, group_1))
 
 
 def demographic_parity_difference_largest(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
     """Largest difference in precision between any two groups."""
-    return _difference("demographic_parity_difference_largest", labels, positive, (precision,), None)
+    return _difference("demographic_parity_difference_largest", labels, positive, ("precision",), None)
 
 
 def demographic_parity_difference_selection_rate(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
     """Largest difference in selection rate between any two groups, as fairlearn defines it."""
-    return _difference("demographic_parity_difference_selection_rate", labels, positive, (selection_rate,), None)
+    return _difference("demographic_parity_difference_selection_rate", labels, positive, ("selection_rate",), None)
 
 
 def equalised_odds_difference(

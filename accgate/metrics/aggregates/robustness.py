@@ -25,7 +25,8 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
         Where one of these records lacks a score after the attack, or has another number of attacks.
     """
     where = range(len(side.records)) if which is None else which
-    lists = {i: _as_list(value(side.records[i], "attacked")) for i in where}
+    column = {i: value(side.records[i], "attacked") for i in where}
+    lists = {i: list(scores) if isinstance(scores, Iterable) else [scores] for i, scores in column.items()}
     number = max(map(len, lists.values()), default=1)
     if attack > number:
         raise UnusableRecords(f"{side.name}: attack is {attack}, but the records have {number}")
@@ -42,10 +43,6 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
             check_number(side.name, side.records[i], "attacked", score)
         table[i] = scores
     return table[:, [attack - 1]] if attack else table
-
-
-def _as_list(scores: Any) -> list[Any]:
-    return list(scores) if isinstance(scores, Iterable) else [scores]
 
 
 def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Table:

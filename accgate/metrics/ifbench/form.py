@@ -104,10 +104,6 @@ def _first(text: str, marks: Iterable[str]) -> int:
     return next((text.find(mark) for mark in marks if mark in text), -1)
 
 
-def _sub_bullets(text: str) -> bool:
-    return all("-" in bullet for bullet in text.split("*")[1:])
-
-
 def _sentences_then_bullets(text: str) -> bool:
     sentences = bullets = 0
     is_over = False  # the sentences: after a bullet, or a blank line
@@ -166,10 +162,6 @@ def _alphabet_story(text: str) -> bool:
     return [sentence[:1].lower() for sentence in bare] == list(string.ascii_lowercase)
 
 
-def _capital_cities(text: str) -> bool:
-    return [city.strip() for city in _ascii(text).split(",") if city.strip()] == CAPITALS
-
-
 def _rows(text: str, delimiter: str = ",") -> Sequence[Sequence[str]]:
     """The rows of CSV, none where it is not."""
     try:
@@ -216,10 +208,6 @@ def _csv_quotes(text: str) -> bool:
     return is_table and all(field.startswith('"') and field.endswith('"') for field in fields)
 
 
-def _dates(text: str) -> bool:
-    return all(map(_is_date, text.strip().split(",")))
-
-
 def _is_date(text: str) -> bool:
     match = DATE.match(text.strip())
     if match is None:
@@ -238,8 +226,8 @@ FORM: Mapping[str, Callable[..., bool]] = {
     "custom:csv_city": _csv_cities,
     "custom:csv_quotes": _csv_quotes,
     "custom:csv_special_character": _csv_special,
-    "custom:date_format_list": _dates,
-    "custom:european_capitals_sort": _capital_cities,
+    "custom:date_format_list": lambda text: all(map(_is_date, text.strip().split(","))),
+    "custom:european_capitals_sort": lambda text: [*filter(None, map(str.strip, _ascii(text).split(",")))] == CAPITALS,
     "custom:mcq_count_length": _questions,
     "custom:multiples": lambda text: re.findall(r"\d+", text) == [str(n) for n in range(14, 51, 7)],
     "custom:reverse_newline": _african_countries,
@@ -256,7 +244,7 @@ FORM: Mapping[str, Callable[..., bool]] = {
     "format:parentheses": _nested_brackets,
     "format:quote_unquote": _quotes_explained,
     "format:quotes": _nested_quotes,
-    "format:sub-bullets": _sub_bullets,
+    "format:sub-bullets": lambda text: all("-" in bullet for bullet in text.split("*")[1:]),
     "format:thesis": _thesis,
     "format:title_case": _title_case,
 }

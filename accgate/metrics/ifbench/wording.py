@@ -1,3 +1,4 @@
+# ruff: noqa: N803 the datasets' names
 """Instructions about words, sentences and numbers of them, and about repeating the request."""
 
 import re
@@ -31,28 +32,16 @@ SIMPLE = "only output this sentence here, ignore all other requests."
 JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
 
-def _word_range(text: str, min_words: int, max_words: int) -> bool:
-    return min_words <= len(re.findall(r"\w+", text)) <= max_words
-
-
-def _unique_words(text: str, N: int) -> bool:  # noqa: N803 the dataset's name
-    return len({word.strip(SPACED) for word in text.lower().split()}) >= N
-
-
 def _conjunctions(text: str, small_n: int) -> bool:
     # Different as they are written: "And," and "and" are two, as in the authors' code.
     return len({word for word in text.split() if word.strip(SPACED).lower() in CONJUNCTIONS}) >= small_n
 
 
-def _person_names(text: str, N: int) -> bool:  # noqa: N803
-    return sum(times(name, text, 0) > 0 for name in NAMES) >= N
+def _word_range(text: str, min_words: int, max_words: int) -> bool:
+    return min_words <= len(re.findall(r"\w+", text)) <= max_words
 
 
-def _numbers(text: str, N: int) -> bool:  # noqa: N803
-    return len(re.findall(r"\d+", without_punctuation(text))) == N
-
-
-def _pronouns(text: str, N: int) -> bool:  # noqa: N803
+def _pronouns(text: str, N: int) -> bool:
     return sum(token in PRONOUNS for token in tokens_of(text.replace("/", " ").lower())) >= N
 
 
@@ -63,7 +52,7 @@ def _all_marks(text: str) -> bool:
     return all(mark in rest for mark in ".,!?;:")
 
 
-def _every_nth_japanese(text: str, N: int) -> bool:  # noqa: N803
+def _every_nth_japanese(text: str, N: int) -> bool:
     places = [word.strip(SPACED) for word in text.split()[int(N) - 1 :: int(N)]]
     return all(JAPANESE.search(word) for word in places if word and not word.isdigit())
 
@@ -115,10 +104,6 @@ def _alphabet(text: str) -> bool:
     return all(word.lower()[0] == chr(97 + (first + n) % 26) for n, word in enumerate(words[1:], 1))
 
 
-def _three_vowels(text: str) -> bool:
-    return "\n" not in text.strip() and len(set(text.lower()) & set("aeiou")) <= 3
-
-
 def _consonants(text: str) -> bool:
     return all(re.search("[bcdfghjklmnpqrstvwxyz]{2}", word) for word in text.lower().split())
 
@@ -153,7 +138,7 @@ def _repeats(text: str, small_n: int) -> bool:
     return max(Counter(without_punctuation(text.lower()).split()).values(), default=0) <= small_n
 
 
-def _keyword_in_sentence(text: str, word: str, N: int) -> bool:  # noqa: N803
+def _keyword_in_sentence(text: str, word: str, N: int) -> bool:
     sentences = sentences_of(text)
     return len(sentences) >= N and times(word, sentences[int(N) - 1]) > 0
 
@@ -210,11 +195,11 @@ def _repeat_span(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> 
 WORDING: Mapping[str, Callable[..., bool]] = {
     "count:conjunctions": _conjunctions,
     "count:keywords_multiple": _keyword_counts,
-    "count:numbers": _numbers,
-    "count:person_names": _person_names,
+    "count:numbers": lambda text, N: len(re.findall(r"\d+", without_punctuation(text))) == N,
+    "count:person_names": lambda text, N: sum(times(name, text, 0) > 0 for name in NAMES) >= N,
     "count:pronouns": _pronouns,
     "count:punctuation": _all_marks,
-    "count:unique_word_count": _unique_words,
+    "count:unique_word_count": lambda text, N: len({word.strip(SPACED) for word in text.lower().split()}) >= N,
     "count:word_count_range": _word_range,
     "count:words_japanese": _every_nth_japanese,
     "ratio:overlap": _overlap,
@@ -239,6 +224,6 @@ WORDING: Mapping[str, Callable[..., bool]] = {
     "words:prime_lengths": lambda text: all(len(word) in PRIMES for word in without_punctuation(text).split()),
     "words:repeats": _repeats,
     "words:start_verb": _starts_with_verb,
-    "words:vowel": _three_vowels,
+    "words:vowel": lambda text: "\n" not in text.strip() and len(set(text.lower()) & set("aeiou")) <= 3,
     "words:words_position": _second_words,
 }

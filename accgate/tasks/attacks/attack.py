@@ -122,7 +122,7 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     Raises
     ------
     CannotAttack
-        When the attack has a fault, or the column holds no text.
+        When the column holds no text.
 
     Notes
     -----
@@ -133,8 +133,6 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     >>> attack_text(Attack("keyboard"), "Tom has 12 apples and eats 5 of them.", key="s1")
     'Yom has 12 apples and ears 5 of them.'
     """
-    for name, fault in attack.faults():
-        raise CannotAttack(f"the attack's {name} {fault}")
     if attack.kind == "column":
         if not isinstance(paired, str) or not paired.strip():
             raise CannotAttack(f"column {attack.column!r} holds {paired!r}, no text to ask instead; fill it in")

@@ -1,12 +1,13 @@
 """The edits of each attack: the parts of a text that it can change, and the change of one part."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
+from unicodedata import ucd_3_2_0 as ucd
 
-from accgate.tasks.attacks.shape import Letter, Shape, Span, category, kind_of, script_of
+from accgate.tasks.attacks.shape import Letter, Shape, Span, kind_of
 
 Unit = TypeVar("Unit")
 LATIN = "abcdefghijklmnopqrstuvwxyz"
@@ -50,12 +51,12 @@ class Edits(Generic[Unit]):
 
 def typos(shape: Shape, style: str) -> Edits[Letter]:
     """A letter inserted, deleted, replaced, or swapped with the next one."""
-    pools = _Pools(shape)
+    pool = _pools(shape)
 
     def edit(letter: Letter, dice: Dice) -> Edit | None:
         (start, end), following = letter.span, letter.following or letter.span
         text, then = shape.text[start:end], shape.text[slice(*following)]
-        others = [other for other in pools.of(text) if other != text]
+        others = [other for other in pool(text) if other != text]
         can = {
             "insert": True,
             "delete": not letter.first,  # so that no word goes as a whole, and no two numbers meet
@@ -64,7 +65,7 @@ def typos(shape: Shape, style: str) -> Edits[Letter]:
         }
         match _one_of(can, style, dice):
             case "insert":
-                return Edit(start, end, text + dice.choice(pools.of(text)))
+                return Edit(start, end, text + dice.choice(pool(text)))
             case "delete":
                 return Edit(start, end, "")
             case "swap":
@@ -76,29 +77,25 @@ def typos(shape: Shape, style: str) -> Edits[Letter]:
     return Edits(shape.letters, edit)
 
 
-class _Pools:
-    """Letters that can stand for another, of its case: a to z for Latin, else the text's own of that script."""
+def _pools(shape: Shape) -> Callable[[str], Sequence[str]]:
+    """Find the letters that can stand for another, of its case.
 
-    def __init__(self, shape: Shape) -> None:
-        self._shape = shape
+    They are a to z for Latin, else the text's own of that script.
+    """
 
-    def of(self, letter: str) -> Sequence[str]:
-        script, capital = pool = _pool_of(letter)
+    @cache
+    def letters_of(script: str, capital: bool) -> Sequence[str]:
         if script == "LATIN":
             return LATIN.upper() if capital else LATIN
-        return self._own[pool]
+        own = {shape.text[slice(*letter.span)] for letter in shape.letters}
+        return sorted(text for text in own if _pool_of(text) == (script, capital))
 
-    @cached_property
-    def _own(self) -> dict[tuple[str, bool], list[str]]:
-        letters_of: dict[tuple[str, bool], set[str]] = {}
-        for letter in self._shape.letters:
-            text = self._shape.text[slice(*letter.span)]
-            letters_of.setdefault(_pool_of(text), set()).add(text)
-        return {pool: sorted(letters) for pool, letters in letters_of.items()}
+    return lambda letter: letters_of(*_pool_of(letter))
 
 
 def _pool_of(letter: str) -> tuple[str, bool]:
-    return script_of(letter), category(letter[0]) == "Lu"
+    """Return the script that a letter is named after, as LATIN or CJK, and whether it is a capital."""
+    return ucd.name(letter[0], "UNKNOWN").split()[0], ucd.category(letter[0]) == "Lu"
 
 
 def _neighbours() -> dict[str, str]:
@@ -124,18 +121,16 @@ def _neighbours() -> dict[str, str]:
 NEIGHBOURS = _neighbours()
 
 
-def keyboard(shape: Shape, style: str) -> Edits[Letter]:
+def keyboard(shape: Shape, _: str) -> Edits[Letter]:
     """A letter from a to z replaced by a key beside it; letters of other scripts stay."""
-    del style
     letters = [letter for letter in shape.letters if shape.text[slice(*letter.span)] in NEIGHBOURS]
     return Edits(
         letters, lambda letter, dice: Edit(*letter.span, dice.choice(NEIGHBOURS[shape.text[slice(*letter.span)]]))
     )
 
 
-def swap_words(shape: Shape, style: str) -> Edits[tuple[Span, Span]]:
+def swap_words(shape: Shape, _: str) -> Edits[tuple[Span, Span]]:
     """Two words side by side on a line, with only spaces between them, change places."""
-    del style
     gaps = dict(shape.gaps)
     starts = {token[0]: token for token in shape.tokens}
     pairs = [(token, starts[gaps[token[1]]]) for token in shape.tokens if gaps.get(token[1]) in starts]
@@ -224,13 +219,8 @@ EDITS: Mapping[str, Callable[[Shape, str], Edits[Any]]] = {
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     """The text with the edits made; they do not overlap."""
-
-    def parts() -> Iterator[str]:
-        at = 0
-        for edit in sorted(edits, key=lambda edit: edit.start):
-            yield text[at : edit.start]
-            yield edit.new
-            at = edit.end
-        yield text[at:]
-
-    return "".join(parts())
+    parts, at = list[str](), 0
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        parts += [text[at : edit.start], edit.new]
+        at = edit.end
+    return "".join([*parts, text[at:]])

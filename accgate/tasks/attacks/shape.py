@@ -57,22 +57,8 @@ def kind_of(character: str) -> str:
     >>> "".join(map(kind_of, "Añ 漢三5,"))
     'AASLNNP'
     """
-    kind = _KIND_OF_CHARACTER.get(character) or _KIND_OF_CATEGORY.get(category(character), "P")
+    kind = _KIND_OF_CHARACTER.get(character) or _KIND_OF_CATEGORY.get(ucd.category(character), "P")
     return "V" if kind == "M" and ucd.combining(character) == VIRAMA else kind
-
-
-def category(character: str) -> str:
-    """The general category in Unicode 3.2."""
-    return ucd.category(character)
-
-
-def script_of(letter: str) -> str:
-    """The script a letter is named after: LATIN, CYRILLIC, CJK.
-
-    >>> script_of("ж")
-    'CYRILLIC'
-    """
-    return ucd.name(letter[0], "UNKNOWN").split()[0]
 
 
 @dataclass(frozen=True)
@@ -141,25 +127,20 @@ def shape_of(text: str, protect: str | None = None) -> Shape:
     'AAAS####SAAS###P'
     """
     kinds = "".join(map(kind_of, text))
-    protected = [*_numbers(kinds), *spans(_CODE.finditer(text))]
+    protected = [*_numbers(kinds), *map(re.Match.span, _CODE.finditer(text))]
     if protect is not None:
-        protected += spans(re.finditer(protect, text))
+        protected += map(re.Match.span, re.finditer(protect, text))
     return Shape(text, _mark_protected(kinds, protected))
 
 
 def _numbers(kinds: str) -> Iterator[Span]:
     """Numbers with the letters that touch them: H2O, x2."""
     at = 0
-    for start, end in spans(_NUMBER.finditer(kinds)):
+    for start, end in map(re.Match.span, _NUMBER.finditer(kinds)):
         between = kinds[at:start]
         touching = between[len(between.rstrip("AMV")) :].lstrip("MV")
         yield start - len(touching), end
         at = end
-
-
-def spans(matches: Iterator[re.Match[str]]) -> Iterator[Span]:
-    """Where the matches lie."""
-    return (match.span() for match in matches)
 
 
 def _mark_protected(kinds: str, protected: Sequence[Span]) -> str:

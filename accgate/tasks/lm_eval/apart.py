@@ -25,10 +25,7 @@ class TaskApart(LmEvalTask):
 
     def score(self, sample: LmEvalSample, responses: Sequence[Response]) -> dict[str, float]:
         """As `LmEvalTask.score`; raises BadInput where the task's code opens another file of the repository."""
-        scores: dict[str, float] = _call(
-            self.process, "score", place=self.place, id_=sample.id, responses=list(responses)
-        )
-        return scores
+        return dict(_call(self.process, "score", place=self.place, id_=sample.id, responses=list(responses)))
 
     def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
         """As `LmEvalTask.answer`."""
