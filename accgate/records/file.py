@@ -15,7 +15,7 @@ import sys
 import urllib.parse
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
@@ -263,28 +263,30 @@ def _checked(fields: Any) -> Record:
     for name, value, types in zip(Record.__slots__, _values(record), _TYPES_IN_ORDER, strict=True):
         if type(value) not in types:
             raise ValueError(f"{name} is {value!r}")
-    for name in ("score", "seconds"):
-        if (value := getattr(record, name)) is not None and not is_number(value):
+    for name, can_hold in CAN_HOLD.items():
+        if (value := getattr(record, name)) is not None and not can_hold(value):
             raise ValueError(f"{name} is {value!r}")
-    if record.reading not in (None, *READINGS):
-        raise ValueError(f"reading is {record.reading!r}")
-    readings: Any = record.attacked_reading
-    if readings is not None and not (
-        isinstance(readings, list) and all(each in (None, *READINGS) for each in readings)
-    ):
-        raise ValueError(f"attacked_reading is {readings!r}")
-    sure: Any = record.confidence
-    if sure is not None and not (is_number(sure) and 0.0 <= sure <= 1.0):
-        raise ValueError(f"confidence is {sure!r}")
-    several: Any = record.attacked if isinstance(record.attacked, list) else [record.attacked]
-    if not all(score is None or is_number(score) for score in several):
-        raise ValueError(f"attacked is {record.attacked!r}")
     return record
 
 
 def is_number(value: Any) -> bool:
     """Whether a value of JSON is a finite number: it can spell a whole one that no float holds."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _are_points(value: Any) -> bool:
+    return all(each is None or is_number(each) for each in (value if isinstance(value, list) else [value]))
+
+
+# Whether a field can hold a value of JSON that is not null.
+CAN_HOLD: Mapping[str, Callable[[Any], bool]] = {
+    "score": is_number,
+    "seconds": is_number,
+    "confidence": lambda value: is_number(value) and 0.0 <= value <= 1.0,
+    "reading": lambda value: value in READINGS,
+    "attacked": _are_points,
+    "attacked_reading": lambda value: isinstance(value, list) and all(each in (None, *READINGS) for each in value),
+}
 
 
 class RecordWriter:
