@@ -18,7 +18,7 @@ from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity, Listing
 from accgate.engines.openai import dispatch
 from accgate.engines.openai.client import Client, Fault, key_of, reach_advice
-from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints, Rescue
+from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints
 from accgate.engines.openai.likelihood import Likelihood
 from accgate.engines.openai.options import PORT, Options, faults_of
 from accgate.engines.openai.pace import doubled
@@ -155,9 +155,10 @@ class OpenAIEngine:
         for endpoint in self._endpoints.all:
             endpoint.listed = listings[endpoint.url].about(self._model)
         self.identity.see(self._endpoints.all[0].listed)
-        rescue = Rescue(self._ended, self._stalled)
         place = {"model": self._model, "version": self._kind.version}
-        self._dispatcher = Dispatcher(self._client, self._endpoints, self._options, self.identity, rescue, **place)
+        self._dispatcher = Dispatcher(
+            self._client, self._endpoints, self._options, self.identity, self._ended, self._stalled, **place
+        )
 
     def _endpoints_at(self, urls: Sequence[str]) -> Endpoints:
         return Endpoints(urls, self._options.silence, most=self.concurrency)

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from accgate.engines.base import LogProbs, Request, RequestFailed, all_or_first_error
 from accgate.engines.wire import (
@@ -24,11 +24,7 @@ LABEL = re.compile(r"\s\S{1,16}")  # a text that may be one token, whose list sh
 SAME = 0.1  # natural logarithm: as far apart as two batches may round the same log-probability
 
 
-class Ask(Protocol):
-    """Asks the servers, with retries."""
-
-    def __call__(self, path: str, body: dict[str, Any], read: Callable[[Any], Any]) -> Awaitable[Any]:
-        """What `read` makes of the response."""
+Ask = Callable[[str, dict[str, Any], Callable[[Any], Any]], Awaitable[Any]]  # of path, body and what reads the response
 
 
 class Likelihood:
