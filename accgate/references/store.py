@@ -214,7 +214,7 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
         why = fault_of(path) or "restore it from git"
         raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; {why}")
     content = read_plain(path, MOST)
-    if digest(content) != sha256:
+    if content_digest([content]) != sha256:
         refuse_no_text(path, content)
         raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
@@ -402,8 +402,3 @@ def toml_of(row: Mapping[str, Any]) -> bytes:
 def without_empty(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a table without what is unset or empty, which its file leaves out."""
     return {key: value for key, value in row.items() if value not in (None, "", {}, ())}
-
-
-def digest(content: bytes) -> str:
-    """SHA-256 of the content, as the store's files write it."""
-    return content_digest([content])

@@ -13,8 +13,9 @@ import numpy as np
 
 from accgate.errors import BadInput, writing
 from accgate.inputs.checkout import refuse_stand_in
+from accgate.inputs.paths import content_digest
 from accgate.inputs.toml import read_toml
-from accgate.records.figures import Figures, readings_of, split_readings
+from accgate.records.figures import Figures, readings_of, split_readings, sum_of_readings
 from accgate.records.file import Record
 from accgate.records.finish import CUT, REFUSED
 from accgate.records.ids import Places
@@ -28,7 +29,6 @@ from accgate.references.store import (
     Reference,
     ReferenceFile,
     baseline_of,
-    digest,
     find_reference,
     reference_path,
     toml_of,
@@ -171,7 +171,7 @@ def add_runs(
     about = replace(
         about,
         **figures_of(_scores(pooled, f"{path} with this run")),
-        **_readings(_sum(old.readings, readings)),
+        **_readings(sum_of_readings((old.readings, readings))),
         runs=old.runs + runs,
         engine=_both(old.engine, about.engine),
         engine_version=_both(old.engine_version, about.engine_version),
@@ -214,12 +214,6 @@ def _readings(readings: Readings | None) -> dict[str, Any]:
     return asdict(readings) if readings is not None else dict.fromkeys(vars(Readings(0)))
 
 
-def _sum(*runs: Readings | None) -> Readings | None:
-    """The counts of several runs together, of those that have some."""
-    counts = [asdict(each) for each in runs if each is not None]
-    return Readings(**{key: sum(each[key] for each in counts) for key in counts[0]}) if counts else None
-
-
 def _both(old: str, new: str) -> str:
     """The engines, versions or hardware of all runs, each once, in the order of the runs.
 
@@ -252,7 +246,7 @@ def _store(
 ) -> None:
     """Write a reference's scores, the sidecar with these records' replies, and last the TOML that vouches for them."""
     content = _csv(records, answers=answers)
-    row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": digest(content)}
+    row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": content_digest([content])}
     csv_path, sidecar = path.with_suffix(".scores.csv"), path.with_suffix(".replies.jsonl.gz")
     with writing(csv_path):
         files.write(csv_path, content)

@@ -206,7 +206,9 @@ class Connection:
             raise CannotEvaluate(f"engine ray needs Ray ({error}); pip install 'accgate[ray]'") from error
         if ray.is_initialized():
             return
-        self._silence()
+        from ray._private import worker
+
+        worker._worker_logs_enabled = False  # reports on dead nodes come on standard output also with log_to_driver off
         if self._ship:
             package = str(Path(__file__).parents[2])
             self._runtime_env["py_modules"] = [*self._runtime_env.get("py_modules", ()), package]
@@ -257,13 +259,6 @@ class Connection:
                 f"its nodes: {listed}. Lower options.replicas{',' if bundles else ' or'} {keys}, "
                 "or set options.autoscaling = true where the cluster adds nodes"
             )
-
-    @staticmethod
-    def _silence() -> None:
-        """Keep Ray's reports on dead nodes off standard output, where they come also with log_to_driver off."""
-        from ray._private import worker
-
-        worker._worker_logs_enabled = False
 
     def close(self) -> None:
         """Disconnect; the cluster goes on."""

@@ -152,7 +152,9 @@ class Replicas:
                 chosen.in_flight += 1
                 return chosen
             if len(self._gone) == self._count:
-                raise CannotEvaluate(self._end())
+                *_, last = self._gone.values()
+                fact = f"no replica of {self._count} is left; the last cause: {last}"
+                raise CannotEvaluate(f"{fact}. Fix that, then go on with --resume")
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
@@ -223,10 +225,6 @@ class Replicas:
         self._warn(f"replica {place + 1} of {self._count} is given up: {cause}")
         if len(self._gone) == self._count:
             self._wake(len(self._waiting))
-
-    def _end(self) -> str:
-        *_, last = self._gone.values()
-        return f"no replica of {self._count} is left; the last cause: {last}. Fix that, then go on with --resume"
 
 
 async def end(replica: Replica) -> None:

@@ -160,12 +160,8 @@ def processes() -> Seen:
 
 def descendants(parent: int) -> Seen:
     """The descendants of a process, without this one."""
-    everyone = processes()
-    found, generation = Seen(), {parent}
-    while generation:
-        generation = {n for n, process in everyone.items() if process.parent in generation and n != os.getpid()}
-        found |= {number: everyone[number] for number in generation}
-    return found
+    everyone = below([parent], processes())
+    return {number: process for number, process in everyone.items() if number not in (parent, os.getpid())}
 
 
 if __name__ == "__main__":
