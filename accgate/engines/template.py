@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accgate.engines.base import ModelTable, Request
@@ -143,12 +144,8 @@ def _parts(content: Any) -> Any:
 
 def _line_of(error: BaseException) -> int | None:
     """The line of a template at which it failed: Jinja puts the lines of the template into the traceback."""
-    line, step = None, error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == "<template>":
-            line = step.tb_lineno
-        step = step.tb_next
-    return line
+    steps = walk_tb(error.__traceback__)
+    return next((line for frame, line in reversed([*steps]) if frame.f_code.co_filename == "<template>"), None)
 
 
 def _fault(template: Template, line: int | None, fault: str) -> KeyFaults:

@@ -66,16 +66,12 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
         body |= _chat(request)
     else:
         body["prompt"] = f"{request.system}\n\n{request.prompt}" if request.system else request.prompt
-    for key, value in (("top_p", request.top_p), ("top_k", request.top_k), ("seed", request.seed)):
-        if value is not None:
-            body[key] = value
-    if request.stop:
-        body["stop"] = list(request.stop)
+    chosen = {"top_p": request.top_p, "top_k": request.top_k, "seed": request.seed, "stop": list(request.stop) or None}
+    body |= {name: value for name, value in chosen.items() if value is not None}
     if request.logprobs:
         body["logprobs"] = True if request.mode == "chat" else 1
-    if request.extra:
-        body.update(request.extra)
-    if "continue_final_message" in body and not request.prefix:
+    body |= request.extra
+    if not request.prefix:
         body.pop("continue_final_message", None)  # of a model's settings; there is nothing to continue
     return body
 

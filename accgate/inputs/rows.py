@@ -199,14 +199,9 @@ def plain_of(value: Any) -> str:
     >>> plain_of(" 4\\n 2 "), plain_of(42.0), plain_of(["a"]), plain_of(None)
     ('4 2', '42', '["a"]', '')
     """
-    text = (
-        value
-        if isinstance(value, str)
-        else ""
-        if value is None
-        else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    )
-    return " ".join(text.replace(BOM, " ").split()).removesuffix(".0")
+    if not isinstance(value, str):
+        value = "" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return " ".join(value.replace(BOM, " ").split()).removesuffix(".0")
 
 
 def mark_of(value: Any) -> int:

@@ -29,7 +29,7 @@ import orjson
 
 from accgate.errors import BadInput, CannotEvaluate, reading, writing
 from accgate.inputs.checkout import MARKER, MERGE, refuse_stand_in
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_json
 from accgate.records.replacement import BLOCK, json_line, replacing, write_atomically
 
 READINGS = ("read", "unread", "empty", "cut", "refused", "full")  # the last two of replies to attacked prompts
@@ -420,13 +420,10 @@ def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
     BadInput
         When the file cannot be read, or is damaged.
     """
-    unknown = f"so what its records belong to is unknown; delete {paths.records} or name another --out"
+    unknown = f"what its records belong to is unknown; delete {paths.records} or name another --out"
     if not paths.settings.exists():
-        raise BadInput(f"{paths.settings}: is missing, {unknown}")
-    try:
-        settings = json.loads(read_plain(paths.settings, SETTINGS_BYTES).decode())
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{paths.settings}: is not JSON ({error}), {unknown}") from error
+        raise BadInput(f"{paths.settings}: is missing, so {unknown}")
+    settings = read_json(paths.settings, SETTINGS_BYTES, unknown)
     if not isinstance(settings, dict):
         raise BadInput(f"{paths.settings}: is damaged; delete {paths.records} or name another --out")
     return settings

@@ -278,12 +278,10 @@ def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str)
         raise BadInput(f"{side}: scores must be numbers ({error})") from error
     if values.ndim != 1:
         raise BadInput(f"{side}: scores must have one dimension, not {values.ndim}; give one score a sample")
-    if not len(values):
-        raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
     broken = [ids[i] for i in np.flatnonzero(~np.isfinite(values))]
     if broken:
         raise BadInput(f"{side}: {len(broken)} of {len(ids)} samples have no finite score: {some_of(broken)}")
-    return Scores(Ids(ids), values[:, None])
+    return scores_of_rows(ids, values, (), side)
 
 
 def in_points(

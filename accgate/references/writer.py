@@ -3,9 +3,8 @@
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from itertools import repeat as endless
 from pathlib import Path
 from typing import Any
 
@@ -292,13 +291,9 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
     text = io.TextIOWrapper(content, "utf-8", newline="", write_through=False)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "repeat", "score", *present])
-    order = _by_key(records)
-    figures = Figures.of(records).take(order)
-    rows = zip(figures.ids, map(int, figures.columns["repeat"]), map(float, figures.columns["score"]), strict=True)
-    more: Iterable[Record | None] = records_at(records, order) if present else endless(None)
-    for (id_, repeat, score), record in zip(rows, more, strict=False):
-        others = () if record is None else (cell(value_of(record, name)) for name in present)
-        writer.writerow([id_, repeat, cell(score), *others])
+    for record in records_at(records, _by_key(records)):
+        others = (cell(value_of(record, name)) for name in present)
+        writer.writerow([record.id, record.repeat, cell(record.score), *others])
     text.flush()
     return content.getvalue()
 

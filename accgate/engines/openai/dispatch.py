@@ -230,7 +230,8 @@ class Dispatcher:
         while True:
             endpoint = await self._endpoints.admit()
             if endpoint is None:
-                await self._outlast(fault or self._refused())
+                urls = ", ".join(each.url for each in self._endpoints.all)
+                await self._outlast(fault or Fault(f"no server of {urls} takes a connection", kind="refused"))
                 continue
             faults: list[Fault] = []
             tried: list[Endpoint] = []
@@ -243,11 +244,6 @@ class Dispatcher:
                 tried.append(endpoint)
                 endpoint = self._endpoints.other(tried)
             fault = await self._weigh(faults, effort)
-
-    def _refused(self) -> Fault:
-        """What a request that was never sent is told."""
-        urls = ", ".join(endpoint.url for endpoint in self._endpoints.all)
-        return Fault(f"no server of {urls} takes a connection", 0.0, "refused")
 
     async def _attempt(
         self, endpoint: Endpoint, path: str, payload: bytes, read: Callable[[Any], T], tokens: int

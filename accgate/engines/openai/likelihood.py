@@ -94,8 +94,8 @@ class Likelihood:
                 self._listed.pop(0)
                 continue
             best = max(listed.values(), default=0.0)
-            found = [text for text in continuations if text in listed]
-            return {text: LogProbs((text,), (listed[text],), listed[text] >= best) for text in found}
+            shared = listed.keys() & continuations
+            return {text: LogProbs((text,), (listed[text],), listed[text] >= best) for text in shared}
         return {}
 
     async def _echoes(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:

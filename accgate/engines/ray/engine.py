@@ -30,25 +30,20 @@ Resources = dict[Text, Annotated[Number, Field(ge=0)]]
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Options:
-    """`[models.NAME.options]` of the ray engine."""
+    """`[models.NAME.options]` of the ray engine; a message about a number shows its description."""
 
     engine: Literal["vllm", "openai", "llamacpp", "recorded"] = Field(
         description='engine = "vllm", "openai", "llamacpp" or "recorded", which each replica runs'
     )
-    options: dict[Text, Any] = Field(default_factory=dict, description="the options of that engine")
-    address: Operational[Text] = Field(
-        default="auto", min_length=1, description="the cluster's address, as ray.init takes it"
-    )
+    options: dict[Text, Any] = Field(default_factory=dict)  # of that engine
+    address: Operational[Text] = Field(default="auto", min_length=1)  # the cluster's, as ray.init takes it
     replicas: Operational[Count] = Field(default=1, description="processes with the engine, 1 or more")
-    resources: Operational[Resources | None] = Field(
-        default=None, description="what each replica takes of a node: CPU, GPU, ..."
-    )
-    bundles: Operational[tuple[Resources, ...]] = Field(
-        default=(), description="what each replica's own workers take, in a placement group with the replica"
-    )
-    env: Texts = Field(default=(), description="names of environment variables that the replicas get from here")
-    runtime_env: dict[Text, Any] = Field(default_factory=dict, description="Ray's runtime environment of the job")
-    ship: Operational[Flag] = Field(default=True, description="send this accgate to the nodes")
+    resources: Operational[Resources | None] = None  # what each replica takes of a node: CPU, GPU, ...
+    # What each replica's own workers take, in a placement group with the replica.
+    bundles: Operational[tuple[Resources, ...]] = ()
+    env: Texts = ()  # names of environment variables that the replicas get from here
+    runtime_env: dict[Text, Any] = Field(default_factory=dict)  # Ray's runtime environment of the job
+    ship: Operational[Flag] = True  # send this accgate to the nodes
     max_restarts: Operational[Whole] = Field(
         default=3, ge=0, description="times each replica is started again, 0 or more"
     )
@@ -63,9 +58,7 @@ class Options:
         gt=0,
         description="seconds without any reply of a replica before its first, and later at most, above 0",
     )
-    autoscaling: Operational[Flag] = Field(
-        default=False, description="wait for nodes that the cluster does not have yet"
-    )
+    autoscaling: Operational[Flag] = False  # wait for nodes that the cluster does not have yet
 
 
 OPERATIONAL = operational_of(Options)  # on which hardware it ran is compared anyway
