@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from accgate.engines.base import LogProbs, Reply, Request
+from accgate.engines.base import LogProbs, Reply, Request, RequestFailed
 from accgate.engines.reasoning import without_blank_lines
 from accgate.errors import Key
 from accgate.records.finish import CUT, KNOWN, end_within, reason_of
@@ -364,12 +364,12 @@ class Echoed:
 
         Raises
         ------
-        MalformedReply
+        RequestFailed
             When one of them is missing or no number.
         """
         values = [value for value in self.values[start:] if value is not None and math.isfinite(value)]
         if len(values) < len(self.tokens) - start or not values:
-            raise MalformedReply("the response lacks log-probabilities of the continuation")
+            raise RequestFailed("the response lacks log-probabilities of the continuation")
         best = self.best[start:]
         numbers = [top for top in best if top is not None]
         greedy = all(v >= t for v, t in zip(values, numbers, strict=True)) if len(numbers) == len(values) else None

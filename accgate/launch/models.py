@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from accgate.config.config import Config
+from accgate.engines.ray.engine import Options, resources_of
 from accgate.errors import BadInput
+from accgate.inputs.typed import parse_table
 from accgate.planning.design import planned_judge, planned_model
 from accgate.planning.model import PlannedModel
 
@@ -139,42 +141,33 @@ def _no_room(replicas: _Replicas, why: str) -> BadInput:
 
 
 def _replicas_of(model: PlannedModel) -> _Replicas:
-    """What the replicas of a model take; the engine checks its options later.
+    """What the replicas of a model take; the engine that each of them runs checks its own options later.
 
     Raises
     ------
     BadInput
         For what would not use the job's workers, or would take more of them than the options say.
     """
-    engine, options = model.settings.engine, model.settings.options
+    engine = model.settings.engine
     if engine != "ray":
         fault = f'is {engine!r}, which runs on one machine; write engine = "ray", or print --slurm or --k8s'
         raise _fault(model, "engine", fault)
-    if (address := options.get("address", "auto")) != "auto":
-        fault = f"is {address!r}, and the run would not use the workers that the job starts; leave address out"
+    with model.locating():
+        options = parse_table(model.settings.options, Options, ("options",))
+    if options.address != "auto":
+        fault = f"is {options.address!r}, and the run would not use the workers that the job starts; leave address out"
         raise _fault(model, "options.address", fault)
-    inner = options.get("options")
-    inner = inner if isinstance(inner, Mapping) else {}
-    resources, bundles = options.get("resources"), options.get("bundles")
-    if resources is None and inner.get("serve"):
+    inner = options.options
+    if options.resources is None and inner.get("serve"):
         fault = "starts a server in each replica; write resources = { GPU = 1 }, with as many GPUs as it takes"
         raise _fault(model, "options.options.serve", fault)
-    on_vllm = options.get("engine") == "vllm"
-    parts = tuple(map(_gpus_in, bundles)) if isinstance(bundles, (list, tuple)) else ()
-    own = _gpus_in(resources) if resources is not None else 1.0 if on_vllm and not parts else 0.0
+    own, *parts = (each.get("GPU", 0.0) for each in (resources_of(options), *options.bundles))
     usable, world = max(own, sum(parts)), world_of(inner)  # its own, or with Ray's executor those of its workers
-    if on_vllm and world > math.ceil(usable):
+    if options.engine == "vllm" and world > math.ceil(usable):
         fix = f"bundles with {world} in all" if parts else f"resources = {{ GPU = {world} }}"
         fault = f"gives the engine of a replica {usable:g} GPUs, and it takes {world}; write {fix}"
         raise _fault(model, "options.bundles" if parts else "options.resources", fault)
-    count = options.get("replicas", 1)
-    return _Replicas(model, max(count, 1) if isinstance(count, int) else 1, own, parts)
-
-
-def _gpus_in(resources: Any) -> float:
-    """GPUs that a table of Ray's resources names; the engine refuses later what is no table."""
-    gpus = resources.get("GPU", 0) if isinstance(resources, Mapping) else 0
-    return float(gpus) if isinstance(gpus, (int, float)) and math.isfinite(gpus) else 0.0
+    return _Replicas(model, options.replicas, own, tuple(parts))
 
 
 def _fault(model: PlannedModel, key: str, fault: str) -> BadInput:

@@ -96,18 +96,15 @@ class RecordLog(PackedSequence[Record]):
         return next(iter(self.take(slice(at, at + 1))))
 
     def __iter__(self) -> Iterator[Record]:
-        for number, (id_, line) in enumerate(zip(self.figures.ids, self.lines(), strict=True), 1):
-            record = self._record(line, number)
+        lines = zip(self.figures.ids, self._files, self.lines(), strict=True)
+        for number, (id_, file, line) in enumerate(lines, 1):
+            try:
+                record = Record(**orjson.loads(line))  # this run wrote it, or has read and checked it before
+            except (ValueError, TypeError):  # half surrogates are only read by the standard json
+                record = record_of_line(self._paths[file], line, number)
             if record.id != id_:
-                raise self._changed(self._paths[self._files[number - 1]])
+                raise self._changed(self._paths[file])
             yield record
-
-    def _record(self, line: bytes, number: int) -> Record:
-        """The record of a line that this run wrote, or has read and checked before."""
-        try:
-            return Record(**orjson.loads(line))
-        except (ValueError, TypeError):  # half surrogates are only read by the standard json
-            return record_of_line(self._paths[self._files[number - 1]], line, number)
 
     def __repr__(self) -> str:
         return f"<{len(self):,} records of {self._paths[0]}>"

@@ -8,7 +8,6 @@ from typing import Any
 from accgate.engines.base import LogProbs, Request, RequestFailed, all_or_first_error
 from accgate.engines.wire import (
     Echoed,
-    MalformedReply,
     NoEcho,
     echo_body,
     echoed_of,
@@ -107,10 +106,7 @@ class Likelihood:
         first = int(echoed.values[:1] == (None,)) if begins else first_token(echoed, continuation)
         if first is None:  # a token over the border, or half a character: count the prompt's own
             first = len((await self._echo(request, "")).tokens)
-        try:
-            return echoed.from_token(first)
-        except MalformedReply as error:
-            raise RequestFailed(str(error)) from error
+        return echoed.from_token(first)
 
     async def _echo(self, request: Request, continuation: str) -> Echoed:
         body = echo_body(request, self._model, continuation)

@@ -68,21 +68,24 @@ class RayEngine:
     """An engine whose requests are answered by replicas of another; `inner` is that other, never started here.
 
     It is None where it is not installed on this machine; `unchecked` then says that its options were not checked.
-    `unchecked` is None where they were, and are right.
+    `unchecked` is None where they were, and are right. `create` makes the engine of a table.
     """
 
-    def __init__(self, spec: Spec, options: Options) -> None:
-        self._spec = spec
+    def __init__(self, table: ModelTable, create: Callable[[str, ModelTable], Engine]) -> None:
+        options = parse_table(table.options, Options, ("options",))
+        self._spec = Spec(options.engine, replace(table, options=options.options), create)
         self.inner: Engine | None = None
         unchecked: AccgateError | None
         try:
-            self.inner = spec.engine()
+            self.inner = self._spec.engine()
             unchecked = getattr(self.inner, "unchecked", None)
         except KeyFaults as error:
             raise outward(error) from error
         except CannotEvaluate as error:  # it need not be installed here: the nodes say what is wrong with it
             unchecked = error
         self.unchecked = None if unchecked is None else outward(unchecked)
+        if unchecked is None and importlib.util.find_spec("ray") is None:
+            self.unchecked = KeyNotReady(("engine",), "is ray, which is not installed here; pip install 'accgate[ray]'")
         self.concurrency = options.replicas * (1 if self.inner is None else self.inner.concurrency)
         self._options = options
         self.identity = Identity(*(options.options.get(name, ()) for name in ("fingerprints", "same_model")))
@@ -90,22 +93,6 @@ class RayEngine:
         self._lifeline: Lifeline | None = None
         self._replicas: Replicas | None = None
         self._info: EngineInfo | None = None
-
-    @classmethod
-    def of_table(cls, table: ModelTable, create: Callable[[str, ModelTable], Engine]) -> RayEngine:
-        """The engine of a model's table, whose replicas run engines that `create` makes.
-
-        Raises
-        ------
-        KeyFaults
-            When its options cannot be used, or those of the inner engine.
-        """
-        options = parse_table(table.options, Options, ("options",))
-        engine = cls(Spec(options.engine, replace(table, options=options.options), create), options)
-        if engine.unchecked is None and importlib.util.find_spec("ray") is None:
-            fault = "is ray, which is not installed here; pip install 'accgate[ray]'"
-            engine.unchecked = KeyNotReady(("engine",), fault)
-        return engine
 
     async def start(self) -> None:
         """Connect to the cluster and start every replica."""
