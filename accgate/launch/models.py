@@ -1,6 +1,7 @@
 """How many GPUs a run of accuracy.toml takes, read from the options of its models and judges."""
 
 import math
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -83,27 +84,13 @@ class _Replicas:
         return whole
 
     def nodes(self, each: int) -> int:
-        """Nodes of `each` GPUs that hold all parts, with the largest part placed first."""
-        if not self.whole:
-            return self.count * max(len(self.bundles), 1)
-        nodes: Counter[int] = Counter()  # by their free GPUs
-        for size, parts in sorted(self.whole.items(), reverse=True):
-            left = parts
-            for free in sorted(free for free in nodes if free >= size):
-                left = _fill(nodes, free, nodes[free], size, left)
-            nodes[each] += (fresh := -(-left // (each // size)))
-            _fill(nodes, each, fresh, size, left)
-        return nodes.total()
-
-
-def _fill(nodes: Counter[int], free: int, count: int, size: int, parts: int) -> int:
-    """Place parts on at most `count` of the nodes with this much free; how many parts are left."""
-    for fit in (free // size, parts % (free // size)):  # full nodes, then one with what is left
-        if fit and (used := min(count, parts // fit)):
-            nodes[free] -= used
-            nodes[free - fit * size] += used
-            count, parts = count - used, parts - used * fit
-    return parts
+        """Nodes of `each` GPUs that hold all parts: the largest first, each where it leaves the least free."""
+        free: list[int] = []  # GPUs of each node, in this order
+        for size in sorted(self.whole.elements(), reverse=True):
+            place = bisect_left(free, size)
+            left = free.pop(place) if place < len(free) else each
+            insort(free, left - size)
+        return len(free) or self.count * max(len(self.bundles), 1)
 
 
 def gpus_of_replicas(config: Config, nodes: int | None, gpus: int | None) -> tuple[int, int]:
