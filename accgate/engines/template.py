@@ -74,11 +74,10 @@ def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> No
 
 def _config(folder: Path) -> Mapping[str, Any]:
     """The tokenizer's settings in a model's folder; none where they cannot be read, as of a name on the hub."""
-    try:
-        config = json.loads((folder / CONFIG).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return config if isinstance(config, dict) else {}
+    with contextlib.suppress(OSError, ValueError):
+        if isinstance(config := json.loads((folder / CONFIG).read_bytes()), dict):
+            return config
+    return {}
 
 
 def _template(table: ModelTable, folder: Path, config: Mapping[str, Any]) -> Template | None:

@@ -22,7 +22,6 @@ from functools import partial
 from io import FileIO
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import orjson
@@ -341,9 +340,7 @@ class RecordWriter:
     def __enter__(self) -> RecordWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close the file; where nothing else went wrong, it must still be the one at its path, with all records."""
         with self._file:
             if kind is None:
@@ -358,11 +355,10 @@ def stamp_of(path: Path) -> tuple[int, int, int] | None:
     >>> stamp_of(Path("no such file")) is None
     True
     """
-    try:
+    with contextlib.suppress(OSError):
         about = path.stat()
-    except OSError:
-        return None
-    return about.st_dev, about.st_ino, about.st_size
+        return about.st_dev, about.st_ino, about.st_size
+    return None
 
 
 def changed_fault(path: Path) -> CannotEvaluate:

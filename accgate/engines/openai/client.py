@@ -355,10 +355,9 @@ def date_of(header: str | None) -> float | None:
     """
     import email.utils
 
-    try:
+    with suppress(ValueError, TypeError, OverflowError):
         return email.utils.parsedate_to_datetime(header or "").timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
+    return None
 
 
 def connection_fault(error: Exception) -> str:

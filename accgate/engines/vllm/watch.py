@@ -137,10 +137,9 @@ def remove(memory: set[str]) -> None:
 
 def tracks_resources(process: int) -> bool:
     """Whether it is Python's own tracker of shared memory, which frees that and ends when the others have ended."""
-    try:
+    with contextlib.suppress(OSError):
         return b"multiprocessing.resource_tracker" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
+    return False
 
 
 def process_of(number: int) -> Process | None:
