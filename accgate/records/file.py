@@ -17,12 +17,13 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from io import FileIO
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import orjson
 
@@ -46,29 +47,6 @@ JUDGE_SERVED, OPERATIONAL, FILES, ENVIRONMENT = "judge_served", "operational", "
 SETTINGS_BYTES = 200_000_000  # the plan of a shard of a million samples has 20 million of them
 # Not as they are: of who answered or marked, and of files, what both runs tell is compared.
 NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES})
-OPTIONAL = frozenset(
-    {
-        "cluster", "group", "label", "confidence", "attacked", "attacked_reading", "cached", "reading", "reasoning",
-        "reasoning_tokens",
-    }
-)  # fmt: skip # written only where there is something to say
-_TEXT_OR_NONE = (str, type(None))
-_COUNT_OR_NONE = (int, type(None))
-_POINTS = (int, float, type(None))
-_TYPES: Mapping[str, tuple[type, ...]] = {  # of a record's fields; all others are texts, or None
-    "id": (str,),
-    "repeat": (int,),
-    "score": _POINTS,
-    "target": (str,),
-    "prompt_tokens": _COUNT_OR_NONE,
-    "completion_tokens": _COUNT_OR_NONE,
-    "reasoning_tokens": _COUNT_OR_NONE,
-    "seconds": (int, float),
-    "confidence": _POINTS,
-    "attacked": (list, *_POINTS),
-    "attacked_reading": (list, type(None)),
-    "cached": (bool, type(None)),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +102,15 @@ class Record:
         return self.id, self.repeat
 
 
+def _types_in(hint: Any) -> Iterator[type]:
+    """Yield the types that JSON's values of a field have: whole numbers stand for others too, lists for sequences."""
+    for part in get_args(hint) if isinstance(hint, UnionType) else (hint,):
+        yield from (int, float) if part is float else (list if get_origin(part) else part,)
+
+
 _values = attrgetter(*Record.__slots__)
-_TYPES_IN_ORDER = tuple(_TYPES.get(name, _TEXT_OR_NONE) for name in Record.__slots__)
+OPTIONAL = frozenset(each.name for each in fields(Record) if each.default is None)  # written only where there is one
+_TYPES = {name: tuple(_types_in(hint)) for name, hint in get_type_hints(Record).items()}
 
 
 @dataclass(frozen=True)
@@ -256,10 +241,10 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not a number")
 
 
-def _checked(fields: Any) -> Record:
+def _checked(columns: Any) -> Record:
     """The record of these fields, each of which has its type; numbers are finite."""
-    record = Record(**fields)
-    for name, value, types in zip(Record.__slots__, _values(record), _TYPES_IN_ORDER, strict=True):
+    record = Record(**columns)
+    for name, value, types in zip(Record.__slots__, _values(record), _TYPES.values(), strict=True):
         if type(value) not in types:
             raise ValueError(f"{name} is {value!r}")
     for name, can_hold in CAN_HOLD.items():
@@ -403,7 +388,7 @@ def _checked_row(row: Any, column: str) -> dict[str, Any]:
     if not isinstance(row, dict) or "id" not in row or column not in row:
         raise ValueError(f"a row lacks id or {column}")
     for name in ("id", "repeat", "score", column):
-        if name in row and type(row[name]) not in _TYPES.get(name, _TEXT_OR_NONE):
+        if name in row and type(row[name]) not in _TYPES.get(name, (str, type(None))):
             raise ValueError(f"the {name} of a row is {row[name]!r}")
     return row
 

@@ -163,7 +163,6 @@ def _former(store: Path, about: ReferenceFile) -> Reference | None:
 
 def _new_anchor(reference: Reference, scores: Scores) -> Anchor:
     old = reference.about
-    assert old.scores_sha256 is not None
     alike = {each.name for each in fields(AnchorFile)} - {"replaced", "history"}
     about = AnchorFile(**{name: getattr(old, name) for name in alike}, replaced=0)
     return Anchor(reference.path.with_suffix(".anchor.toml"), about, scores)
