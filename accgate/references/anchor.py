@@ -19,9 +19,8 @@ from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
     ReferenceFile,
-    baseline_of,
     file_of,
-    find_reference,
+    read_reference,
     reference_path,
     stored_scores,
     toml_of,
@@ -135,7 +134,7 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replac
     path = reference_path(store, about.model, about.variant, about.task)
     if not path.is_file():
         return ""
-    anchor, old = anchor_beside(path), _former(store, about)
+    anchor, old = anchor_beside(path), _former(path)
     if anchor is None:
         if old is None or old.scores is None:
             return "drift is counted from here: the scores of the reference before are not there"
@@ -153,10 +152,10 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replac
     return ""
 
 
-def _former(store: Path, about: ReferenceFile) -> Reference | None:
+def _former(path: Path) -> Reference | None:
     """The reference that is replaced; None where it is damaged: recording again repairs that."""
     try:
-        return find_reference(store, baseline_of(about.model, about.variant, None), about.task)
+        return read_reference(path)
     except BadInput:
         return None
 

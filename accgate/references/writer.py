@@ -24,14 +24,7 @@ from accgate.records.replacement import Replacements, json_line, replacing
 from accgate.records.scores import Scores, scores_of_rows
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
-from accgate.references.store import (
-    Reference,
-    ReferenceFile,
-    baseline_of,
-    find_reference,
-    reference_path,
-    toml_of,
-)
+from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, toml_of
 from accgate.stats import discordance_of_repeats
 from accgate.tasks import Task
 from accgate.text import some_of
@@ -96,7 +89,7 @@ def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], tas
         When there is none, only its mean is known, or it is of other samples: which and how many, or what changed.
     """
     path = reference_path(store, model, variant, task.name)
-    reference = find_reference(store, baseline_of(model, variant, None), task.name)
+    reference = read_reference(path)
     if reference is None:
         raise BadInput(f"{path}: there is no reference to add to; record the first run without --add")
     if reference.scores is None:

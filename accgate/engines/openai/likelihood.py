@@ -6,15 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from accgate.engines.base import LogProbs, Request, RequestFailed, all_or_first_error
-from accgate.engines.wire import (
-    Echoed,
-    NoEcho,
-    echo_body,
-    echoed_of,
-    first_token,
-    listed_in,
-    next_body,
-)
+from accgate.engines.wire import Echoed, NoEcho, echo_body, echoed_of, first_token, listed_in, next_body
 from accgate.errors import CannotEvaluate
 
 ECHOING = "vLLM and SGLang can: serve the model with one of them, or use the engine vllm"
