@@ -370,8 +370,7 @@ class Echoed:
         values = [value for value in self.values[start:] if value is not None and math.isfinite(value)]
         if len(values) < len(self.tokens) - start or not values:
             raise RequestFailed("the response lacks log-probabilities of the continuation")
-        best = self.best[start:]
-        numbers = [top for top in best if top is not None]
+        numbers = [top for top in self.best[start:] if top is not None]
         greedy = all(v >= t for v, t in zip(values, numbers, strict=True)) if len(numbers) == len(values) else None
         return LogProbs(self.tokens[start:], tuple(values), greedy)
 

@@ -247,13 +247,11 @@ class Client:
         """Whether a server says that it is ready: `GET /health`, or where there is none the list of models."""
         import aiohttp
 
-        try:
+        with suppress(aiohttp.ClientError, asyncio.TimeoutError, OSError):
             for url in (root_of(base) + "/health", base + "/models"):
                 status, _, _ = await self._get(base, url, HEALTH_SECONDS)
                 if status not in (404, 405, 501):
                     return status == 200
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError):
-            pass
         return False
 
     def without_key(self, text: str) -> str:

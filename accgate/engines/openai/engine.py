@@ -26,7 +26,7 @@ from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import body_of
-from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
+from accgate.errors import CannotEvaluate, KeyFaults, refuse_faults
 from accgate.inputs.network import is_this_machine
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
@@ -93,14 +93,11 @@ class OpenAIEngine:
         if self._options.serve:
             return ("nothing was asked: the run starts the server itself (options.serve)",)
         answers = [ask_server(url, self._options.api_key_env) for url in self._options.urls]
-        faults: list[tuple[Key, str]] = []
         for answer in answers:
-            if answer.better is not None:
-                faults.append((("options", "base_url"), answer.text()))
-            elif answer.fault is not None:
+            if answer.fault is not None and answer.better is None:
                 raise CannotEvaluate(answer.text())
-        faults.extend(identity.faults_of(self._model, {answer.url: answer.listing for answer in answers}))
-        refuse_faults(faults)
+        better = [(("options", "base_url"), answer.text()) for answer in answers if answer.better is not None]
+        refuse_faults([*better, *identity.faults_of(self._model, {answer.url: answer.listing for answer in answers})])
         return tuple(answer.about(self._model) for answer in answers)
 
     def beginning(self, request: Request) -> str | None:

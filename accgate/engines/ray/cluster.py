@@ -80,16 +80,29 @@ class Lifeline:
         await asyncio.gather(self._watch, return_exceptions=True)
 
 
+async def listening(place: Place) -> bool:
+    """Whether something takes connections there."""
+    try:
+        async with timeout(PATIENCE):
+            _, writer = await asyncio.open_connection(*place)
+    except (OSError, asyncio.TimeoutError):
+        return False
+    writer.close()
+    with contextlib.suppress(OSError, asyncio.TimeoutError):
+        async with timeout(PATIENCE):
+            await writer.wait_closed()
+    return True
+
+
 async def lost(
     places: Mapping[str, Place],
     outage: float,
     *,
-    answers: Callable[[Place], Awaitable[bool]] | None = None,
+    answers: Callable[[Place], Awaitable[bool]] = listening,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
     """Wait until one of the places has taken no connection for `outage` seconds; what that means, with the fix."""
-    answers = answers or listening
     away: dict[str, tuple[float, int]] = {}  # since when, and how often in a row
     while True:
         for name, place in places.items():
@@ -104,20 +117,6 @@ async def lost(
                     "runs (`ray status`), then go on with --resume"
                 )
         await sleep(EVERY)
-
-
-async def listening(place: Place) -> bool:
-    """Whether something takes connections there."""
-    try:
-        async with timeout(PATIENCE):
-            _, writer = await asyncio.open_connection(*place)
-    except (OSError, asyncio.TimeoutError):
-        return False
-    writer.close()
-    with contextlib.suppress(OSError, asyncio.TimeoutError):
-        async with timeout(PATIENCE):
-            await writer.wait_closed()
-    return True
 
 
 def places_of(address: str) -> dict[str, Place]:

@@ -1,6 +1,7 @@
 """Replicas of one engine: which one gets the next request, and what follows when one dies."""
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -230,10 +231,9 @@ class Replicas:
 async def end(replica: Replica) -> None:
     """End a replica that did not come up: what it began to load is freed, if that takes no longer than `ENDING`."""
     try:
-        async with timeout(ENDING):
-            await replica.stop()
-    except asyncio.TimeoutError:
-        pass
+        with contextlib.suppress(asyncio.TimeoutError):
+            async with timeout(ENDING):
+                await replica.stop()
     finally:
         replica.kill()
 
