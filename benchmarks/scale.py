@@ -18,14 +18,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from accgate.config.tables import Sampling
-from accgate.engines.base import Engine, ModelTable, Reply, Request
-from accgate.engines.ray.actors import Spec
-from accgate.engines.ray.engine import Options, RayEngine
-from accgate.engines.table import create
+from accgate.engines.base import ModelTable, Reply, Request
+from accgate.engines.ray.engine import RayEngine
 from accgate.evaluation.assignment import Assignment, Silent
 from accgate.evaluation.check import evaluate
 from accgate.records.file import paths_of
@@ -49,9 +48,9 @@ class Row:
 
 
 class FixedLatency:
-    """Answers after so many seconds, whatever is asked."""
+    """Answers after so many seconds, whatever is asked and of which model."""
 
-    def __init__(self, latency: float, concurrency: int) -> None:
+    def __init__(self, latency: float, concurrency: int, engine: str, table: ModelTable) -> None:  # noqa: ARG002
         self.concurrency = concurrency
         self._latency = latency
 
@@ -71,18 +70,6 @@ class FixedLatency:
         """Nothing is held."""
 
 
-@dataclass(frozen=True)
-class Simulated(Spec):
-    """What travels to the nodes: here the engine itself, by its figures."""
-
-    latency: float = 0.1
-    slots: int = 4
-
-    def engine(self) -> Engine:
-        """The engine of one replica."""
-        return FixedLatency(self.latency, self.slots)
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -94,15 +81,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--address", help="of a cluster that runs; else one is started, and stopped again")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args(argv)
-    table = ModelTable("m", {}, Path())
-    spec = Simulated("simulated", table, create, latency=arguments.latency, slots=arguments.slots)
+    make = partial(FixedLatency, arguments.latency, arguments.slots)
     rates = {}
     with contextlib.ExitStack() as stack:
         address = arguments.address or stack.enter_context(local_cluster(nodes=3, cpus=3)).address
         for count in sorted({1, *arguments.replicas}):
-            options = Options(engine="openai", address=address, replicas=count, resources={"CPU": 1.0})
+            options = {"engine": "openai", "address": address, "replicas": count, "resources": {"CPU": 1.0}}
+            engine = RayEngine(ModelTable("m", options, Path()), make)
             task = load_task("json_extraction", options={"count": count * arguments.samples})
-            rates[count] = asyncio.run(measured(RayEngine(spec, options), task, arguments.rounds))
+            rates[count] = asyncio.run(measured(engine, task, arguments.rounds))
     rows = [
         Row(n, n * arguments.samples, rate, rate / (n * rates[1]), rate * arguments.latency / (n * arguments.slots))
         for n, rate in rates.items()

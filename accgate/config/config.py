@@ -12,7 +12,7 @@ from accgate.config.faults import faults_between
 from accgate.config.tables import AccuracyFile, Gate, Judge, Model, Report, TaskSettings
 from accgate.errors import BadInput, refuse_faults
 from accgate.inputs.toml import TomlFile, read_toml
-from accgate.inputs.typed import parse_table_of
+from accgate.inputs.typed import adapter_of, parse_table_of
 from accgate.tasks import library_file
 from accgate.text import nearest
 
@@ -141,9 +141,7 @@ def config_of(file: TomlFile) -> Config:
 
 def config_schema() -> dict[str, Any]:
     """JSON schema of accuracy.toml, for editors."""
-    from pydantic import TypeAdapter
-
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(AccuracyFile).json_schema()}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **adapter_of(AccuracyFile).json_schema()}
 
 
 def refuse_unknown(path: Path, configs: Sequence[Config], models: Sequence[str], tasks: Sequence[str] = ()) -> None:

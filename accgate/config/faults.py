@@ -59,10 +59,8 @@ def _name_faults(kind: str, names: Mapping[str, Any]) -> Iterator[tuple[Key, str
             yield (kind, name), "is the name of a model's overall check; use another"
         other = seen.setdefault(name.casefold(), name)
         if other != name:
-            yield (
-                (kind, name),
-                f"differs from {key_text((kind, other))} only in upper and lower case; rename one of the two",
-            )
+            fault = f"differs from {key_text((kind, other))} only in upper and lower case; rename one of the two"
+            yield (kind, name), fault
 
 
 def _task_faults(name: str, task: TaskSettings, content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:

@@ -295,8 +295,7 @@ def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> d
 
 def cpu_name() -> str:
     """The processor's name, as the operating system gives it."""
-    try:
-        match = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    except OSError:
-        match = None
-    return match[1].strip() if match else platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        if match := re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8")):
+            return match[1].strip()
+    return platform.processor() or platform.machine()

@@ -21,25 +21,6 @@ SAME = "same_model"  # the names that the model's options declare, which travel 
 LIST = "list of models"  # in messages
 
 
-@dataclass(frozen=True)
-class Served:
-    """What a reply says of who gave it; None where it does not say."""
-
-    model: str | None = None
-    fingerprint: str | None = None
-
-
-def served_of(body: Any) -> Served:
-    """Who gave the reply in a response's body.
-
-    >>> served_of({"model": "toy", "system_fingerprint": None})
-    Served(model='toy', fingerprint=None)
-    """
-    if not isinstance(body, dict):
-        return Served()
-    return Served(_name(body.get(MODEL)), _name(body.get(FINGERPRINT)))
-
-
 def _name(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
@@ -173,20 +154,20 @@ class Identity:
         self._listed: Mapping[str, str] = {}
         self.revision = 0  # grows with all that is learned
 
-    def check(self, served: Served, place: str) -> None:
-        """Take a reply's word for who gave it; `place` names the server.
+    def check(self, body: Any, place: str) -> None:
+        """Take a response's word for who gave it, where its body says so; `place` names the server.
 
         Raises
         ------
         CannotEvaluate
             When it is another than before.
         """
-        if served.model not in (None, self._model) and (self._model is None or served.model not in self._same):
+        model, mark = (_name(body.get(key)) if isinstance(body, dict) else None for key in (MODEL, FINGERPRINT))
+        if model not in (None, self._model) and (self._model is None or model not in self._same):
             if self._model not in (None, *self._same):
-                raise _change_fault(place, MODEL, str(self._model), str(served.model), name_note(served.model))
-            self._model = served.model
+                raise _change_fault(place, MODEL, str(self._model), str(model), name_note(model))
+            self._model = model
             self.revision += 1
-        mark = served.fingerprint
         if mark is None or mark in self._fingerprints:
             return
         if self._allowed and not self._allowed & {mark, ANY}:
@@ -206,16 +187,12 @@ class Identity:
         CannotEvaluate
             When it was another than here, or in a third.
         """
-        model, listed = settings.get(MODEL), dict(settings.get(LISTED, {}))
         for contradiction in _contradictions(self.settings(), settings, self._same):
             raise _apart(*_in_words(*contradiction))
         new = sorted(fingerprints_of(settings) - self._fingerprints.keys())
         if new and self._fingerprints and not self._allowed:
             raise _apart(FINGERPRINT, *self._fingerprints, *new)
-        self._model = self._model or model
-        self._fingerprints.update(dict.fromkeys(new))
-        self._listed = self._listed or listed
-        self.revision += 1
+        self._learn(settings)
 
     def see(self, listed: Mapping[str, str]) -> None:
         """Take what the first server says of its model."""
@@ -251,9 +228,13 @@ class Identity:
             When it was another; `where` and `deed` are as in `compare`.
         """
         self.compare(earlier, where, deed)
-        marks, model, listed = fingerprints_of(earlier), earlier.get(MODEL), earlier.get(LISTED)
+        self._learn(earlier)
+
+    def _learn(self, settings: Mapping[str, Any]) -> None:
+        """Add what settings say to what is known."""
+        model, listed = settings.get(MODEL), settings.get(LISTED)
         self._model = self._model or (model if isinstance(model, str) else None)
-        self._fingerprints.update(dict.fromkeys(sorted(marks)))
+        self._fingerprints.update(dict.fromkeys(sorted(fingerprints_of(settings))))
         if not self._listed and isinstance(listed, Mapping):
             self._listed = dict(listed)
         self.revision += 1

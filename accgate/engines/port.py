@@ -186,7 +186,6 @@ def _common(first: Sequence[int], second: Sequence[int]) -> int:
 
 def _cached_tokens(response: Any) -> int | None:
     """How many tokens of the prompt the server took from its cache; None in an error."""
-    try:
+    with contextlib.suppress(KeyError, TypeError):
         return int(response["usage"]["prompt_tokens_details"]["cached_tokens"])
-    except (KeyError, TypeError):
-        return None
+    return None

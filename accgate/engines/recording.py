@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,28 @@ from accgate.errors import BadInput
 from accgate.inputs.paths import model_file_in
 from accgate.inputs.rows import read_table
 from accgate.inputs.typed import CLOSED, Number, parse_table
-from accgate.records.file import READINGS, is_number
+from accgate.records.file import CAN_HOLD, READINGS, is_number
 from accgate.records.ids import Ids
 from accgate.result import EngineInfo
 
 SHORT = 16  # letters of a reply that others may give too
+
+
+def _is_cost(value: Any) -> bool:
+    return is_number(value) and bool(value >= 0)
+
+
+# What a row's columns can hold beside nothing, and what to write where they do not.
+COLUMNS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "score": (CAN_HOLD["score"], "a finite number of points, or null"),
+    "reply": (lambda value: isinstance(value, str), "text"),
+    "confidence": (CAN_HOLD["confidence"], "a number from 0 to 1"),
+    "attacked": (CAN_HOLD["attacked"], "the points after the attack, or a list of them"),
+    "reading": (CAN_HOLD["reading"], f"one of {', '.join(READINGS)}"),
+    "attacked_reading": (CAN_HOLD["attacked_reading"], f"a list, for each attack null or one of {', '.join(READINGS)}"),
+    "completion_tokens": (_is_cost, "a number, 0 or more"),
+    "seconds": (_is_cost, "a number, 0 or more"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -101,30 +118,21 @@ class RecordedEngine:
     def _row(self, line: int, row: Mapping[str, Any]) -> tuple[str, int, Reply | RequestFailed]:
         if not isinstance(row.get("id"), str):
             raise self._fault(line, 'needs an id in text; write {"id": "...", "score": 100}')
-        repeat, score, reply, failure = row.get("repeat", 0), row.get("score"), row.get("reply"), row.get("error")
+        repeat, score, failure = row.get("repeat", 0), row.get("score"), row.get("error")
         if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 0:
             raise self._fault(line, f"repeat is {repeat!r}; write a whole number, 0 or more")
-        if score is not None and not is_number(score):
-            raise self._fault(line, f"score is {score!r}; write a finite number of points, or null")
-        if reply is not None and not isinstance(reply, str):
-            raise self._fault(line, f"reply is {reply!r}; write text")
-        if score is None and reply is None and not failure:
+        for name, (can_hold, words) in COLUMNS.items():
+            if (value := row.get(name)) is not None and not can_hold(value):
+                raise self._fault(line, f"{name} is {value!r}; write {words}")
+        if score is None and row.get("reply") is None and not failure:
             raise self._fault(line, "has neither score nor reply")
-        answer = self._reply(line, row)
-        return row["id"], repeat, RequestFailed(str(failure)) if failure and score is None else answer
+        return row["id"], repeat, RequestFailed(str(failure)) if failure and score is None else self._reply(row)
 
-    def _reply(self, line: int, row: Mapping[str, Any]) -> Reply:
-        """Read what a row holds beside its identity, scores in points."""
-        confidence, attacked = row.get("confidence"), row.get("attacked")
-        if confidence is not None and not (is_number(confidence) and 0 <= confidence <= 1):
-            raise self._fault(line, f"confidence is {confidence!r}; write a number from 0 to 1")
+    def _reply(self, row: Mapping[str, Any]) -> Reply:
+        """Return what a row holds beside its identity, scores in points."""
+        attacked, readings = row.get("attacked"), row.get("attacked_reading")
+        tokens, seconds = row.get("completion_tokens"), row.get("seconds")
         several = attacked if isinstance(attacked, list) else [attacked]
-        if not all(each is None or is_number(each) for each in several):
-            raise self._fault(line, f"attacked is {attacked!r}; write the points after the attack, or a list of them")
-        reading = row.get("reading")
-        if reading not in (None, *READINGS):
-            raise self._fault(line, f"reading is {reading!r}; write one of {', '.join(READINGS)}")
-        tokens, seconds = self._costs(line, row)
         finish_reason, reasoning = (
             value if isinstance(value := row.get(name), str) else None for name in ("finish_reason", "reasoning")
         )
@@ -132,34 +140,15 @@ class RecordedEngine:
         return Reply(
             row.get("reply"),
             finish_reason,
-            completion_tokens=tokens,
+            completion_tokens=None if tokens is None else int(tokens),
             score=points[0],
-            confidence=confidence,
+            confidence=row.get("confidence"),
             attacked=tuple(points[1:]) if isinstance(attacked, list) else points[1],
-            attacked_reading=self._attacked_reading(line, row),
+            attacked_reading=None if readings is None else tuple(readings),
             reasoning=reasoning,
-            reading=reading,
-            seconds=seconds,
+            reading=row.get("reading"),
+            seconds=None if seconds is None else float(seconds),
         )
-
-    def _costs(self, line: int, row: Mapping[str, Any]) -> tuple[int | None, float | None]:
-        """Read the tokens and the seconds that the answer took."""
-        tokens, seconds = row.get("completion_tokens"), row.get("seconds")
-        for name, value in (("completion_tokens", tokens), ("seconds", seconds)):
-            if value is not None and not (is_number(value) and value >= 0):
-                raise self._fault(line, f"{name} is {value!r}; write a number, 0 or more")
-        return None if tokens is None else int(tokens), None if seconds is None else float(seconds)
-
-    def _attacked_reading(self, line: int, row: Mapping[str, Any]) -> tuple[str | None, ...] | None:
-        readings = row.get("attacked_reading")
-        if readings is None:
-            return None
-        if not isinstance(readings, list) or not all(each in (None, *READINGS) for each in readings):
-            raise self._fault(
-                line,
-                f"attacked_reading is {readings!r}; write a list, for each attack null or one of {', '.join(READINGS)}",
-            )
-        return tuple(readings)
 
     def _fault(self, line: int, message: str) -> BadInput:
         return BadInput(f"{self.path}:{line}: {message}")

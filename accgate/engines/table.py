@@ -52,7 +52,7 @@ def _openai() -> Kind:
 def _ray() -> Kind:
     from accgate.engines.ray.engine import OPERATIONAL, RayEngine
 
-    return Kind(partial(RayEngine.of_table, create=create), OPERATIONAL)
+    return Kind(partial(RayEngine, create=create), OPERATIONAL)
 
 
 def _recorded_kind() -> Kind:

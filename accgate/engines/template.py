@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accgate.engines.base import ModelTable, Request
@@ -73,11 +74,10 @@ def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> No
 
 def _config(folder: Path) -> Mapping[str, Any]:
     """The tokenizer's settings in a model's folder; none where they cannot be read, as of a name on the hub."""
-    try:
-        config = json.loads((folder / CONFIG).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return config if isinstance(config, dict) else {}
+    with contextlib.suppress(OSError, ValueError):
+        if isinstance(config := json.loads((folder / CONFIG).read_bytes()), dict):
+            return config
+    return {}
 
 
 def _template(table: ModelTable, folder: Path, config: Mapping[str, Any]) -> Template | None:
@@ -143,12 +143,8 @@ def _parts(content: Any) -> Any:
 
 def _line_of(error: BaseException) -> int | None:
     """The line of a template at which it failed: Jinja puts the lines of the template into the traceback."""
-    line, step = None, error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == "<template>":
-            line = step.tb_lineno
-        step = step.tb_next
-    return line
+    steps = walk_tb(error.__traceback__)
+    return next((line for frame, line in reversed([*steps]) if frame.f_code.co_filename == "<template>"), None)
 
 
 def _fault(template: Template, line: int | None, fault: str) -> KeyFaults:

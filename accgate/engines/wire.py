@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from accgate.engines.base import LogProbs, Reply, Request
+from accgate.engines.base import LogProbs, Reply, Request, RequestFailed
 from accgate.engines.reasoning import without_blank_lines
 from accgate.errors import Key
 from accgate.records.finish import CUT, KNOWN, end_within, reason_of
@@ -66,16 +66,12 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
         body |= _chat(request)
     else:
         body["prompt"] = f"{request.system}\n\n{request.prompt}" if request.system else request.prompt
-    for key, value in (("top_p", request.top_p), ("top_k", request.top_k), ("seed", request.seed)):
-        if value is not None:
-            body[key] = value
-    if request.stop:
-        body["stop"] = list(request.stop)
+    chosen = {"top_p": request.top_p, "top_k": request.top_k, "seed": request.seed, "stop": list(request.stop) or None}
+    body |= {name: value for name, value in chosen.items() if value is not None}
     if request.logprobs:
         body["logprobs"] = True if request.mode == "chat" else 1
-    if request.extra:
-        body.update(request.extra)
-    if "continue_final_message" in body and not request.prefix:
+    body |= request.extra
+    if not request.prefix:
         body.pop("continue_final_message", None)  # of a model's settings; there is nothing to continue
     return body
 
@@ -368,14 +364,13 @@ class Echoed:
 
         Raises
         ------
-        MalformedReply
+        RequestFailed
             When one of them is missing or no number.
         """
         values = [value for value in self.values[start:] if value is not None and math.isfinite(value)]
         if len(values) < len(self.tokens) - start or not values:
-            raise MalformedReply("the response lacks log-probabilities of the continuation")
-        best = self.best[start:]
-        numbers = [top for top in best if top is not None]
+            raise RequestFailed("the response lacks log-probabilities of the continuation")
+        numbers = [top for top in self.best[start:] if top is not None]
         greedy = all(v >= t for v, t in zip(values, numbers, strict=True)) if len(numbers) == len(values) else None
         return LogProbs(self.tokens[start:], tuple(values), greedy)
 

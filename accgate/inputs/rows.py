@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any, Literal
+from typing import Any
 
 from accgate.errors import BadInput, reading
 from accgate.inputs.checkout import MARKER, MERGE, refuse_conflict, refuse_stand_in
@@ -177,8 +177,8 @@ def score_of(row: Mapping[str, Any], path: Path, line: int) -> float | None:
     return number
 
 
-def text_of(row: Mapping[str, Any], column: Literal["cluster", "group"], path: Path, line: int) -> str | None:
-    """The cluster or group of a row of scores, as text; None where it has none.
+def text_of(row: Mapping[str, Any], column: str, path: Path, line: int) -> str | None:
+    """The label of a row of scores in a column, as text; None where it has none.
 
     Raises
     ------
@@ -199,14 +199,9 @@ def plain_of(value: Any) -> str:
     >>> plain_of(" 4\\n 2 "), plain_of(42.0), plain_of(["a"]), plain_of(None)
     ('4 2', '42', '["a"]', '')
     """
-    text = (
-        value
-        if isinstance(value, str)
-        else ""
-        if value is None
-        else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    )
-    return " ".join(text.replace(BOM, " ").split()).removesuffix(".0")
+    if not isinstance(value, str):
+        value = "" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return " ".join(value.replace(BOM, " ").split()).removesuffix(".0")
 
 
 def mark_of(value: Any) -> int:

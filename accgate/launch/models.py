@@ -1,13 +1,16 @@
 """How many GPUs a run of accuracy.toml takes, read from the options of its models and judges."""
 
 import math
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from accgate.config.config import Config
+from accgate.engines.ray.engine import Options, resources_of
 from accgate.errors import BadInput
+from accgate.inputs.typed import parse_table
 from accgate.planning.design import planned_judge, planned_model
 from accgate.planning.model import PlannedModel
 
@@ -81,27 +84,13 @@ class _Replicas:
         return whole
 
     def nodes(self, each: int) -> int:
-        """Nodes of `each` GPUs that hold all parts, with the largest part placed first."""
-        if not self.whole:
-            return self.count * max(len(self.bundles), 1)
-        nodes: Counter[int] = Counter()  # by their free GPUs
-        for size, parts in sorted(self.whole.items(), reverse=True):
-            left = parts
-            for free in sorted(free for free in nodes if free >= size):
-                left = _fill(nodes, free, nodes[free], size, left)
-            nodes[each] += (fresh := -(-left // (each // size)))
-            _fill(nodes, each, fresh, size, left)
-        return nodes.total()
-
-
-def _fill(nodes: Counter[int], free: int, count: int, size: int, parts: int) -> int:
-    """Place parts on at most `count` of the nodes with this much free; how many parts are left."""
-    for fit in (free // size, parts % (free // size)):  # full nodes, then one with what is left
-        if fit and (used := min(count, parts // fit)):
-            nodes[free] -= used
-            nodes[free - fit * size] += used
-            count, parts = count - used, parts - used * fit
-    return parts
+        """Nodes of `each` GPUs that hold all parts: the largest first, each where it leaves the least free."""
+        free: list[int] = []  # GPUs of each node, in this order
+        for size in sorted(self.whole.elements(), reverse=True):
+            place = bisect_left(free, size)
+            left = free.pop(place) if place < len(free) else each
+            insort(free, left - size)
+        return len(free) or self.count * max(len(self.bundles), 1)
 
 
 def gpus_of_replicas(config: Config, nodes: int | None, gpus: int | None) -> tuple[int, int]:
@@ -139,42 +128,33 @@ def _no_room(replicas: _Replicas, why: str) -> BadInput:
 
 
 def _replicas_of(model: PlannedModel) -> _Replicas:
-    """What the replicas of a model take; the engine checks its options later.
+    """What the replicas of a model take; the engine that each of them runs checks its own options later.
 
     Raises
     ------
     BadInput
         For what would not use the job's workers, or would take more of them than the options say.
     """
-    engine, options = model.settings.engine, model.settings.options
+    engine = model.settings.engine
     if engine != "ray":
         fault = f'is {engine!r}, which runs on one machine; write engine = "ray", or print --slurm or --k8s'
         raise _fault(model, "engine", fault)
-    if (address := options.get("address", "auto")) != "auto":
-        fault = f"is {address!r}, and the run would not use the workers that the job starts; leave address out"
+    with model.locating():
+        options = parse_table(model.settings.options, Options, ("options",))
+    if options.address != "auto":
+        fault = f"is {options.address!r}, and the run would not use the workers that the job starts; leave address out"
         raise _fault(model, "options.address", fault)
-    inner = options.get("options")
-    inner = inner if isinstance(inner, Mapping) else {}
-    resources, bundles = options.get("resources"), options.get("bundles")
-    if resources is None and inner.get("serve"):
+    inner = options.options
+    if options.resources is None and inner.get("serve"):
         fault = "starts a server in each replica; write resources = { GPU = 1 }, with as many GPUs as it takes"
         raise _fault(model, "options.options.serve", fault)
-    on_vllm = options.get("engine") == "vllm"
-    parts = tuple(map(_gpus_in, bundles)) if isinstance(bundles, (list, tuple)) else ()
-    own = _gpus_in(resources) if resources is not None else 1.0 if on_vllm and not parts else 0.0
+    own, *parts = (each.get("GPU", 0.0) for each in (resources_of(options), *options.bundles))
     usable, world = max(own, sum(parts)), world_of(inner)  # its own, or with Ray's executor those of its workers
-    if on_vllm and world > math.ceil(usable):
+    if options.engine == "vllm" and world > math.ceil(usable):
         fix = f"bundles with {world} in all" if parts else f"resources = {{ GPU = {world} }}"
         fault = f"gives the engine of a replica {usable:g} GPUs, and it takes {world}; write {fix}"
         raise _fault(model, "options.bundles" if parts else "options.resources", fault)
-    count = options.get("replicas", 1)
-    return _Replicas(model, max(count, 1) if isinstance(count, int) else 1, own, parts)
-
-
-def _gpus_in(resources: Any) -> float:
-    """GPUs that a table of Ray's resources names; the engine refuses later what is no table."""
-    gpus = resources.get("GPU", 0) if isinstance(resources, Mapping) else 0
-    return float(gpus) if isinstance(gpus, (int, float)) and math.isfinite(gpus) else 0.0
+    return _Replicas(model, options.replicas, own, tuple(parts))
 
 
 def _fault(model: PlannedModel, key: str, fault: str) -> BadInput:

@@ -128,10 +128,13 @@ def readings_of(records: Sequence[Record]) -> Readings | None:
 
     None where there was nothing to read, or where an earlier version wrote them.
     """
-    own, attacked = split_readings(records)
-    if own is None or attacked is None:
-        return own or attacked
-    return Readings(*map(sum, zip(astuple(own), astuple(attacked), strict=True)))
+    return sum_of_readings(split_readings(records))
+
+
+def sum_of_readings(several: Iterable[Readings | None]) -> Readings | None:
+    """Return the counts of several together, of those that have some."""
+    counts = [astuple(each) for each in several if each is not None]
+    return Readings(*map(sum, zip(*counts, strict=True))) if counts else None
 
 
 def split_readings(records: Sequence[Record]) -> tuple[Readings | None, Readings | None]:

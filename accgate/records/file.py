@@ -15,21 +15,21 @@ import sys
 import urllib.parse
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from io import FileIO
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import orjson
 
 from accgate.errors import BadInput, CannotEvaluate, reading, writing
 from accgate.inputs.checkout import MARKER, MERGE, refuse_stand_in
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_json
 from accgate.records.replacement import BLOCK, json_line, replacing, write_atomically
 
 READINGS = ("read", "unread", "empty", "cut", "refused", "full")  # the last two of replies to attacked prompts
@@ -47,29 +47,6 @@ JUDGE_SERVED, OPERATIONAL, FILES, ENVIRONMENT = "judge_served", "operational", "
 SETTINGS_BYTES = 200_000_000  # the plan of a shard of a million samples has 20 million of them
 # Not as they are: of who answered or marked, and of files, what both runs tell is compared.
 NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES})
-OPTIONAL = frozenset(
-    {
-        "cluster", "group", "label", "confidence", "attacked", "attacked_reading", "cached", "reading", "reasoning",
-        "reasoning_tokens",
-    }
-)  # fmt: skip # written only where there is something to say
-_TEXT_OR_NONE = (str, type(None))
-_COUNT_OR_NONE = (int, type(None))
-_POINTS = (int, float, type(None))
-_TYPES: Mapping[str, tuple[type, ...]] = {  # of a record's fields; all others are texts, or None
-    "id": (str,),
-    "repeat": (int,),
-    "score": _POINTS,
-    "target": (str,),
-    "prompt_tokens": _COUNT_OR_NONE,
-    "completion_tokens": _COUNT_OR_NONE,
-    "reasoning_tokens": _COUNT_OR_NONE,
-    "seconds": (int, float),
-    "confidence": _POINTS,
-    "attacked": (list, *_POINTS),
-    "attacked_reading": (list, type(None)),
-    "cached": (bool, type(None)),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +102,15 @@ class Record:
         return self.id, self.repeat
 
 
+def _types_in(hint: Any) -> Iterator[type]:
+    """Yield the types that JSON's values of a field have: whole numbers stand for others too, lists for sequences."""
+    for part in get_args(hint) if isinstance(hint, UnionType) else (hint,):
+        yield from (int, float) if part is float else (list if get_origin(part) else part,)
+
+
 _values = attrgetter(*Record.__slots__)
-_TYPES_IN_ORDER = tuple(_TYPES.get(name, _TEXT_OR_NONE) for name in Record.__slots__)
+OPTIONAL = frozenset(each.name for each in fields(Record) if each.default is None)  # written only where there is one
+_TYPES = {name: tuple(_types_in(hint)) for name, hint in get_type_hints(Record).items()}
 
 
 @dataclass(frozen=True)
@@ -257,34 +241,36 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not a number")
 
 
-def _checked(fields: Any) -> Record:
+def _checked(columns: Any) -> Record:
     """The record of these fields, each of which has its type; numbers are finite."""
-    record = Record(**fields)
-    for name, value, types in zip(Record.__slots__, _values(record), _TYPES_IN_ORDER, strict=True):
+    record = Record(**columns)
+    for name, value, types in zip(Record.__slots__, _values(record), _TYPES.values(), strict=True):
         if type(value) not in types:
             raise ValueError(f"{name} is {value!r}")
-    for name in ("score", "seconds"):
-        if (value := getattr(record, name)) is not None and not is_number(value):
+    for name, can_hold in CAN_HOLD.items():
+        if (value := getattr(record, name)) is not None and not can_hold(value):
             raise ValueError(f"{name} is {value!r}")
-    if record.reading not in (None, *READINGS):
-        raise ValueError(f"reading is {record.reading!r}")
-    readings: Any = record.attacked_reading
-    if readings is not None and not (
-        isinstance(readings, list) and all(each in (None, *READINGS) for each in readings)
-    ):
-        raise ValueError(f"attacked_reading is {readings!r}")
-    sure: Any = record.confidence
-    if sure is not None and not (is_number(sure) and 0.0 <= sure <= 1.0):
-        raise ValueError(f"confidence is {sure!r}")
-    several: Any = record.attacked if isinstance(record.attacked, list) else [record.attacked]
-    if not all(score is None or is_number(score) for score in several):
-        raise ValueError(f"attacked is {record.attacked!r}")
     return record
 
 
 def is_number(value: Any) -> bool:
     """Whether a value of JSON is a finite number: it can spell a whole one that no float holds."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _are_points(value: Any) -> bool:
+    return all(each is None or is_number(each) for each in (value if isinstance(value, list) else [value]))
+
+
+# Whether a field can hold a value of JSON that is not null.
+CAN_HOLD: Mapping[str, Callable[[Any], bool]] = {
+    "score": is_number,
+    "seconds": is_number,
+    "confidence": lambda value: is_number(value) and 0.0 <= value <= 1.0,
+    "reading": lambda value: value in READINGS,
+    "attacked": _are_points,
+    "attacked_reading": lambda value: isinstance(value, list) and all(each in (None, *READINGS) for each in value),
+}
 
 
 class RecordWriter:
@@ -339,9 +325,7 @@ class RecordWriter:
     def __enter__(self) -> RecordWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close the file; where nothing else went wrong, it must still be the one at its path, with all records."""
         with self._file:
             if kind is None:
@@ -356,11 +340,10 @@ def stamp_of(path: Path) -> tuple[int, int, int] | None:
     >>> stamp_of(Path("no such file")) is None
     True
     """
-    try:
+    with contextlib.suppress(OSError):
         about = path.stat()
-    except OSError:
-        return None
-    return about.st_dev, about.st_ino, about.st_size
+        return about.st_dev, about.st_ino, about.st_size
+    return None
 
 
 def changed_fault(path: Path) -> CannotEvaluate:
@@ -405,7 +388,7 @@ def _checked_row(row: Any, column: str) -> dict[str, Any]:
     if not isinstance(row, dict) or "id" not in row or column not in row:
         raise ValueError(f"a row lacks id or {column}")
     for name in ("id", "repeat", "score", column):
-        if name in row and type(row[name]) not in _TYPES.get(name, _TEXT_OR_NONE):
+        if name in row and type(row[name]) not in _TYPES.get(name, (str, type(None))):
             raise ValueError(f"the {name} of a row is {row[name]!r}")
     return row
 
@@ -418,13 +401,10 @@ def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
     BadInput
         When the file cannot be read, or is damaged.
     """
-    unknown = f"so what its records belong to is unknown; delete {paths.records} or name another --out"
+    unknown = f"what its records belong to is unknown; delete {paths.records} or name another --out"
     if not paths.settings.exists():
-        raise BadInput(f"{paths.settings}: is missing, {unknown}")
-    try:
-        settings = json.loads(read_plain(paths.settings, SETTINGS_BYTES).decode())
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{paths.settings}: is not JSON ({error}), {unknown}") from error
+        raise BadInput(f"{paths.settings}: is missing, so {unknown}")
+    settings = read_json(paths.settings, SETTINGS_BYTES, unknown)
     if not isinstance(settings, dict):
         raise BadInput(f"{paths.settings}: is damaged; delete {paths.records} or name another --out")
     return settings

@@ -90,10 +90,7 @@ class Ids(PackedSequence[str]):
         """
         numbers = np.array(repeats)
         order = self.by_text_and(numbers) if numbers.any() else self.by_text
-        same = self.take(order).are_repeated
-        if not same.any():
-            return None
-        again = np.flatnonzero(same & (numbers[order[1:]] == numbers[order[:-1]]))
+        again = np.flatnonzero(self.take(order).are_repeated & (numbers[order[1:]] == numbers[order[:-1]]))
         if not len(again):
             return None
         at = again[np.argmin(order[again + 1])]

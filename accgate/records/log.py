@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import compress
 from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, SupportsIndex
@@ -26,6 +27,10 @@ SPARSE = ("cluster", "group", "label", "confidence", "attacked", "answer", "targ
 _sparse = attrgetter(*SPARSE)
 
 
+def _filled_by(record: Record) -> Iterator[str]:
+    return compress(SPARSE, (value is not None for value in _sparse(record)))
+
+
 class RecordLog(PackedSequence[Record]):
     """Records of a file, in the order of `ids`, each of which has a place for one; about 65 bytes for each.
 
@@ -43,9 +48,7 @@ class RecordLog(PackedSequence[Record]):
         """Take in a record that stands in the file from this byte on; one that was there before is forgotten."""
         self._starts[place] = start
         self.figures.columns[place] = row_of(record)
-        for name in SPARSE:
-            if name not in self._filled and getattr(record, name) is not None:
-                self._filled.add(name)
+        self._filled.update(_filled_by(record))
 
     def put_all(self, places: Places, records: Sequence[Record], starts: Sequence[int] | None = None) -> None:
         """Take in many: from these bytes of the file on, or else those of another log, which stay in their files."""
@@ -93,18 +96,15 @@ class RecordLog(PackedSequence[Record]):
         return next(iter(self.take(slice(at, at + 1))))
 
     def __iter__(self) -> Iterator[Record]:
-        for number, (id_, line) in enumerate(zip(self.figures.ids, self.lines(), strict=True), 1):
-            record = self._record(line, number)
+        lines = zip(self.figures.ids, self._files, self.lines(), strict=True)
+        for number, (id_, file, line) in enumerate(lines, 1):
+            try:
+                record = Record(**orjson.loads(line))  # this run wrote it, or has read and checked it before
+            except (ValueError, TypeError):  # half surrogates are only read by the standard json
+                record = record_of_line(self._paths[file], line, number)
             if record.id != id_:
-                raise self._changed(self._paths[self._files[number - 1]])
+                raise self._changed(self._paths[file])
             yield record
-
-    def _record(self, line: bytes, number: int) -> Record:
-        """The record of a line that this run wrote, or has read and checked before."""
-        try:
-            return Record(**orjson.loads(line))
-        except (ValueError, TypeError):  # half surrogates are only read by the standard json
-            return record_of_line(self._paths[self._files[number - 1]], line, number)
 
     def __repr__(self) -> str:
         return f"<{len(self):,} records of {self._paths[0]}>"
@@ -118,16 +118,13 @@ class RecordLog(PackedSequence[Record]):
                 with reading(path, FIX):
                     if number not in files:
                         files[number] = stack.enter_context(path.open("rb"))
-                    line = self._line(files[number], start)
+                    if start == NOWHERE:
+                        raise IndexError("there is no record at this place")
+                    files[number].seek(start)
+                    line = files[number].readline()
                 if not line.endswith(b"\n"):
                     raise self._changed(path)
                 yield line
-
-    def _line(self, file: BinaryIO, start: int) -> bytes:
-        if start == NOWHERE:
-            raise IndexError("there is no record at this place")
-        file.seek(start)
-        return file.readline()
 
     def _changed(self, path: Path) -> BadInput:
         return BadInput(f"{path}: was changed while the run went on; run it again, and leave its folder alone")
@@ -143,7 +140,7 @@ def read_log(path: Path) -> RecordLog:
             record = record_of_line(path, line, number)
             starts.append(at)
             at += len(line)
-            names.update(name for name, value in zip(SPARSE, _sparse(record), strict=True) if value is not None)
+            names.update(_filled_by(record))
             yield record
 
     figures = Figures.of(records())
@@ -199,9 +196,7 @@ def lines_of(records: Sequence[Record]) -> Iterator[bytes]:
 
 def failed_of(records: Sequence[Record]) -> Sequence[Record]:
     """The records without a score."""
-    if isinstance(records, RecordLog):
-        return records.take(np.flatnonzero(records.figures.failed))
-    return tuple(record for record in records if record.score is None)
+    return records_at(records, np.flatnonzero(Figures.of(records).failed))
 
 
 def fills(records: Iterable[Record], name: str) -> bool:

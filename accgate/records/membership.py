@@ -114,7 +114,7 @@ def _labels(kind: Kind, reference: Scores | None, candidate: Scores, given: Labe
     own = _own_labels(kind, candidate)
     if own is not None or reference is None or (theirs := _own_labels(kind, reference)) is None:
         return own
-    return _by_id(dict(zip(reference.ids, theirs, strict=True)), candidate.ids)
+    return tuple(map(dict(zip(reference.ids, theirs, strict=True)).get, candidate.ids))
 
 
 def _own_labels(kind: Kind, scores: Scores) -> Sequence[str] | None:
@@ -126,17 +126,13 @@ def _given_labels(kind: str, ids: Sequence[str], given: Any) -> Sequence[Any]:
         label_of = {str(id_): label for id_, label in given.items()}
         if len(label_of) < len(given):
             raise BadInput(f"{kind}s: two ids are the same text; name the {kind} of each sample once")
-        return _by_id(label_of, ids)
+        return tuple(map(label_of.get, ids))
     labels = given.tolist() if isinstance(given, np.ndarray) else given
     if isinstance(labels, (str, bytes)) or not (hasattr(labels, "__len__") and hasattr(labels, "__getitem__")):
         raise BadInput(f"{kind}s must be a mapping of id to {kind}, or an array of one {kind} a sample")
     if len(labels) != len(ids):
         raise BadInput(f"{kind}s: {len(labels)} for {len(ids)} samples; give one a sample, in the candidate's order")
     return tuple(labels)
-
-
-def _by_id(label_of: Mapping[str, Any], ids: Sequence[str]) -> Sequence[Any]:
-    return tuple(map(label_of.get, ids))
 
 
 def _is_label(value: Any) -> bool:

@@ -213,7 +213,7 @@ class _Rows:
         """Take in the rows; their ids."""
         path, names = self._path, dict[str, str]()  # one string a cluster or group, not one a sample
         for line, row in read_table(path):
-            id_, repeat, score, cluster = row.get("id"), row.get("repeat", 0), row.get("score"), row.get("cluster")
+            id_, repeat, score = row.get("id"), row.get("repeat", 0), row.get("score")
             if type(id_) is not str or not id_:
                 id_ = id_of(row, path, line)
             if type(repeat) is not int or repeat != 0:
@@ -226,13 +226,11 @@ class _Rows:
             self.lines.append(line)
             self.repeats.append(repeat)
             self.scores.append(score)
-            if type(cluster) is not str and cluster is not None:
-                cluster = text_of(row, "cluster", path, line)
-            self.clusters.append(names.setdefault(cluster, cluster) if cluster else None)
-            group = row.get("group")
-            if type(group) is not str and group is not None:
-                group = text_of(row, "group", path, line)
-            self.groups.append(names.setdefault(group, group) if group else None)
+            for column, labels in (("cluster", self.clusters), ("group", self.groups)):
+                label = row.get(column)
+                if type(label) is not str and label is not None:
+                    label = text_of(row, column, path, line)
+                labels.append(names.setdefault(label, label) if label else None)
             for name in row:
                 if name in IDENTITY:
                     self._marks(name, len(self.scores) - 1).append(mark_of(row[name]))
@@ -280,12 +278,10 @@ def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str)
         raise BadInput(f"{side}: scores must be numbers ({error})") from error
     if values.ndim != 1:
         raise BadInput(f"{side}: scores must have one dimension, not {values.ndim}; give one score a sample")
-    if not len(values):
-        raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
     broken = [ids[i] for i in np.flatnonzero(~np.isfinite(values))]
     if broken:
         raise BadInput(f"{side}: {len(broken)} of {len(ids)} samples have no finite score: {some_of(broken)}")
-    return Scores(Ids(ids), values[:, None])
+    return scores_of_rows(ids, values, (), side)
 
 
 def in_points(

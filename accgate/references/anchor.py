@@ -14,14 +14,13 @@ from accgate.inputs.typed import CLOSED, Number, Text, Whole, parse_table_of
 from accgate.records.membership import clusters_of
 from accgate.records.pairing import changed_parts, is_rescored
 from accgate.records.replacement import Replacements
-from accgate.records.scores import Codes, Floats, Scores
+from accgate.records.scores import Codes, Scores
 from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
     ReferenceFile,
-    baseline_of,
     file_of,
-    find_reference,
+    read_reference,
     reference_path,
     stored_scores,
     toml_of,
@@ -135,7 +134,7 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replac
     path = reference_path(store, about.model, about.variant, about.task)
     if not path.is_file():
         return ""
-    anchor, old = anchor_beside(path), _former(store, about)
+    anchor, old = anchor_beside(path), _former(path)
     if anchor is None:
         if old is None or old.scores is None:
             return "drift is counted from here: the scores of the reference before are not there"
@@ -144,8 +143,8 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replac
         files.remove(anchor.path)
         files.remove(anchor.path.with_suffix(".scores.csv"))
         return f"drift is counted from here: {changed} since the anchor of {anchor.about.date or 'an unknown date'}"
-    pairs = _pairs(anchor, scores, clusters_of(None, scores))
-    step = pairs.step(about.date, about.commit)
+    step, _ = _step(anchor, scores, clusters_of(None, scores), about.date, about.commit)
+    assert step is not None, "the samples are compared, so that some are shared"
     if not anchor.path.is_file():
         files.write(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
     history = tuple(without_empty(asdict(past)) for past in (*anchor.about.history, step))
@@ -153,17 +152,16 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replac
     return ""
 
 
-def _former(store: Path, about: ReferenceFile) -> Reference | None:
+def _former(path: Path) -> Reference | None:
     """The reference that is replaced; None where it is damaged: recording again repairs that."""
     try:
-        return find_reference(store, baseline_of(about.model, about.variant, None), about.task)
+        return read_reference(path)
     except BadInput:
         return None
 
 
 def _new_anchor(reference: Reference, scores: Scores) -> Anchor:
     old = reference.about
-    assert old.scores_sha256 is not None
     alike = {each.name for each in fields(AnchorFile)} - {"replaced", "history"}
     about = AnchorFile(**{name: getattr(old, name) for name in alike}, replaced=0)
     return Anchor(reference.path.with_suffix(".anchor.toml"), about, scores)
@@ -184,23 +182,10 @@ def _change(anchor: Anchor, old: Reference | None, about: ReferenceFile, scores:
     return f"{' and '.join(changed_parts(anchor.about.fingerprint, about.fingerprint)) or 'the samples'} changed"
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """Scores of the samples that the anchor and a run both have, by repeat; `reasons` say which are left out."""
-
-    before: Floats
-    now: Floats
-    codes: Codes | None
-    reasons: tuple[str, ...]
-
-    def step(self, date: str, commit: str) -> Step:
-        """The difference to the anchor, with its error and its chances under H0."""
-        difference, error = difference_to_anchor(self.before.mean(axis=1), self.now.mean(axis=1), self.codes)
-        p_fall, p_rise = anchor_tails(self.before, self.now, self.codes)
-        return Step(date=date, commit=commit, difference=difference, error=error, p_fall=p_fall, p_rise=p_rise)
-
-
-def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
+def _step(
+    anchor: Anchor, scores: Scores, codes: Codes | None, date: str = "", commit: str = ""
+) -> tuple[Step | None, tuple[str, ...]]:
+    """The difference to the anchor on the samples that both have, None where they share none; which are left out."""
     values, shared = scores.means(), anchor.scores.ids.places(scores.ids) >= 0
     rows = np.flatnonzero(shared & ~np.isnan(values))
     left_out = {"are not in the anchor": ~shared, "have no score": shared & np.isnan(values)}
@@ -209,8 +194,14 @@ def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
         for why, rows in left_out.items()
         if rows.any()
     )
-    before = anchor.scores.take(scores.ids.take(rows)).values
-    return _Pairs(before, scores.values[rows], None if codes is None else codes[rows], reasons)
+    if not len(rows):
+        return None, reasons
+    before, now = anchor.scores.take(scores.ids.take(rows)).values, scores.values[rows]
+    codes = None if codes is None else codes[rows]
+    difference, error = difference_to_anchor(before.mean(axis=1), now.mean(axis=1), codes)
+    p_fall, p_rise = anchor_tails(before, now, codes)
+    step = Step(date=date, commit=commit, difference=difference, error=error, p_fall=p_fall, p_rise=p_rise)
+    return step, reasons
 
 
 def drift_since(
@@ -232,12 +223,12 @@ def drift_since(
     alpha : float
         Type I error rate of the whole history.
     """
-    history, pairs = anchor.about.history, _pairs(anchor, candidate, clusters)
+    history, (step, left_out) = anchor.about.history, _step(anchor, candidate, clusters)
     since, runs = anchor.about.date, len(history) + 1
-    if not len(pairs.now):
-        return Drift(since, runs, None, None, alpha, detected=False, reasons=pairs.reasons)
-    steps = (*history, pairs.step("", ""))
+    if step is None:
+        return Drift(since, runs, None, None, alpha, detected=False, reasons=left_out)
+    steps = (*history, step)
     differences = oriented(np.array([step.difference for step in steps]), higher_is_better)
     result = drift_test(differences, [step.p_value(higher_is_better=higher_is_better) for step in steps], alpha=alpha)
-    reasons = (*result.reasons, *pairs.reasons)
-    return Drift(since, runs, steps[-1].difference, result.p_value, alpha, result.detected, reasons)
+    reasons = (*result.reasons, *left_out)
+    return Drift(since, runs, step.difference, result.p_value, alpha, result.detected, reasons)

@@ -214,7 +214,7 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
         why = fault_of(path) or "restore it from git"
         raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; {why}")
     content = read_plain(path, MOST)
-    if digest(content) != sha256:
+    if content_digest([content]) != sha256:
         refuse_no_text(path, content)
         raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
@@ -277,15 +277,16 @@ def mismatch(reference: Reference, task: Task) -> str | None:
 
     A candidate may be a subset of the reference: a plan of fewer samples takes the first of the order.
     """
-    if reference.scores is None:
+    if (scores := reference.scores) is None:
         return None
     ids = task.samples.ids
-    unknown = ids.without(reference.scores.ids)
+    unknown = ids.without(scores.ids)
     recorded = reference.about.fingerprint
     changed = changed_parts(recorded, task.fingerprint)
     since = f"since the reference was recorded on {reference.about.date or 'an unknown date'}"
     if not unknown and not is_rescored(recorded, task.fingerprint):
-        return _lost_samples(reference, task, since) or _group_change(reference, task, since)
+        fault = _lost_samples(scores, task, since) or _group_change(scores, task, since)
+        return fault and f"{reference.path}: {fault}"
     change = f"{' and '.join(changed) or 'the samples'} changed {since}"
     overlap = f"{len(ids) - len(unknown)} of {len(ids)} samples are in the reference"
     if unknown:
@@ -298,28 +299,22 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     return f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or {again}"
 
 
-def _lost_samples(reference: Reference, task: Task, since: str) -> str | None:
+def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
     """That a reference has samples which the whole dataset has no more; None where it has them all, or has no end."""
-    assert reference.scores is not None
-    if task.dataset_ids is None:
-        return None
-    lost = reference.scores.ids.without(task.dataset_ids)
-    if not lost:
+    if task.dataset_ids is None or not (lost := scores.ids.without(task.dataset_ids)):
         return None
     return (
-        f"{reference.path}: the dataset changed {since}; {len(lost):,} of the reference's {reference.scores.n:,} "
-        f"samples are not in it any more: {some_of(lost)}. Pin the dataset's revision, or record the "
-        "reference again (`accgate record --reason ...`)"
+        f"the dataset changed {since}; {len(lost):,} of the reference's {scores.n:,} samples are not in it any more: "
+        f"{some_of(lost)}. Pin the dataset's revision, or record the reference again (`accgate record --reason ...`)"
     )
 
 
-def _group_change(reference: Reference, task: Task, since: str) -> str | None:
+def _group_change(scores: Scores, task: Task, since: str) -> str | None:
     """How a task's groups differ from those of its reference; None where they are the same, or one side has none."""
-    assert reference.scores is not None
-    if task.groups is None or not (moved := moved_groups(reference.scores, task.groups)):
+    if task.groups is None or not (moved := moved_groups(scores, task.groups)):
         return None
     return (
-        f"{reference.path}: the group of {len(moved)} of {len(task.groups)} samples changed {since}: {some_of(moved)}. "
+        f"the group of {len(moved)} of {len(task.groups)} samples changed {since}: {some_of(moved)}. "
         "Undo the change of the column of groups, or record the reference again (`accgate record --reason ...`)"
     )
 
@@ -402,8 +397,3 @@ def toml_of(row: Mapping[str, Any]) -> bytes:
 def without_empty(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a table without what is unset or empty, which its file leaves out."""
     return {key: value for key, value in row.items() if value not in (None, "", {}, ())}
-
-
-def digest(content: bytes) -> str:
-    """SHA-256 of the content, as the store's files write it."""
-    return content_digest([content])

@@ -3,9 +3,8 @@
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from itertools import repeat as endless
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ import numpy as np
 
 from accgate.errors import BadInput, writing
 from accgate.inputs.checkout import refuse_stand_in
+from accgate.inputs.paths import content_digest
 from accgate.inputs.toml import read_toml
-from accgate.records.figures import Figures, readings_of, split_readings
+from accgate.records.figures import Figures, readings_of, split_readings, sum_of_readings
 from accgate.records.file import Record
 from accgate.records.finish import CUT, REFUSED
 from accgate.records.ids import Places
@@ -24,15 +24,7 @@ from accgate.records.replacement import Replacements, json_line, replacing
 from accgate.records.scores import Scores, scores_of_rows
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
-from accgate.references.store import (
-    Reference,
-    ReferenceFile,
-    baseline_of,
-    digest,
-    find_reference,
-    reference_path,
-    toml_of,
-)
+from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, toml_of
 from accgate.stats import discordance_of_repeats
 from accgate.tasks import Task
 from accgate.text import some_of
@@ -97,7 +89,7 @@ def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], tas
         When there is none, only its mean is known, or it is of other samples: which and how many, or what changed.
     """
     path = reference_path(store, model, variant, task.name)
-    reference = find_reference(store, baseline_of(model, variant, None), task.name)
+    reference = read_reference(path)
     if reference is None:
         raise BadInput(f"{path}: there is no reference to add to; record the first run without --add")
     if reference.scores is None:
@@ -171,7 +163,7 @@ def add_runs(
     about = replace(
         about,
         **figures_of(_scores(pooled, f"{path} with this run")),
-        **_readings(_sum(old.readings, readings)),
+        **_readings(sum_of_readings((old.readings, readings))),
         runs=old.runs + runs,
         engine=_both(old.engine, about.engine),
         engine_version=_both(old.engine_version, about.engine_version),
@@ -214,12 +206,6 @@ def _readings(readings: Readings | None) -> dict[str, Any]:
     return asdict(readings) if readings is not None else dict.fromkeys(vars(Readings(0)))
 
 
-def _sum(*runs: Readings | None) -> Readings | None:
-    """The counts of several runs together, of those that have some."""
-    counts = [asdict(each) for each in runs if each is not None]
-    return Readings(**{key: sum(each[key] for each in counts) for key in counts[0]}) if counts else None
-
-
 def _both(old: str, new: str) -> str:
     """The engines, versions or hardware of all runs, each once, in the order of the runs.
 
@@ -252,7 +238,7 @@ def _store(
 ) -> None:
     """Write a reference's scores, the sidecar with these records' replies, and last the TOML that vouches for them."""
     content = _csv(records, answers=answers)
-    row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": digest(content)}
+    row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": content_digest([content])}
     csv_path, sidecar = path.with_suffix(".scores.csv"), path.with_suffix(".replies.jsonl.gz")
     with writing(csv_path):
         files.write(csv_path, content)
@@ -298,13 +284,9 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
     text = io.TextIOWrapper(content, "utf-8", newline="", write_through=False)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "repeat", "score", *present])
-    order = _by_key(records)
-    figures = Figures.of(records).take(order)
-    rows = zip(figures.ids, map(int, figures.columns["repeat"]), map(float, figures.columns["score"]), strict=True)
-    more: Iterable[Record | None] = records_at(records, order) if present else endless(None)
-    for (id_, repeat, score), record in zip(rows, more, strict=False):
-        others = () if record is None else (cell(value_of(record, name)) for name in present)
-        writer.writerow([id_, repeat, cell(score), *others])
+    for record in records_at(records, _by_key(records)):
+        others = (cell(value_of(record, name)) for name in present)
+        writer.writerow([record.id, record.repeat, cell(record.score), *others])
     text.flush()
     return content.getvalue()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accgate.config.tables import Model
-from accgate.engines.identity import Identity, Served, are_one, change_of, settings_to_keep
+from accgate.engines.identity import Identity, are_one, change_of, settings_to_keep
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.records.file import paths_of
 from accgate.references.judge import Makers, refuse_other_judge
@@ -64,7 +64,7 @@ def test_a_resumed_run_that_does_not_allow_the_fingerprints_of_its_records_is_re
 def test_fingerprints_of_earlier_records_and_of_replies_stay_together() -> None:
     identity = Identity(("*",))
     identity.expect(marked("a", "b"), "there")
-    identity.check(Served(fingerprint="c"), "http://gpu")
+    identity.check({"system_fingerprint": "c"}, "http://gpu")
     assert identity.settings()["system_fingerprint"] == ["a", "b", "c"]
 
 
@@ -102,13 +102,13 @@ def test_other_names_of_the_same_model_are_declared(
     identity = Identity((), same)
     *first, last = names
     for name in first:
-        identity.check(Served(name), "there")
+        identity.check({"model": name}, "there")
     if not refused:
-        identity.check(Served(last), "there")
+        identity.check({"model": last}, "there")
         Identity((), same).expect({"model": names[0]}, "there")
         return
     with pytest.raises(CannotEvaluate, match=rf'declare it: options.same_model = \["{last}"\]$'):
-        identity.check(Served(last), "there")
+        identity.check({"model": last}, "there")
 
 
 @each(
@@ -132,7 +132,7 @@ def test_a_judge_may_have_another_name_than_the_references_where_that_is_declare
 
 def test_names_that_are_declared_travel_with_what_they_explain(tmp_path: Path) -> None:
     identity = Identity((), ("toy",))
-    identity.check(Served("gate/toy"), "there")
+    identity.check({"model": "gate/toy"}, "there")
     now = settings_to_keep(identity.settings())
     assert now == {"model": "gate/toy", "same_model": ["toy"]}
     assert settings_to_keep(Identity((), ("toy",)).settings()) == {}

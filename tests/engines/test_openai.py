@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.openai import client, dispatch, pace
-from accgate.engines.openai.client import retry_after
+from accgate.engines.openai.client import wait_of
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
@@ -347,13 +347,14 @@ def test_requests_that_wait_until_others_end_do_not_use_up_their_time(server: Se
 @example("nan", "-5")
 @example("-1", "nan")
 def test_any_retry_header_gives_a_wait_of_0_or_more(milliseconds: str | None, header: str | None) -> None:
-    assert retry_after(milliseconds, header, now=0.0) >= 0.0
+    headers = {"retry-after-ms": milliseconds, "retry-after": header}
+    assert wait_of({name: text for name, text in headers.items() if text is not None}) >= 0.0
 
 
 def test_a_retry_date_in_the_past_is_no_wait() -> None:
-    date = email.utils.formatdate(1_000, usegmt=True)
-    assert retry_after(None, date, now=990.0) == 10.0
-    assert retry_after(None, date, now=1_010.0) == 0.0
+    date, before, after = (email.utils.formatdate(time, usegmt=True) for time in (1_000, 990, 1_010))
+    assert wait_of({"retry-after": date, "date": before}) == 10.0
+    assert wait_of({"retry-after": date, "date": after}) == 0.0
 
 
 def test_the_proxy_of_the_environment_is_used_but_for_exempt_hosts(monkeypatch: pytest.MonkeyPatch) -> None:

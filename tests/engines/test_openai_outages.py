@@ -13,7 +13,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.openai import client, dispatch, pace
-from accgate.engines.openai.client import retry_after
+from accgate.engines.openai.client import wait_of
 from accgate.engines.openai.engine import OpenAIEngine, renamed
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
@@ -238,7 +238,7 @@ def test_a_date_to_wait_for_is_read_by_the_servers_own_clock(server: Server) -> 
     server.fail([Fault(429, {}, headers)])
     assert len(replies(server, 1)) == 1
     assert server.gaps[0] >= 1.0
-    assert retry_after(None, "Thu, 01 Jan 1970 00:00:30 GMT", now=10.0) == 20.0
+    assert wait_of({**headers, "retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"}) == 30.0
 
 
 def test_a_server_that_takes_requests_and_never_answers_ends_the_run(

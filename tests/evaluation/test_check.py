@@ -387,7 +387,8 @@ def test_records_without_readable_settings_are_refused(paths: RecordPaths, conte
     if content is not None:
         paths.settings.write_text(content)
     with pytest.raises(
-        BadInput, match=r"\.settings\.json: (is missing|is not JSON|is damaged).*; delete .* name another --out"
+        BadInput,
+        match=r"\.settings\.json: (is missing|cannot be read|is damaged).*; delete .* name another --out",
     ):
         resumable_records(assignment(), paths, resume=resume)
 

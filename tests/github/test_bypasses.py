@@ -14,8 +14,8 @@ from accgate.errors import BadInput
 from accgate.github import announcement
 from accgate.github import publication as publishing
 from accgate.github.announcement import Announcement
+from accgate.inputs.paths import content_digest
 from accgate.inputs.typed import parse_table
-from accgate.references.store import digest
 from tests.gates import questions, right_but, write_lines, write_task
 from tests.pull_requests import NUMBER, Gate
 
@@ -192,7 +192,7 @@ def test_a_single_score_out_of_all_proportion_is_no_stricter_reference(gate: Gat
     for key, value in (
         ("mean", repr(mean)),
         ("sigma", repr(sigma)),
-        ("scores_sha256", f'"{digest(content.encode())}"'),
+        ("scores_sha256", f'"{content_digest([content.encode()])}"'),
     ):
         text = re.sub(rf"^{key} = .*", f"{key} = {value}", text, count=1, flags=re.MULTILINE)
     about.write_text(text)

@@ -15,7 +15,8 @@ from accgate.errors import BadInput
 from accgate.github.api.answers import CannotPublish, CannotReach, Refused
 from accgate.github.proposal import Options, commit_message, propose
 from accgate.github.runner import Job
-from accgate.references.store import digest, find_reference
+from accgate.inputs.paths import content_digest
+from accgate.references.store import find_reference
 from tests.github.asking import job, outputs, replies
 from tests.github.recorded import NAMES, REASON, recorded_stores
 from tests.github.server import SECONDARY, GitHub
@@ -367,7 +368,9 @@ class TestHostileFiles:
             (tmp_path / "tree" / path).write_bytes(content)
         found = find_reference(tmp_path / "tree" / "references", "m", "sums")
         assert found.about.mean == 75.0
-        assert found.about.scores_sha256 == digest((tmp_path / "tree/references/m/sums.scores.csv").read_bytes())
+        assert found.about.scores_sha256 == content_digest(
+            [(tmp_path / "tree/references/m/sums.scores.csv").read_bytes()]
+        )
 
 
 class TestMessage:

@@ -9,7 +9,7 @@ import pytest
 
 from accgate.errors import BadInput
 from accgate.guard.state import RuleChange
-from accgate.references.store import digest
+from accgate.inputs.paths import content_digest
 from tests.gates import N, Project, questions, right_but, write_lines, write_task
 from tests.trees import Trees, add_metric_of_errors, effects, trees
 
@@ -49,7 +49,9 @@ def rescore(tree: Project, change: Any, *, name: str = "m/sums") -> None:
     text = about.read_text()
     for key, value in (("mean", mean), ("n", len(values)), ("sigma", sigma)):
         text = re.sub(rf"^{key} = .*", f"{key} = {value!r}", text, count=1, flags=re.MULTILINE)
-    about.write_text(re.sub(r'scores_sha256 = ".*"', f'scores_sha256 = "{digest(content.encode())}"', text, count=1))
+    about.write_text(
+        re.sub(r'scores_sha256 = ".*"', f'scores_sha256 = "{content_digest([content.encode()])}"', text, count=1)
+    )
 
 
 def moved(rows: list[str], old: str, new: str, count: int) -> list[str]:

@@ -141,7 +141,6 @@ def test_the_gpus_are_those_that_the_models_take(tmp_path: Path, capsys: pytest.
         ('{ engine = "vllm", replicas = 7, resources = { GPU = 0.5 } }', ("--gpus", "4", "--nodes", "1"), (1, 4)),
         ('{ engine = "vllm", replicas = 7, resources = { GPU = 0.6 } }', ("--gpus", "4"), (2, 4)),
         ('{ engine = "vllm", replicas = 10, resources = { GPU = 3 } }', ("--gpus", "8"), (5, 8)),
-        ('{ engine = 1, replicas = "a", resources = 1, bundles = 1, options = 1 }', (), (1, 0)),  # the run refuses it
     ):
         job = json.loads(printed(capsys, "--ray-job", written(tmp_path, RAY, options), *PODS, *words))
         (workers,) = job["spec"]["rayClusterSpec"]["workerGroupSpecs"]
@@ -216,6 +215,7 @@ def test_what_no_cluster_can_run_is_refused_with_the_fix(tmp_path: Path, capsys:
             "gives the engine of a replica 2 GPUs, and it takes 4; write bundles",
         ),
         (RAY, halves, ("--ray-job", *PODS, "--nodes", "1", "--gpus", "3"), "takes 4 GPUs"),
+        (RAY, '{ engine = "vllm", replicas = "a" }', ("--ray-job", *PODS), "options.replicas: is 'a', text; write a"),
         (RAY, '{ engine = "vllm", address = "local" }', ("--ray-job", *PODS), "leave address out"),
         (RAY, '{ engine = "vllm", address = "ray://a:10001" }', ("--ray-job", *PODS), "leave address out"),
         (RAY, '{ engine = "openai", options = { serve = ["a"] } }', ("--ray-job", *PODS), "write resources"),

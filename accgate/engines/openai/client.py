@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -246,13 +247,11 @@ class Client:
         """Whether a server says that it is ready: `GET /health`, or where there is none the list of models."""
         import aiohttp
 
-        try:
+        with suppress(aiohttp.ClientError, asyncio.TimeoutError, OSError):
             for url in (root_of(base) + "/health", base + "/models"):
                 status, _, _ = await self._get(base, url, HEALTH_SECONDS)
                 if status not in (404, 405, 501):
                     return status == 200
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError):
-            pass
         return False
 
     def without_key(self, text: str) -> str:
@@ -354,10 +353,9 @@ def date_of(header: str | None) -> float | None:
     """
     import email.utils
 
-    try:
+    with suppress(ValueError, TypeError, OverflowError):
         return email.utils.parsedate_to_datetime(header or "").timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
+    return None
 
 
 def connection_fault(error: Exception) -> str:
@@ -429,24 +427,15 @@ def password_of(login: str) -> str:
 
 
 def wait_of(headers: Mapping[str, str]) -> float:
-    """Seconds that a response asks to wait, by the clock that wrote it."""
-    date = date_of(headers.get("date"))
-    now = time.time() if date is None else date
-    return retry_after(headers.get("retry-after-ms"), headers.get("retry-after"), now)
+    """Return the seconds that a response asks to wait.
 
+    `retry-after-ms` says it, or `retry-after` in seconds or as an HTTP date, by the clock of the response's own `Date`.
 
-def retry_after(milliseconds: str | None, header: str | None, now: float) -> float:
-    """Seconds a response asks to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date.
-
-    `now` is the time by the clock that wrote the date: the response's own `Date`.
-
-    >>> retry_after(None, "2", now=0.0), retry_after("1500", "9", now=0.0), retry_after(None, "soon", now=0.0)
-    (2.0, 1.5, 0.0)
+    >>> [wait_of(each) for each in ({"retry-after": "2"}, {"retry-after-ms": "1500", "retry-after": "9"})]
+    [2.0, 1.5]
     """
-    for text, unit in ((milliseconds, 1000.0), (header, 1.0)):
-        try:
-            return max(0.0, float(text or "") / unit)
-        except ValueError:
-            continue
-    date = date_of(header)
-    return 0.0 if date is None else max(0.0, date - now)
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        with suppress(ValueError):
+            return max(0.0, float(headers.get(name) or "") / unit)
+    now, until = date_of(headers.get("date")), date_of(headers.get("retry-after"))
+    return 0.0 if until is None else max(0.0, until - (time.time() if now is None else now))

@@ -10,10 +10,11 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from accgate.engines.base import EngineDied, RequestFailed
-from accgate.engines.identity import Identity, Listing, refuse_changed, served_of
+from accgate.engines.identity import Identity, Listing, refuse_changed
 from accgate.engines.openai.client import Client, Fault
 from accgate.engines.openai.options import Options
 from accgate.engines.openai.pace import Pace, doubled
@@ -104,20 +105,16 @@ class Endpoints:
         None seconds: once a request has ended.
         """
         now = self._clock()
-        best: tuple[float, int, int] | None = None
-        chosen = None
         is_full = sum(endpoint.in_flight for endpoint in self.all) >= self._most
-        for endpoint in self.all:
-            if endpoint.gone or endpoint.rests_until > now or endpoint in tried:
-                continue
+
+        def key(endpoint: Endpoint) -> tuple[float, int, int]:
             tests = endpoint.refusals > 0 and endpoint.in_flight >= PROBES
             delay = None if tests or is_full else endpoint.pace.delay(endpoint.in_flight)
-            key = (float("inf") if delay is None else delay, endpoint.in_flight, endpoint.requests)
-            if best is None or key < best:
-                best, chosen = key, endpoint
-        if best is None:
-            return None, None
-        return chosen, None if best[0] == float("inf") else best[0]
+            return math.inf if delay is None else delay, endpoint.in_flight, endpoint.requests
+
+        up = [e for e in self.all if not (e.gone or e.rests_until > now or e in tried)]
+        (delay, *_), chosen = min(((key(e), e) for e in up), key=itemgetter(0), default=((math.inf,), None))
+        return chosen, None if delay == math.inf else delay
 
     def begin(self, endpoint: Endpoint) -> float:
         """Note that a request starts, and when."""
@@ -192,19 +189,12 @@ class _Effort:
     since: float | None = None
 
 
-@dataclass(frozen=True)
-class Rescue:
-    """What else can be done for a server: `ended` says how one that was started ended, `stalled` what follows a stall.
-
-    `stalled` raises where nothing is left to try.
-    """
-
-    ended: Callable[[], str | None]
-    stalled: Callable[[Endpoint, Stalled], Awaitable[None]]
-
-
 class Dispatcher:
-    """Asks a model's servers until one answers."""
+    """Asks a model's servers until one answers.
+
+    `ended` says how a server that was started here ended. `rescue` does what else can be done for one that is silent,
+    and raises where nothing is left to try.
+    """
 
     def __init__(
         self,
@@ -212,13 +202,14 @@ class Dispatcher:
         endpoints: Endpoints,
         options: Options,
         identity: Identity,
-        rescue: Rescue,
+        ended: Callable[[], str | None],
+        rescue: Callable[[Endpoint, Stalled], Awaitable[None]],
         *,
         model: str,
         version: str = "",
     ) -> None:
         self._client, self._endpoints, self._options = client, endpoints, options
-        self._identity, self._rescue = identity, rescue
+        self._identity, self._ended, self._rescue = identity, ended, rescue
         self._model, self._version = model, version
         self._jitter = random.Random()
         self._tell = logging.getLogger(__name__).warning
@@ -239,7 +230,8 @@ class Dispatcher:
         while True:
             endpoint = await self._endpoints.admit()
             if endpoint is None:
-                await self._outlast(fault or self._refused())
+                urls = ", ".join(each.url for each in self._endpoints.all)
+                await self._outlast(fault or Fault(f"no server of {urls} takes a connection", kind="refused"))
                 continue
             faults: list[Fault] = []
             tried: list[Endpoint] = []
@@ -253,11 +245,6 @@ class Dispatcher:
                 endpoint = self._endpoints.other(tried)
             fault = await self._weigh(faults, effort)
 
-    def _refused(self) -> Fault:
-        """What a request that was never sent is told."""
-        urls = ", ".join(endpoint.url for endpoint in self._endpoints.all)
-        return Fault(f"no server of {urls} takes a connection", 0.0, "refused")
-
     async def _attempt(
         self, endpoint: Endpoint, path: str, payload: bytes, read: Callable[[Any], T], tokens: int
     ) -> T | Fault:
@@ -265,7 +252,7 @@ class Dispatcher:
 
         def read_own(body: Any) -> T:
             value = read(body)
-            self._identity.check(served_of(body), endpoint.url)
+            self._identity.check(body, endpoint.url)
             return value
 
         def connected() -> None:
@@ -279,7 +266,7 @@ class Dispatcher:
             if not isinstance(outcome, Fault) and endpoint.unsure:
                 outcome = await self._look(endpoint) or outcome
         except Stalled as stall:
-            await self._rescue.stalled(endpoint, stall)
+            await self._rescue(endpoint, stall)
             return Fault(str(stall), kind="away")
         except RequestFailed:
             self._endpoints.note_answer(endpoint, sent)
@@ -371,7 +358,7 @@ class Dispatcher:
         EngineDied
             When it has ended for good.
         """
-        if end := self._rescue.ended():
+        if end := self._ended():
             raise EngineDied(end)
         self._tell_away(fault)
         await asyncio.sleep(max(0.01, self._endpoints.rest))

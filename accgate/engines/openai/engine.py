@@ -18,7 +18,7 @@ from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity, Listing
 from accgate.engines.openai import dispatch
 from accgate.engines.openai.client import Client, Fault, key_of, reach_advice
-from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints, Rescue
+from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints
 from accgate.engines.openai.likelihood import Likelihood
 from accgate.engines.openai.options import PORT, Options, faults_of
 from accgate.engines.openai.pace import doubled
@@ -26,7 +26,7 @@ from accgate.engines.openai.probe import answer_of, ask_server, beginning_fault
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import body_of
-from accgate.errors import CannotEvaluate, Key, KeyFaults, refuse_faults
+from accgate.errors import CannotEvaluate, KeyFaults, refuse_faults
 from accgate.inputs.network import is_this_machine
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
@@ -93,14 +93,11 @@ class OpenAIEngine:
         if self._options.serve:
             return ("nothing was asked: the run starts the server itself (options.serve)",)
         answers = [ask_server(url, self._options.api_key_env) for url in self._options.urls]
-        faults: list[tuple[Key, str]] = []
         for answer in answers:
-            if answer.better is not None:
-                faults.append((("options", "base_url"), answer.text()))
-            elif answer.fault is not None:
+            if answer.fault is not None and answer.better is None:
                 raise CannotEvaluate(answer.text())
-        faults.extend(identity.faults_of(self._model, {answer.url: answer.listing for answer in answers}))
-        refuse_faults(faults)
+        better = [(("options", "base_url"), answer.text()) for answer in answers if answer.better is not None]
+        refuse_faults([*better, *identity.faults_of(self._model, {answer.url: answer.listing for answer in answers})])
         return tuple(answer.about(self._model) for answer in answers)
 
     def beginning(self, request: Request) -> str | None:
@@ -155,9 +152,10 @@ class OpenAIEngine:
         for endpoint in self._endpoints.all:
             endpoint.listed = listings[endpoint.url].about(self._model)
         self.identity.see(self._endpoints.all[0].listed)
-        rescue = Rescue(self._ended, self._stalled)
         place = {"model": self._model, "version": self._kind.version}
-        self._dispatcher = Dispatcher(self._client, self._endpoints, self._options, self.identity, rescue, **place)
+        self._dispatcher = Dispatcher(
+            self._client, self._endpoints, self._options, self.identity, self._ended, self._stalled, **place
+        )
 
     def _endpoints_at(self, urls: Sequence[str]) -> Endpoints:
         return Endpoints(urls, self._options.silence, most=self.concurrency)

@@ -4,19 +4,10 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from accgate.engines.base import LogProbs, Request, RequestFailed, all_or_first_error
-from accgate.engines.wire import (
-    Echoed,
-    MalformedReply,
-    NoEcho,
-    echo_body,
-    echoed_of,
-    first_token,
-    listed_in,
-    next_body,
-)
+from accgate.engines.wire import Echoed, NoEcho, echo_body, echoed_of, first_token, listed_in, next_body
 from accgate.errors import CannotEvaluate
 
 ECHOING = "vLLM and SGLang can: serve the model with one of them, or use the engine vllm"
@@ -25,11 +16,7 @@ LABEL = re.compile(r"\s\S{1,16}")  # a text that may be one token, whose list sh
 SAME = 0.1  # natural logarithm: as far apart as two batches may round the same log-probability
 
 
-class Ask(Protocol):
-    """Asks the servers, with retries."""
-
-    def __call__(self, path: str, body: dict[str, Any], read: Callable[[Any], Any]) -> Awaitable[Any]:
-        """What `read` makes of the response."""
+Ask = Callable[[str, dict[str, Any], Callable[[Any], Any]], Awaitable[Any]]  # of path, body and what reads the response
 
 
 class Likelihood:
@@ -101,8 +88,8 @@ class Likelihood:
                 self._listed.pop(0)
                 continue
             best = max(listed.values(), default=0.0)
-            found = [text for text in continuations if text in listed]
-            return {text: LogProbs((text,), (listed[text],), listed[text] >= best) for text in found}
+            shared = listed.keys() & continuations
+            return {text: LogProbs((text,), (listed[text],), listed[text] >= best) for text in shared}
         return {}
 
     async def _echoes(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
@@ -114,10 +101,7 @@ class Likelihood:
         first = int(echoed.values[:1] == (None,)) if begins else first_token(echoed, continuation)
         if first is None:  # a token over the border, or half a character: count the prompt's own
             first = len((await self._echo(request, "")).tokens)
-        try:
-            return echoed.from_token(first)
-        except MalformedReply as error:
-            raise RequestFailed(str(error)) from error
+        return echoed.from_token(first)
 
     async def _echo(self, request: Request, continuation: str) -> Echoed:
         body = echo_body(request, self._model, continuation)

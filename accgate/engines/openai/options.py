@@ -59,14 +59,11 @@ Fields = Annotated[dict[str, str | Literal[False]], PlainValidator(_fields)]
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Options:
-    """`[models.NAME.options]` of the openai engine."""
+    """`[models.NAME.options]` of the openai engine; a message about a number shows its description."""
 
-    base_url: Operational[Annotated[str | tuple[str, ...] | None, PlainValidator(_urls)]] = Field(  # its version says
-        default=None, description="the URL up to and with /v1, or several of servers of one model"
-    )
-    api_key_env: Operational[Text | None] = Field(
-        default=None, description="name of the environment variable with the key"
-    )
+    # The URL up to and with /v1, or several of servers of one model; their version says what may change an answer.
+    base_url: Operational[Annotated[str | tuple[str, ...] | None, PlainValidator(_urls)]] = None
+    api_key_env: Operational[Text | None] = None  # name of the environment variable with the key
     concurrency: Operational[Count] = Field(default=64, description="most requests in flight, 1 or more")
     timeout: Operational[Number] = Field(
         default=600.0, gt=0, description="seconds until one attempt is given up, above 0"
@@ -82,20 +79,15 @@ class Options:
         gt=0,
         description="seconds without any reply before the first, and later at most, above 0; 600 or timeout, if longer",
     )
-    fields: Fields = Field(
-        default_factory=dict, description="another name for a field of requests, or false to leave it out"
-    )
-    fingerprints: Operational[Texts] = Field(
-        default=(), description='system_fingerprints that replies may mix, "*" for any; without, they name one'
-    )
-    same_model: Operational[Texts] = Field(
-        default=(), description="other names under which servers answer for this same model"
-    )
-    serve: Texts = Field(default=(), description="command that serves the model, a word each, with {port} for its port")
+    fields: Fields = Field(default_factory=dict)  # another name for a field of requests, or false to leave it out
+    # The system_fingerprints that replies may mix, "*" for any; without them all replies name one.
+    fingerprints: Operational[Texts] = ()
+    same_model: Operational[Texts] = ()  # other names under which servers answer for this same model
+    serve: Texts = ()  # command that serves the model, a word each, with {port} for its port
     serve_timeout: Operational[Number] = Field(
         default=600.0, gt=0, description="seconds the command may take to answer, above 0"
     )
-    serve_log: Operational[Text | None] = Field(default=None, min_length=1, description="file of the command's output")
+    serve_log: Operational[Text | None] = Field(default=None, min_length=1)  # file of the command's output
 
     @property
     def silence(self) -> float:

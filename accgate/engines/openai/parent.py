@@ -90,11 +90,10 @@ class Family:
 
 
 def _lives(group: int) -> bool:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
+        return True
+    return False
 
 
 if __name__ == "__main__":

@@ -129,8 +129,7 @@ class Server:
         """The last lines of the log and where it is; it is kept from now on."""
         self._keep_log = True
         assert self._log is not None
-        lines = last_lines(self._log)
-        words = " | ".join(lines) if lines else "nothing"
+        words = " | ".join(last_lines(self._log)) or "nothing"
         return f"the last it said: {words} (log: {self._log})"
 
     async def stop(self) -> None:

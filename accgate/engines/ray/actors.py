@@ -225,11 +225,10 @@ class Actor:
     async def stop(self) -> None:
         """Close the engine, then end the process."""
         try:
-            if self._actor is not None:
-                async with timeout(CLOSING):
-                    await self.call("close")
-        except (ReplicaDied, CannotEvaluate, asyncio.TimeoutError):
-            pass  # it is ended all the same
+            with contextlib.suppress(ReplicaDied, CannotEvaluate, asyncio.TimeoutError):  # it is ended all the same
+                if self._actor is not None:
+                    async with timeout(CLOSING):
+                        await self.call("close")
         finally:
             self.kill()
 

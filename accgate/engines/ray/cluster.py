@@ -80,16 +80,29 @@ class Lifeline:
         await asyncio.gather(self._watch, return_exceptions=True)
 
 
+async def listening(place: Place) -> bool:
+    """Whether something takes connections there."""
+    try:
+        async with timeout(PATIENCE):
+            _, writer = await asyncio.open_connection(*place)
+    except (OSError, asyncio.TimeoutError):
+        return False
+    writer.close()
+    with contextlib.suppress(OSError, asyncio.TimeoutError):
+        async with timeout(PATIENCE):
+            await writer.wait_closed()
+    return True
+
+
 async def lost(
     places: Mapping[str, Place],
     outage: float,
     *,
-    answers: Callable[[Place], Awaitable[bool]] | None = None,
+    answers: Callable[[Place], Awaitable[bool]] = listening,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
     """Wait until one of the places has taken no connection for `outage` seconds; what that means, with the fix."""
-    answers = answers or listening
     away: dict[str, tuple[float, int]] = {}  # since when, and how often in a row
     while True:
         for name, place in places.items():
@@ -104,20 +117,6 @@ async def lost(
                     "runs (`ray status`), then go on with --resume"
                 )
         await sleep(EVERY)
-
-
-async def listening(place: Place) -> bool:
-    """Whether something takes connections there."""
-    try:
-        async with timeout(PATIENCE):
-            _, writer = await asyncio.open_connection(*place)
-    except (OSError, asyncio.TimeoutError):
-        return False
-    writer.close()
-    with contextlib.suppress(OSError, asyncio.TimeoutError):
-        async with timeout(PATIENCE):
-            await writer.wait_closed()
-    return True
 
 
 def places_of(address: str) -> dict[str, Place]:
@@ -206,7 +205,9 @@ class Connection:
             raise CannotEvaluate(f"engine ray needs Ray ({error}); pip install 'accgate[ray]'") from error
         if ray.is_initialized():
             return
-        self._silence()
+        from ray._private import worker
+
+        worker._worker_logs_enabled = False  # reports on dead nodes come on standard output also with log_to_driver off
         if self._ship:
             package = str(Path(__file__).parents[2])
             self._runtime_env["py_modules"] = [*self._runtime_env.get("py_modules", ()), package]
@@ -257,13 +258,6 @@ class Connection:
                 f"its nodes: {listed}. Lower options.replicas{',' if bundles else ' or'} {keys}, "
                 "or set options.autoscaling = true where the cluster adds nodes"
             )
-
-    @staticmethod
-    def _silence() -> None:
-        """Keep Ray's reports on dead nodes off standard output, where they come also with log_to_driver off."""
-        from ray._private import worker
-
-        worker._worker_logs_enabled = False
 
     def close(self) -> None:
         """Disconnect; the cluster goes on."""

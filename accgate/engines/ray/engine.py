@@ -30,25 +30,20 @@ Resources = dict[Text, Annotated[Number, Field(ge=0)]]
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Options:
-    """`[models.NAME.options]` of the ray engine."""
+    """`[models.NAME.options]` of the ray engine; a message about a number shows its description."""
 
     engine: Literal["vllm", "openai", "llamacpp", "recorded"] = Field(
         description='engine = "vllm", "openai", "llamacpp" or "recorded", which each replica runs'
     )
-    options: dict[Text, Any] = Field(default_factory=dict, description="the options of that engine")
-    address: Operational[Text] = Field(
-        default="auto", min_length=1, description="the cluster's address, as ray.init takes it"
-    )
+    options: dict[Text, Any] = Field(default_factory=dict)  # of that engine
+    address: Operational[Text] = Field(default="auto", min_length=1)  # the cluster's, as ray.init takes it
     replicas: Operational[Count] = Field(default=1, description="processes with the engine, 1 or more")
-    resources: Operational[Resources | None] = Field(
-        default=None, description="what each replica takes of a node: CPU, GPU, ..."
-    )
-    bundles: Operational[tuple[Resources, ...]] = Field(
-        default=(), description="what each replica's own workers take, in a placement group with the replica"
-    )
-    env: Texts = Field(default=(), description="names of environment variables that the replicas get from here")
-    runtime_env: dict[Text, Any] = Field(default_factory=dict, description="Ray's runtime environment of the job")
-    ship: Operational[Flag] = Field(default=True, description="send this accgate to the nodes")
+    resources: Operational[Resources | None] = None  # what each replica takes of a node: CPU, GPU, ...
+    # What each replica's own workers take, in a placement group with the replica.
+    bundles: Operational[tuple[Resources, ...]] = ()
+    env: Texts = ()  # names of environment variables that the replicas get from here
+    runtime_env: dict[Text, Any] = Field(default_factory=dict)  # Ray's runtime environment of the job
+    ship: Operational[Flag] = True  # send this accgate to the nodes
     max_restarts: Operational[Whole] = Field(
         default=3, ge=0, description="times each replica is started again, 0 or more"
     )
@@ -63,9 +58,7 @@ class Options:
         gt=0,
         description="seconds without any reply of a replica before its first, and later at most, above 0",
     )
-    autoscaling: Operational[Flag] = Field(
-        default=False, description="wait for nodes that the cluster does not have yet"
-    )
+    autoscaling: Operational[Flag] = False  # wait for nodes that the cluster does not have yet
 
 
 OPERATIONAL = operational_of(Options)  # on which hardware it ran is compared anyway
@@ -75,21 +68,24 @@ class RayEngine:
     """An engine whose requests are answered by replicas of another; `inner` is that other, never started here.
 
     It is None where it is not installed on this machine; `unchecked` then says that its options were not checked.
-    `unchecked` is None where they were, and are right.
+    `unchecked` is None where they were, and are right. `create` makes the engine of a table.
     """
 
-    def __init__(self, spec: Spec, options: Options) -> None:
-        self._spec = spec
+    def __init__(self, table: ModelTable, create: Callable[[str, ModelTable], Engine]) -> None:
+        options = parse_table(table.options, Options, ("options",))
+        self._spec = Spec(options.engine, replace(table, options=options.options), create)
         self.inner: Engine | None = None
         unchecked: AccgateError | None
         try:
-            self.inner = spec.engine()
+            self.inner = self._spec.engine()
             unchecked = getattr(self.inner, "unchecked", None)
         except KeyFaults as error:
             raise outward(error) from error
         except CannotEvaluate as error:  # it need not be installed here: the nodes say what is wrong with it
             unchecked = error
         self.unchecked = None if unchecked is None else outward(unchecked)
+        if unchecked is None and importlib.util.find_spec("ray") is None:
+            self.unchecked = KeyNotReady(("engine",), "is ray, which is not installed here; pip install 'accgate[ray]'")
         self.concurrency = options.replicas * (1 if self.inner is None else self.inner.concurrency)
         self._options = options
         self.identity = Identity(*(options.options.get(name, ()) for name in ("fingerprints", "same_model")))
@@ -97,22 +93,6 @@ class RayEngine:
         self._lifeline: Lifeline | None = None
         self._replicas: Replicas | None = None
         self._info: EngineInfo | None = None
-
-    @classmethod
-    def of_table(cls, table: ModelTable, create: Callable[[str, ModelTable], Engine]) -> RayEngine:
-        """The engine of a model's table, whose replicas run engines that `create` makes.
-
-        Raises
-        ------
-        KeyFaults
-            When its options cannot be used, or those of the inner engine.
-        """
-        options = parse_table(table.options, Options, ("options",))
-        engine = cls(Spec(options.engine, replace(table, options=options.options), create), options)
-        if engine.unchecked is None and importlib.util.find_spec("ray") is None:
-            fault = "is ray, which is not installed here; pip install 'accgate[ray]'"
-            engine.unchecked = KeyNotReady(("engine",), fault)
-        return engine
 
     async def start(self) -> None:
         """Connect to the cluster and start every replica."""

@@ -1,6 +1,7 @@
 """Replicas of one engine: which one gets the next request, and what follows when one dies."""
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -152,7 +153,9 @@ class Replicas:
                 chosen.in_flight += 1
                 return chosen
             if len(self._gone) == self._count:
-                raise CannotEvaluate(self._end())
+                *_, last = self._gone.values()
+                fact = f"no replica of {self._count} is left; the last cause: {last}"
+                raise CannotEvaluate(f"{fact}. Fix that, then go on with --resume")
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
@@ -224,18 +227,13 @@ class Replicas:
         if len(self._gone) == self._count:
             self._wake(len(self._waiting))
 
-    def _end(self) -> str:
-        *_, last = self._gone.values()
-        return f"no replica of {self._count} is left; the last cause: {last}. Fix that, then go on with --resume"
-
 
 async def end(replica: Replica) -> None:
     """End a replica that did not come up: what it began to load is freed, if that takes no longer than `ENDING`."""
     try:
-        async with timeout(ENDING):
-            await replica.stop()
-    except asyncio.TimeoutError:
-        pass
+        with contextlib.suppress(asyncio.TimeoutError):
+            async with timeout(ENDING):
+                await replica.stop()
     finally:
         replica.kill()
 

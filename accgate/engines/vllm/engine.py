@@ -189,15 +189,14 @@ class VllmEngine:
         from vllm.utils.mistral import is_mistral_tokenizer
 
         own, renderer = self._own, self._engine.renderer
-        template = None if own.chat_template is None else Path(own.chat_template).read_text(encoding="utf-8")
+        self._template = None if own.chat_template is None else Path(own.chat_template).read_text(encoding="utf-8")
         self._tokenizes = bool(
             is_mistral_tokenizer(renderer.tokenizer) or self._engine.model_config.enable_prompt_embeds
         )
-        self._template = template
         self._defaults = model_defaults(self._engine.model_config.get_diff_sampling_param())
         self._chat_tokens = renderer.default_chat_tok_params.with_kwargs(add_special_tokens=False)
         self._lora = None if own.lora is None else LoRARequest(Path(own.lora).name, 1, own.lora)
-        renderer.warmup(ChatParams(chat_template=template))
+        renderer.warmup(ChatParams(chat_template=self._template))
 
     def _why(self, what: str, error: BaseException) -> str:
         self._failed = True

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
+from pydantic_core import ErrorDetails
 
 from accgate.engines.base import ModelTable, Operational, operational_of
 from accgate.engines.vllm.process import one_line
@@ -218,18 +219,14 @@ def _options_of(kind: Any) -> Iterator[enum.Enum]:
 
 def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """(where in the value, what is wrong) of what pydantic says, without the members of unions in between."""
-    seen = set()
+    places: dict[tuple[str | int, ...], tuple[Any, list[ErrorDetails]]] = {}
     for fault in error.errors(include_url=False):
         where, inner = _present(fault["loc"], value)
-        if where in seen:
-            continue
-        seen.add(where)
-        messages = [f["msg"] for f in error.errors(include_url=False) if _present(f["loc"], value)[0] == where]
-        text = "; or: ".join(dict.fromkeys(message.removeprefix("Value error, ") for message in messages))
-        if fault["type"] == "unexpected_keyword_argument":
-            yield where, "vLLM knows no such key here"
-        else:
-            yield where, f"is {inner!r}: {text}"
+        places.setdefault(where, (inner, []))[1].append(fault)
+    for where, (inner, faults) in places.items():
+        messages = dict.fromkeys(fault["msg"].removeprefix("Value error, ") for fault in faults)
+        is_unknown = faults[0]["type"] == "unexpected_keyword_argument"
+        yield where, "vLLM knows no such key here" if is_unknown else f"is {inner!r}: {'; or: '.join(messages)}"
 
 
 def _present(loc: Iterable[str | int], value: Any) -> tuple[tuple[str | int, ...], Any]:

@@ -137,10 +137,9 @@ def remove(memory: set[str]) -> None:
 
 def tracks_resources(process: int) -> bool:
     """Whether it is Python's own tracker of shared memory, which frees that and ends when the others have ended."""
-    try:
+    with contextlib.suppress(OSError):
         return b"multiprocessing.resource_tracker" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
+    return False
 
 
 def process_of(number: int) -> Process | None:
@@ -160,12 +159,8 @@ def processes() -> Seen:
 
 def descendants(parent: int) -> Seen:
     """The descendants of a process, without this one."""
-    everyone = processes()
-    found, generation = Seen(), {parent}
-    while generation:
-        generation = {n for n, process in everyone.items() if process.parent in generation and n != os.getpid()}
-        found |= {number: everyone[number] for number in generation}
-    return found
+    everyone = below([parent], processes())
+    return {number: process for number, process in everyone.items() if number not in (parent, os.getpid())}
 
 
 if __name__ == "__main__":
