@@ -50,13 +50,13 @@ class CostCase:
         # A test that stopped early may leave out the last that finished, but none that a limit needs.
         ids = evidence.candidate.ids[: max(self.verdict.n, fewest_for_limits(check))]
         before, now = Figures.of(check.recorded.records()), Figures.of(self.records)
-        costs = []
-        for name in KEYS:
-            cost = _cost(name, ids, before, now, check, levels[name], evidence)
-            if cost is not None:
-                hardware = check.recorded.about.hardware
-                costs.append(_with_hardware(cost, hardware, self.info) if name == "seconds" else cost)
-        return tuple(costs)
+        costs = (_cost(self, name, ids, before, now, levels[name]) for name in KEYS)
+        hardware = check.recorded.about.hardware
+        return tuple(
+            _with_hardware(cost, hardware, self.info) if cost.name == "seconds" else cost
+            for cost in costs
+            if cost is not None
+        )
 
 
 def fewest_for_limits(check: Check) -> int:
@@ -138,16 +138,9 @@ def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
     return means
 
 
-def _cost(
-    name: CostName,
-    ids: Ids,
-    before: Figures,
-    now: Figures,
-    check: Check,
-    alpha: float,
-    evidence: Evidence,
-) -> Cost | None:
+def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figures, alpha: float) -> Cost | None:
     """The change of one figure; None where nothing is known and nothing was asked."""
+    check, evidence = case.check, case.evidence
     left, right, allowed = _means(before, ids, name), _means(now, ids, name), check.allowed_cost(name)
     both = ~(np.isnan(left) | np.isnan(right))
     places = ids.places(now.ids)

@@ -211,10 +211,9 @@ def _pull_request(
                 client.rest(failed)
             continue
         except (MissingPermission, Refused) as error:
-            fault = (
+            raise Refused(
                 f"they are on the branch {branch}, but GitHub did not open a pull request for it: {error}; {SETTING}"
-            )
-            raise Refused(fault) from error
+            ) from error
         return Proposal("The new references are in a pull request into this branch", url)
     raise CannotReach(f"the pull request of {branch} could not be opened in {_ATTEMPTS} attempts")
 

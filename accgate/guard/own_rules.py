@@ -52,7 +52,7 @@ def verdicts_beside(
     pairs, verdict_of = [pair for pair in own.pairs() if pair in by_base], {}
     evidences: dict[tuple[str, str], Evidence] = {}
     scored: dict[tuple[str, str], Sequence[Record]] = {}
-    checks: list[Check] = []
+    planned: dict[tuple[str, str], Check] = {}
     account = account_of_pairs(own, pairs, stored=stored)
     for pair in pairs:
         item = done.get(pair)
@@ -60,13 +60,12 @@ def verdicts_beside(
             continue
         try:
             (check,) = plan_checks(replace(own, only=frozenset({pair})), stored=stored, account=account)
-            checks.append(check)
+            planned[pair] = check
             evidences[pair], scored[pair] = _evidence(check, item, stored=stored)
         except AccgateError as error:
             verdict_of[pair] = _inconclusive(by_base[pair], str(error))
     try:
         by_own = decide(list(evidences.values()), correction=own.gate.correction, checks=len(pairs), left=account.left)
-        planned = {check.key: check for check in checks}
         cases = [
             CostCase(verdict, evidences[pair], planned[pair], scored[pair], evaluated.engines.get(pair[0]))
             for pair, verdict in zip(evidences, by_own, strict=True)
@@ -78,7 +77,8 @@ def verdicts_beside(
     beside = [verdict_of[pair] for pair in pairs if pair in verdict_of and _differs(verdict_of[pair], by_base[pair])]
     before = {v.model: v for v in decided.overall if not v.is_new}
     whole = {model for model in account.pooled if all(pair in evidences for pair in pairs if pair[0] == model)}
-    overall = decide_overall(account, [c for c in checks if c.model in whole], evidences, list(verdict_of.values()))
+    pooled = [check for check in planned.values() if check.model in whole]
+    overall = decide_overall(account, pooled, evidences, list(verdict_of.values()))
     none = [_inconclusive(v, "they have no overall check") for v in before.values() if v.model not in account.pooled]
     others = [v for v in overall if v.model not in before or _differs(v, before[v.model])]
     return (*beside, *none, *others), account.allowed

@@ -77,11 +77,9 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
     records, prompts = _records(task, samples, values, factor, name)
     mean = sample_mean((r.id, value) for r, value in zip(records, values, strict=True) if value is not None)
     reports = _reported_mean(log, name, key, reducer)
-    reported = (
-        None
-        if reports is None
-        else factor * check_mean(mean, reports[1], f"{scorer} ({reports[0]})", log.path, log.path)
-    )
+    reported = None
+    if reports is not None:
+        reported = factor * check_mean(mean, reports[1], f"{scorer} ({reports[0]})", log.path, log.path)
     packages = log.eval.get("packages")
     return TaskLog(
         model=choice.model or str(log.eval.get("model") or "model"),
@@ -171,9 +169,7 @@ def _raw(sample: Sample, name: str, key: str) -> Any:
 def _number(log: Log, sample: Sample, value: Any) -> float:
     """A value as Inspect's accuracy takes it; values that it takes as 0 with a warning are refused."""
     if isinstance(value, str):
-        number = LETTERS.get(value, WORDS.get(value.lower()))
-        if number is not None:
-            return number
+        value = LETTERS.get(value, WORDS.get(value.lower(), value))
     try:
         number = float(value)
     except (TypeError, ValueError):

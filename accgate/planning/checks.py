@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from accgate.config.config import Config
 from accgate.config.tables import Gate, TaskSettings
 from accgate.design import (
@@ -111,11 +109,7 @@ class Check:
     @property
     def reference_mean(self) -> float | None:
         """Mean of the reference, points; None where another statistic is decided on."""
-        if self.task.content.aggregate is not None:
-            return None
-        if isinstance(self.reference, Scores):
-            return float(np.mean(self.reference.means()))
-        return None if self.reference is None else self.reference.mean
+        return None if self.reference is None or self.task.content.aggregate is not None else self.reference.mean
 
     @property
     def reference_readings(self) -> Readings | None:
@@ -320,10 +314,8 @@ def _plan_check(
     BadInput
         For faults of the dataset and the reference.
     """
-    model, source, design, recorded, reference = (
-        draft.model, draft.source, draft.design, draft.recorded, draft.reference,
-    )  # fmt: skip
-    settings, definition = source.settings, source.definition
+    model, source, recorded, reference = draft.model, draft.source, draft.recorded, draft.reference
+    settings, definition, design = source.settings, source.definition, draft.design
     about = None if recorded is None else recorded.about
     sizing = Sizing(settings, definition.content, design, draft.choice().test, reference, alpha, about, source.bounds)
     _refuse_theta(source, sizing.theta_fault())

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from accgate.errors import BadInput
 from accgate.planning.samples import Assumptions, plan
 from accgate.records.pairing import pair_scores, refuse_other_samples
@@ -79,8 +77,8 @@ def noise_of(
     elif first.values.shape[1] > 1:
         discordance = discordance_of_repeats(first.values)
         differences = estimate_sigma(first.values[:, 1] - first.values[:, 0])
-    mean, parts = float(np.mean(first.means())), variance_parts(first.values) if first.values.shape[1] > 1 else None
-    noise = Noise(first.n, mean, theta, alpha, beta, sigma, discordance, differences, parts)
+    parts = variance_parts(first.values) if first.values.shape[1] > 1 else None
+    noise = Noise(first.n, first.mean, theta, alpha, beta, sigma, discordance, differences, parts)
     return replace(noise, designs=_designs(first, noise))
 
 

@@ -211,11 +211,8 @@ def settings_mismatches(pool: Pool) -> list[str]:
     """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
     wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
-    return mismatches(pool.check.name, {place: _without(each, OWN) for place, each in places.items()})
-
-
-def _without(table: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
-    return {key: value for key, value in table.items() if key not in keys}
+    shared = {place: {key: each[key] for key in each.keys() - OWN} for place, each in places.items()}
+    return mismatches(pool.check.name, shared)
 
 
 def record_faults(pool: Pool) -> Iterator[str]:
