@@ -87,17 +87,11 @@ def verdicts_beside(
 def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
     """The rules without limits on tokens and seconds that the base's checks lack: these begin with the merge."""
     tokens, seconds = ({check.task.name for check in by_base if check.allowed_cost(name) is not None} for name in KEYS)
-    return replace(
-        own,
-        tasks={
-            name: replace(
-                task,
-                max_more_tokens=task.max_more_tokens if name in tokens else None,
-                max_slower=task.max_slower if name in seconds else None,
-            )
-            for name, task in own.tasks.items()
-        },
-    )
+    tasks = dict(own.tasks)
+    for name, task in own.tasks.items():
+        more = task.max_more_tokens if name in tokens else None
+        tasks[name] = replace(task, max_more_tokens=more, max_slower=task.max_slower if name in seconds else None)
+    return replace(own, tasks=tasks)
 
 
 def _evidence(check: Check, item: EvaluatedCheck, *, stored: bool) -> tuple[Evidence, Sequence[Record]]:

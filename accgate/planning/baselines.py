@@ -55,9 +55,8 @@ def _faults(config: Config) -> Iterator[tuple[Key, str]]:
         if any(_is_recorded(config, baseline, task) for task in tasks):
             continue
         recorded = {folder.name for folder in config.references.glob("*") if folder.is_dir()}
-        own = {baseline_of(name, model.variant, None)}
         fault = f"is {model.baseline!r}, which is neither recorded in {config.references} nor a model of this file"
-        others = (labels | recorded) - own
+        others = (labels | recorded) - {baseline_of(name, model.variant, None)}
         fix = nearest(model.baseline, others) if others else "record it, or import it, first"
         yield (name, "baseline"), f"{fault}; {fix}"
 
