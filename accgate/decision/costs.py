@@ -115,10 +115,8 @@ def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ..
 
 def _p_of(cost: Cost) -> float:
     """p of a limit; 1 where the mean grew by no more than is allowed, which never fails."""
-    assert cost.p_value is not None
-    assert cost.change is not None
-    assert cost.allowed is not None
-    return cost.p_value if cost.change > cost.allowed else 1.0
+    grew = cost.change is not None and cost.allowed is not None and cost.change > cost.allowed
+    return cost.p_value if grew and cost.p_value is not None else 1.0
 
 
 def _gated_shares(check: Check) -> list[tuple[CostName, float]]:

@@ -44,11 +44,9 @@ class Line:
     def metrics(self) -> list[str]:
         """Names of the metrics in the row; older versions do not list them."""
         named = self.row.get("metrics")
-        return (
-            [str(name) for name in named]
-            if isinstance(named, list)
-            else [key for key in self.row if key not in OWN | HASHES]
-        )
+        if isinstance(named, list):
+            return [str(name) for name in named]
+        return [key for key in self.row if key not in OWN | HASHES]
 
 
 def lm_eval_files(paths: Iterable[Path]) -> list[Path]:

@@ -25,8 +25,8 @@ class AnnotationRow:
 class AnnotationPlan:
     """Test cases after which the mean score is within the margin of the truth, whatever the scores are.
 
-    `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n` is the answer: `n_hoeffding`,
-    or with a `population` to draw from without replacement the smaller `n_population`. `n_approximate` is what the
+    `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n` is the answer: `n_hoeffding`, or
+    fewer with a `population` to draw from without replacement. `n_approximate` is what the
     normal approximation gives at the largest standard deviation there can be; it guarantees nothing.
     """
 
@@ -37,7 +37,6 @@ class AnnotationPlan:
     population: int | None
     n: int
     n_hoeffding: int
-    n_population: int | None
     n_approximate: int
     curve: tuple[AnnotationRow, ...]
 
@@ -119,10 +118,9 @@ def annotation_plan(
         missed = hoeffding_probability(cases, margin, low, high, population=population)
         return AnnotationRow(cases, guaranteed, 1.0 - missed)
 
-    n_population = None if population is None else n
     n_approximate = _normal_n(margin, confidence, high - low, population)
     curve = tuple(map(row, _round_numbers(n, population)))
-    return AnnotationPlan(margin, confidence, low, high, population, n, n_hoeffding, n_population, n_approximate, curve)
+    return AnnotationPlan(margin, confidence, low, high, population, n, n_hoeffding, n_approximate, curve)
 
 
 def _check_arguments(margin: float, confidence: float, low: float, high: float, population: int | None) -> None:

@@ -43,9 +43,7 @@ class RowsFile(NamedTuple):
     @property
     def rows(self) -> Any:
         """The rows, each with its keys in their order; of Parquet, which is not read here, the digest of its bytes."""
-        if self.ending not in (".jsonl", ".json", ".csv"):
-            return self.sha256
-        return read_rows(self.path, self.key)
+        return read_rows(self.path, self.key) if self.ending in (".jsonl", ".json", ".csv") else self.sha256
 
 
 def rows_file(path: Path, key: str | None) -> RowsFile:

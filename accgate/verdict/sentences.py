@@ -120,9 +120,7 @@ def _change(verdict: Figures) -> str:
 
 
 def _samples(verdict: Figures) -> str:
-    if verdict.is_early:
-        return f"the first {samples_of(verdict)} samples"
-    return count_of(verdict.n, "sample")
+    return f"the first {samples_of(verdict)} samples" if verdict.is_early else count_of(verdict.n, "sample")
 
 
 def threshold(verdict: Figures) -> str:

@@ -189,13 +189,12 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
         for table, model in ((SERVED, pool.check.planned_model), (JUDGE_SERVED, pool.check.judge)):
             if model is None:
                 continue
-            who = model.key
-            asked[who] = model
+            asked[model.key] = model
             for source in pool.sources:
                 place = str(paths_of(source.folder, *pool.check.key).settings)
                 for key, value in source.table(table).items():
                     if key != SAME:
-                        named[who, key][place] = {key: value}
+                        named[model.key, key][place] = {key: value}
     faults = []
     for (who, key), each in named.items():
         marks, options = frozenset().union(*map(fingerprints_of, each.values())), asked[who].settings.options
