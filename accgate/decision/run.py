@@ -44,9 +44,8 @@ class Decided:
 
     def mark_new(self, is_new: bool) -> Decided:
         """The same as checks that a pull request adds, or not."""
-        checks, overall = (
-            tuple(replace(verdict, is_new=is_new) for verdict in verdicts) for verdicts in (self.checks, self.overall)
-        )
+        both = self.checks, self.overall
+        checks, overall = (tuple(replace(verdict, is_new=is_new) for verdict in verdicts) for verdicts in both)
         return Decided(checks, overall, self.allowed.as_new() if is_new else self.allowed)
 
 

@@ -264,11 +264,7 @@ class Places:
         running, enough = self._saturation.in_flight, self._saturation.enough
         if enough is not None and enough <= self._most // 2:
             return running < min((enough + 1) // 2, self._few) or self._prefix.expected is None
-        if enough is None and running >= self._most_untold:
+        most_untold = self._few * (MORE * 2 ** ((self._telling - 1) // ENOUGH) if self._telling else 1.0)
+        if enough is None and running >= most_untold:  # before it shows how many saturate the engine
             return False
         return running < self._few or self._prefix.is_needed(place, surely=False)
-
-    @property
-    def _most_untold(self) -> float:
-        """How many may be in flight before it shows how many saturate the engine: numbers whose replies tell."""
-        return self._few * (MORE * 2 ** ((self._telling - 1) // ENOUGH) if self._telling else 1.0)

@@ -53,9 +53,8 @@ def respond(job: Job, check_name: str) -> int:
             job.say(str(error))
             reply(client, event, request.comment.id, plain(f"Not done: {error}."))
         except CannotPublish as error:
-            try_reply(
-                client, event, request.comment.id, plain(f"Not done, because a request to GitHub failed: {error}")
-            )
+            why = plain(f"Not done, because a request to GitHub failed: {error}")
+            try_reply(client, event, request.comment.id, why)
             raise
     write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
     return PASSED

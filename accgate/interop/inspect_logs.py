@@ -62,9 +62,8 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
         samples = [sample for sample in samples if sample["epoch"] == 1]
         raw = _reduced_values(log, samples, name, key, reducer)
         scorer += f" ({reducer} of epochs)"
-    values = [
-        None if value is None else _number(log, sample, value) for sample, value in zip(samples, raw, strict=True)
-    ]
+    pairs = zip(samples, raw, strict=True)
+    values = [None if value is None else _number(log, sample, value) for sample, value in pairs]
     scored = [value for value in values if value is not None]
     if not scored:
         raise BadInput(f"{log.path}: no sample has a score of {scorer}")

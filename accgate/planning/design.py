@@ -95,9 +95,8 @@ class TaskSource:
     def is_local(self) -> bool:
         """Whether the rows are generated, or lie in a file."""
         settings, dataset = self.settings, self.definition.content.dataset
-        return settings.lm_eval is None and (
-            settings.dataset is not None or (dataset.hub is None and not dataset.parts)
-        )
+        is_here = settings.dataset is not None or (dataset.hub is None and not dataset.parts)
+        return settings.lm_eval is None and is_here
 
     def stored_task(self, config: Config, recorded: Reference | None, count: int | None) -> Task:
         """The task of a reference's samples, as far as its files hold them; it can be decided, and not asked.
