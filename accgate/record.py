@@ -312,8 +312,7 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
         raise CannotEvaluate(f"{check.name}: {problem}; no reference was written")
     if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
         what, *replies = unread
-        text = f"{check.name}: {what}; no reference was written"
-        raise CannotEvaluate("\n  ".join([text, *replies]))
+        raise CannotEvaluate("\n  ".join([f"{check.name}: {what}; no reference was written", *replies]))
     if (fault := sameness_fault(check.task, evaluation.records)) is not None:
         raise CannotEvaluate(f"{check.name}: {fault}; no reference was written")
     return evaluation

@@ -36,6 +36,8 @@ from accgate.tasks import Task
 from accgate.tasks.rows import Closed
 from accgate.verdict import Readings, Reason, words_of
 
+RESTORE = "restore the file from git, or record the reference again"
+
 
 @dataclass(frozen=True)
 class Check:
@@ -401,7 +403,7 @@ def _refuse_out_of_range(
     low, high = task.metric.lowest, task.metric.highest
     if isinstance(reference, Scores):
         assert recorded is not None
-        fix = f"these are the bounds of {task.metric.name}: restore the file from git, or record the reference again"
+        fix = f"these are the bounds of {task.metric.name}: {RESTORE}"
         check_bounds(reference, low, high, str(recorded.path.with_suffix(".scores.csv")), fix)
     elif reference is not None and task.content.aggregate is None:
         if (low is None or reference.mean >= low) and (high is None or reference.mean <= high):
@@ -409,9 +411,7 @@ def _refuse_out_of_range(
         fault = f"is {reference.mean:g}, outside {low} to {high}, the bounds of {task.metric.name}"
         if settings.target is None and settings.reference is None:
             assert recorded is not None
-            raise BadInput(
-                f"{recorded.path}: the mean {fault}; restore the file from git, or record the reference again"
-            )
+            raise BadInput(f"{recorded.path}: the mean {fault}; {RESTORE}")
         raise KeyFaults((("reference" if settings.target is None else "target",), f"{fault}; give points"))
 
 

@@ -149,9 +149,8 @@ def task_source(config: Config, name: str, *, loaded: bool = True) -> TaskSource
 def _refuse_lacking(settings: TaskSettings, definition: Definition, kind: Kind) -> None:
     aggregate = definition.content.aggregate
     if kind == "code" and not settings.run_code:
-        raise KeyFaults(
-            ((), "runs code that the model wrote: allow that with run_code = true, and read docs/security.md")
-        )
+        fault = "runs code that the model wrote: allow that with run_code = true, and read docs/security.md"
+        raise KeyFaults(((), fault))
     if kind == "judge" and settings.judge is None:
         raise KeyFaults(((), 'needs a judge; name one of the tables [judges.NAME] with judge = "NAME"'))
     if aggregate is None:

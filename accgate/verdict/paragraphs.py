@@ -95,8 +95,7 @@ def _means(verdict: Figures) -> str:
 
 
 def _changes(verdict: Figures) -> list[Paragraph]:
-    counts = flip_counts(verdict)
-    if counts is None:
+    if (counts := flip_counts(verdict)) is None:
         return []
     clusters = f" They come in {verdict.clusters:,} clusters, each of which counts once." if verdict.clusters else ""
     same = " Nothing changed, so there is nothing for chance to explain." if verdict.discordance == 0.0 else ""
