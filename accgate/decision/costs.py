@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from accgate.decision.readings import with_readings
 from accgate.errors import SEVERITY
 from accgate.records.figures import Figures
 from accgate.records.file import Record
@@ -92,6 +93,7 @@ def _fewest(means: Floats, name: CostName, before: Figures, check: Check) -> int
 def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ...]:
     """The verdicts of checks with the change of tokens and seconds, over the samples that each used.
 
+    How their replies were read is looked at last, since that alone can make a check an error.
     A limit on them can fail a check. The limits of a run share their part of alpha by the correction, where one that
     cannot be decided counts as one that was kept. It is an error where even samples that took twice what is allowed
     would pass.
@@ -110,7 +112,8 @@ def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ..
             levels[at][cost.name] = level
             again.add(at)
     finals = [case.costs(levels[at]) if at in again else costs[at] for at, case in enumerate(cases)]
-    return tuple(_with_costs(case.verdict, each) for case, each in zip(cases, finals, strict=True))
+    verdicts = (_with_costs(case.verdict, each) for case, each in zip(cases, finals, strict=True))
+    return tuple(with_readings(v, case.check, case.records) for case, v in zip(cases, verdicts, strict=True))
 
 
 def _p_of(cost: Cost) -> float:

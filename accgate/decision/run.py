@@ -12,7 +12,6 @@ from accgate.decision.comparison import decide
 from accgate.decision.costs import CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
-from accgate.decision.readings import with_readings
 from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault
@@ -74,10 +73,7 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
         item, info = done[key], evaluated.engines.get(key[0])
         annotated = _annotate(verdict, evidence, item, gate, info)
         cases.append(CostCase(annotated, evidence, item.check, _records(item), info))
-    verdicts = {
-        case.check.key: with_readings(verdict, case.check, case.records)
-        for case, verdict in zip(cases, with_costs(cases, account), strict=True)
-    }
+    verdicts = dict(zip(evidences, with_costs(cases, account), strict=True))
     final = tuple(verdicts.get(check.key) or _verdict_without_evidence(check, done.get(check.key)) for check in checks)
     return Decided(final, decide_overall(account, checks, evidences, final), account.allowed)
 

@@ -9,7 +9,6 @@ from accgate.decision.costs import KEYS, CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.progress import early_stop
-from accgate.decision.readings import with_readings
 from accgate.decision.run import Decided
 from accgate.errors import AccgateError, BadInput
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
@@ -70,8 +69,7 @@ def verdicts_beside(
             CostCase(verdict, evidences[pair], planned[pair], scored[pair], evaluated.engines.get(pair[0]))
             for pair, verdict in zip(evidences, by_own, strict=True)
         ]
-        for pair, verdict in zip(evidences, with_costs(cases, account), strict=True):
-            verdict_of[pair] = with_readings(verdict, planned[pair], scored[pair])
+        verdict_of |= zip(evidences, with_costs(cases, account), strict=True)
     except BadInput as error:
         verdict_of |= {pair: _inconclusive(by_base[pair], str(error)) for pair in evidences}
     beside = [verdict_of[pair] for pair in pairs if pair in verdict_of and _differs(verdict_of[pair], by_base[pair])]
