@@ -99,10 +99,7 @@ def allowed_points(value: float | str, mean: float | None) -> float:
     (0.5, 0.8)
     """
     text = str(value).strip()
-    try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        number = math.nan
+    number = _number_in(text)
     if not 0.0 <= number < math.inf:
         raise BadInput(f'allowed_drop is {value!r}; give points of 0 or more, or a percentage such as "1%"')
     return number / 100.0 * abs(100.0 if mean is None else mean) if text.endswith("%") else number
@@ -120,13 +117,18 @@ def allowed_share(value: str) -> float:
     0.1
     """
     text = value.strip()
-    try:
-        number = float(text.removesuffix("%")) if text.endswith("%") else math.nan
-    except ValueError:
-        number = math.nan
+    number = _number_in(text) if text.endswith("%") else math.nan
     if not 0.0 <= number < math.inf:
         raise BadInput(f'is {value!r}; give a percentage of 0 or more, such as "10%"')
     return number / 100.0
+
+
+def _number_in(text: str) -> float:
+    """The number in a text that may end with %; NaN where there is none."""
+    try:
+        return float(text.removesuffix("%"))
+    except ValueError:
+        return math.nan
 
 
 def oriented(value: Figure, higher_is_better: bool) -> Figure:

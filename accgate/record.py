@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,14 +48,6 @@ from accgate.references.writer import (
 from accgate.report.result_file import forget_result
 from accgate.result import EngineInfo
 from accgate.tasks import Task
-
-
-class _Columns(TypedDict):
-    """What a reference keeps of the records, and the number of runs that they are of."""
-
-    replies: bool
-    answers: bool
-    runs: int
 
 
 @dataclass(frozen=True)
@@ -213,10 +206,9 @@ def recording_of_shards(folders: Sequence[Path]) -> Recording | None:
     BadInput
         When the first folder is no shard, or its plan is damaged.
     """
-    recording = read_shard(folders[0]).plan.get(RECORDING)
-    if recording is None:
-        return None
-    match recording:
+    match read_shard(folders[0]).plan.get(RECORDING):
+        case None:
+            return None
         case {"runs": int(runs), "twice": bool(twice)} if runs > 0:
             return Recording(runs, twice)
     raise BadInput(f"{folders[0]}: its shard.json is damaged; run that shard again")
@@ -267,10 +259,8 @@ def _is_reference(check: Check, records: Sequence[Record], recording: Recording)
         reference = read_reference(_path(check))
     except BadInput:  # a damaged one is replaced
         return False
-    first = _first_run(check, records, twice=recording.twice)
-    return (
-        reference is not None and reference.about.runs == recording.runs and has_runs(reference, first, recording.runs)
-    )
+    first, runs = _first_run(check, records, twice=recording.twice), recording.runs
+    return reference is not None and reference.about.runs == runs and has_runs(reference, first, runs)
 
 
 def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = False) -> list[Path]:
@@ -294,11 +284,11 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
                 continue
             first = _first_run(check, both.records, twice=recording.twice)
             about = _about(check, replace(both, records=first), evaluated.engines[check.model], recording.commit, both)
-            columns: _Columns = {"replies": recording.replies, "answers": _needs_answers(check), "runs": recording.runs}
             if extended is None:
-                written.append(write_reference(check.references, about, first, reason=recording.reason, **columns))
+                write = partial(write_reference, check.references, about, first, reason=recording.reason)
             else:
-                written.append(add_runs(extended, about, first, **columns))
+                write = partial(add_runs, extended, about, first)
+            written.append(write(replies=recording.replies, answers=_needs_answers(check), runs=recording.runs))
     if problems:
         raise CannotEvaluate("\n".join(problems))
     if not written:
@@ -322,8 +312,7 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
         raise CannotEvaluate(f"{check.name}: {problem}; no reference was written")
     if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
         what, *replies = unread
-        text = f"{check.name}: {what}; no reference was written"
-        raise CannotEvaluate("\n  ".join([text, *replies]))
+        raise CannotEvaluate("\n  ".join([f"{check.name}: {what}; no reference was written", *replies]))
     if (fault := sameness_fault(check.task, evaluation.records)) is not None:
         raise CannotEvaluate(f"{check.name}: {fault}; no reference was written")
     return evaluation

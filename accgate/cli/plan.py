@@ -60,14 +60,14 @@ def validate(arguments: argparse.Namespace) -> int:
 def plan(arguments: argparse.Namespace) -> int:
     """Plan every check of a config, or with --margin the annotation of test cases."""
     from accgate.planning.checks import plan_checks
-    from accgate.planning.cost import estimates, hardware_here
+    from accgate.planning.cost import estimate_of, hardware_here
 
     if arguments.margin is not None:
         return _plan_annotation(arguments)
     config = config_of(arguments)
     checks = plan_checks(config, known_sizes=True)
     runs = arguments.runs or [path for path in (from_start(OUT),) if path.is_dir()]
-    return _print_checks(arguments, config, checks, estimates(checks, runs, hardware_here))
+    return _print_checks(arguments, config, checks, tuple(estimate_of(each, runs, hardware_here) for each in checks))
 
 
 def _plan_annotation(arguments: argparse.Namespace) -> int:

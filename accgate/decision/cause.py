@@ -286,9 +286,7 @@ def _harms(alone: Trial) -> bool | None:
 
 def _explanation(trial: Trial, lost: int, alpha: float, alone: bool | None) -> Explained:
     """How many lost answers a cause explains: those that come back with it, less those that then go."""
-    if not trial.lost:
-        return Explained(trial.settings, 0, lost, 0, lost, trial.undone, alone)
-    net = (trial.back - trial.gone) / trial.lost
+    net = (trial.back - trial.gone) / trial.lost if trial.lost else 0.0
     least, most = explained_bounds(trial, lost, alpha)
     return Explained(trial.settings, max(0, round(lost * net)), lost, least, most, trial.undone, alone)
 

@@ -5,7 +5,6 @@ Its test gives an outcome, the outcome a conclusion, and both the figures of the
 
 import math
 from dataclasses import replace
-from typing import TypedDict
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.gamma import gamma_of, is_by_outcomes
 from accgate.decision.outcome import outcome_of
 from accgate.decision.stopping import decisive_part
-from accgate.design import Mean, Target
-from accgate.records.scores import Scores
+from accgate.design import Target
 from accgate.stats import SequentialResult, TestResult
 from accgate.stats.paired import McNemarResult
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, texts_of
@@ -33,7 +31,7 @@ def decide_check(evidence: Evidence, alpha: float) -> Verdict:
     blank = _with_sides(replace(blank, test=outcome.test), evidence, result)
     if conclusion is None or result is None:
         return blank.because(*outcome.notes)
-    verdict = replace(with_figures(blank, result, conclusion), **_changes_of(evidence, outcome.n))
+    verdict = _with_changes(with_figures(blank, result, conclusion), evidence, outcome.n)
     if evidence.is_paired and not conclusion.can_fail:
         return with_gamma(verdict, None)
     return with_gamma(verdict, gamma_of(evidence, outcome, alpha)) if is_by_outcomes(evidence, outcome) else verdict
@@ -41,15 +39,15 @@ def decide_check(evidence: Evidence, alpha: float) -> Verdict:
 
 def _blank(evidence: Evidence, alpha: float) -> Verdict:
     """The verdict before anything is tested."""
-    design, candidate = evidence.design, evidence.candidate
+    design, candidate, reference = evidence.design, evidence.candidate, evidence.reference
     return Verdict(
         model=evidence.model,
         task=evidence.task,
         verdict="error",
         test=evidence.choice.test,
         n=candidate.n,
-        reference=_summary(evidence.reference),
-        candidate=CandidateSummary(float(np.mean(candidate.means())), candidate.n),
+        reference=ReferenceSummary(reference.mean, None if isinstance(reference, Target) else reference.n),
+        candidate=CandidateSummary(candidate.mean, candidate.n),
         alpha=design.alpha,
         beta=design.beta,
         alpha_applied=alpha,
@@ -61,12 +59,6 @@ def _blank(evidence: Evidence, alpha: float) -> Verdict:
         clusters=evidence.cluster_count,
         statistic=None if evidence.statistic is None else evidence.statistic.name,
     )
-
-
-def _summary(reference: Scores | Mean | Target) -> ReferenceSummary:
-    if isinstance(reference, Scores):
-        return ReferenceSummary(float(np.mean(reference.means())), reference.n)
-    return ReferenceSummary(reference.mean, reference.n if isinstance(reference, Mean) else None)
 
 
 def _with_sides(blank: Verdict, evidence: Evidence, result: TestResult | None) -> Verdict:
@@ -125,23 +117,15 @@ def with_gamma(verdict: Verdict, gamma: float | None) -> Verdict:
     return replace(verdict, gamma=gamma)
 
 
-class _Changes(TypedDict, total=False):
-    """The keys of a verdict that count changed samples."""
-
-    lost: int
-    gained: int
-    discordance: float
-    flips: tuple[str, ...]
-
-
-def _changes_of(evidence: Evidence, n: int) -> _Changes:
-    """Return which of the first n samples changed, where scores are paired."""
+def _with_changes(verdict: Verdict, evidence: Evidence, n: int) -> Verdict:
+    """Return the verdict with which of the first n samples changed, where scores are paired."""
     if (changes := evidence.changes) is None:
-        return _Changes()
+        return verdict
     change = changes[:n]
     worse = np.flatnonzero(change < 0)
     order = worse[np.argsort(change[worse], kind="stable")]
-    return _Changes(
+    return replace(
+        verdict,
         lost=len(worse),
         gained=int((change > 0).sum()),
         discordance=float(np.mean(change != 0)),

@@ -104,7 +104,7 @@ def compare(
     """
     sides = from_python(reference, "reference"), from_python(candidate, "candidate")
     left, right = in_points(*sides, scale, bounds=bounds)
-    allowed = allowed_points(allowed_drop, float(np.mean(left.means())))
+    allowed = allowed_points(allowed_drop, left.mean)
     design = Design(
         test, alpha, beta, sigma, theta, higher_is_better, discordance, early_stopping, seed, allowed, certify
     )

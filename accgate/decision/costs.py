@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from accgate.decision.readings import with_readings
 from accgate.errors import SEVERITY
 from accgate.records.figures import Figures
 from accgate.records.file import Record
@@ -50,13 +51,13 @@ class CostCase:
         # A test that stopped early may leave out the last that finished, but none that a limit needs.
         ids = evidence.candidate.ids[: max(self.verdict.n, fewest_for_limits(check))]
         before, now = Figures.of(check.recorded.records()), Figures.of(self.records)
-        costs = []
-        for name in KEYS:
-            cost = _cost(name, ids, before, now, check, levels[name], evidence)
-            if cost is not None:
-                hardware = check.recorded.about.hardware
-                costs.append(_with_hardware(cost, hardware, self.info) if name == "seconds" else cost)
-        return tuple(costs)
+        costs = (_cost(self, name, ids, before, now, levels[name]) for name in KEYS)
+        hardware = check.recorded.about.hardware
+        return tuple(
+            _with_hardware(cost, hardware, self.info) if cost.name == "seconds" else cost
+            for cost in costs
+            if cost is not None
+        )
 
 
 def fewest_for_limits(check: Check) -> int:
@@ -92,6 +93,7 @@ def _fewest(means: Floats, name: CostName, before: Figures, check: Check) -> int
 def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ...]:
     """The verdicts of checks with the change of tokens and seconds, over the samples that each used.
 
+    How their replies were read is looked at last, since that alone can make a check an error.
     A limit on them can fail a check. The limits of a run share their part of alpha by the correction, where one that
     cannot be decided counts as one that was kept. It is an error where even samples that took twice what is allowed
     would pass.
@@ -110,15 +112,14 @@ def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ..
             levels[at][cost.name] = level
             again.add(at)
     finals = [case.costs(levels[at]) if at in again else costs[at] for at, case in enumerate(cases)]
-    return tuple(_with_costs(case.verdict, each) for case, each in zip(cases, finals, strict=True))
+    verdicts = (_with_costs(case.verdict, each) for case, each in zip(cases, finals, strict=True))
+    return tuple(with_readings(v, case.check, case.records) for case, v in zip(cases, verdicts, strict=True))
 
 
 def _p_of(cost: Cost) -> float:
     """p of a limit; 1 where the mean grew by no more than is allowed, which never fails."""
-    assert cost.p_value is not None
-    assert cost.change is not None
-    assert cost.allowed is not None
-    return cost.p_value if cost.change > cost.allowed else 1.0
+    grew = cost.change is not None and cost.allowed is not None and cost.change > cost.allowed
+    return cost.p_value if grew and cost.p_value is not None else 1.0
 
 
 def _gated_shares(check: Check) -> list[tuple[CostName, float]]:
@@ -138,16 +139,9 @@ def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
     return means
 
 
-def _cost(
-    name: CostName,
-    ids: Ids,
-    before: Figures,
-    now: Figures,
-    check: Check,
-    alpha: float,
-    evidence: Evidence,
-) -> Cost | None:
+def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figures, alpha: float) -> Cost | None:
     """The change of one figure; None where nothing is known and nothing was asked."""
+    check, evidence = case.check, case.evidence
     left, right, allowed = _means(before, ids, name), _means(now, ids, name), check.allowed_cost(name)
     both = ~(np.isnan(left) | np.isnan(right))
     places = ids.places(now.ids)
@@ -215,10 +209,9 @@ def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
     here = "" if info is None else info.hardware
     if recorded and here and recorded != here:
         note = f"the reference was measured on {recorded}, this run on {here}: they do not compare"
-        gated = cost.allowed is not None
-        return replace(
-            cost, note=f"{note}; {AGAIN} on this hardware" if gated else note, outcome="error" if gated else None
-        )
+        if cost.allowed is None:
+            return replace(cost, note=note, outcome=None)
+        return replace(cost, note=f"{note}; {AGAIN} on this hardware", outcome="error")
     where = "" if recorded and here else "the hardware of one side is not known; "
     return replace(cost, note=f"{where}comparable only where as many requests ran at once on a machine as idle")
 

@@ -173,9 +173,7 @@ class Evidence:
         """What the reference gives, its mean or its statistic, higher better."""
         if self.statistic is not None:
             return self.value_of(self.statistic.reference)
-        return self.better(
-            float(np.mean(self.reference.means())) if isinstance(self.reference, Scores) else self.reference.mean
-        )
+        return self.better(self.reference.mean)
 
     def value_of(self, rows: Rows) -> float:
         """The statistic of such rows, higher better."""
@@ -279,14 +277,13 @@ def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> S
         candidate, reference = statistic.encode(records, recorded)
     except metrics.UnusableRecords as error:
         raise BadInput(f"{check.name}: {error}") from error
-    higher = check.task.metric.higher_is_better
     return SampleStatistic(
         function=statistic.statistic,
         reference=reference,
         candidate=candidate,
         method=check.design.statistic_method,
         name=statistic.name,
-        higher_score_is_better=higher,
+        higher_score_is_better=check.task.metric.higher_is_better,
         lowest=statistic.lowest,
         highest=statistic.highest,
     )

@@ -81,7 +81,9 @@ def _decide_model(
         return blank.because(reason, *notes)
     parts = [(evidences[check.key], check.alpha_planned) for check in sorted(pooled, key=lambda c: c.task.name)]
     worst, best = ([_used(e.fill(getattr(e, end)), alpha) for e, alpha in parts] for end in ("worst", "best"))
-    failed = sum(_failed(e, max(w.n, b.n)) for (e, _), w, b in zip(parts, worst, best, strict=True))
+    # Past the stop of a check its samples may or may not have finished.
+    used = [max(w.n, b.n) for w, b in zip(worst, best, strict=True)]
+    failed = sum(e.by_cluster().first(n).candidate.failed for (e, _), n in zip(parts, used, strict=True))
     at_worst = _decide_parts(blank, worst, notes)
     if not failed:
         return at_worst
@@ -110,11 +112,6 @@ def _used(evidence: Evidence, alpha: float) -> _Used:
     evidence = evidence.by_cluster()
     test = sequential_test(evidence, alpha)
     return _Used(evidence, stops=False) if test is None else _Used(evidence.first(test.standing.n), stops=True)
-
-
-def _failed(evidence: Evidence, n: int) -> int:
-    """How many of the first samples failed: past the stop of a check they may or may not have finished."""
-    return evidence.by_cluster().first(n).candidate.failed
 
 
 @dataclass(frozen=True)
@@ -161,10 +158,7 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[Reason, ..
     name: VerdictName = "regression" if result.rejects else "pass" if result.can_reject else "inconclusive"
     if not result.can_reject:
         verdict = verdict.because(Reason.of("no-outcome-overall", n=n, alpha=alpha))
-    exact = (
-        None if stops or any(part.is_clustered for part in parts) else _exact([p.series.answers for p in parts], blank)
-    )
-    if exact is not None:
+    if (exact := _exact(parts, blank)) is not None:
         figures = with_figures(verdict, exact if higher else exact.negate(), Conclusion(name, exact.theta))
         verdict = replace(figures, p_mid=None).explained_by(verdict.causes)
     else:
@@ -197,10 +191,7 @@ def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | Non
             parts, count = [_part(replace(each, evidence=path.at(steps))), *parts], count - steps
         return parts
 
-    def is_decided_otherwise(count: int) -> bool:
-        return pooled_rejects([part.series for part in outcome(count)], alpha=alpha) != rejects
-
-    steps = first_step(is_decided_otherwise, most)
+    steps = first_step(lambda count: pooled_rejects([p.series for p in outcome(count)], alpha=alpha) != rejects, most)
     if steps is None:
         return None
     return float(_pooled(outcome(steps if rejects else steps - 1), "candidate").mean())
@@ -208,23 +199,22 @@ def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | Non
 
 def _pooled(parts: Sequence[_Part], side: str) -> Floats:
     """The scores of all samples of one side, turned where checks of both directions are pooled."""
-    directions = {part.higher_is_better for part in parts}
-    return np.concatenate([_turn(getattr(part, side), part, directions) for part in parts])
+    is_mixed = len({part.higher_is_better for part in parts}) > 1
+    sides = [(getattr(part, side), is_mixed and not part.higher_is_better) for part in parts]
+    return np.concatenate([100.0 - scores if is_turned else scores for scores, is_turned in sides])
 
 
-def _exact(parts: Sequence[Repeats], blank: Verdict) -> TestResult | None:
-    """The same test with all its figures, at a fixed n; None where checks have different numbers of answers."""
-    if len({(part.before.shape[1], part.now.shape[1]) for part in parts}) > 1:
+def _exact(parts: Sequence[_Part], blank: Verdict) -> TestResult | None:
+    """The same test with all its figures, at a fixed n.
+
+    None where a check may stop early or has clusters, and where checks have different numbers of answers.
+    """
+    sides = [part.series.answers for part in parts]
+    answers = {(side.before.shape[1], side.now.shape[1]) for side in sides}
+    if any(part.series.stops or part.is_clustered for part in parts) or len(answers) > 1:
         return None
-    before, now, sizes = (
-        np.concatenate([getattr(part, side) for part in parts]) for side in ("before", "now", "sizes")
-    )
+    before, now, sizes = (np.concatenate([getattr(side, key) for side in sides]) for key in ("before", "now", "sizes"))
     rates, change = {"alpha": blank.level, "beta": blank.beta}, now[:, 0] - before[:, 0]
     if before.shape[1] == now.shape[1] == 1:
         return mcnemar_exact(int((change < 0).sum()), int((change > 0).sum()), len(change), **rates)
     return repeats_exact(Repeats(before, now, sizes, len(sizes)), **rates)
-
-
-def _turn(scores: Floats, part: _Part, directions: set[bool]) -> Floats:
-    """The scores of a check, which are turned where checks of both directions are pooled."""
-    return 100.0 - scores if len(directions) > 1 and not part.higher_is_better else scores

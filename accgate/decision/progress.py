@@ -31,14 +31,12 @@ class EarlyStop:
 
     def __call__(self, records: Sequence[Record]) -> bool:
         """Whether it is decided, whatever its failed samples would score."""
-        self._latest = _Look(self._check, records)
-        if self._latest.evidence is None or self._latest.samples < self._fewest:
-            return False
-        if not are_decided(self._latest.cases):
+        look = self._latest = _Look(self._check, records)
+        if look.evidence is None or look.samples < self._fewest or not are_decided(look.cases):
             return False
         if not is_beyond_unread(records, self._check.max_unread):
             return True
-        is_lost = all(case is not None and case.standing.stop == "regression" for case in self._latest.cases)
+        is_lost = all(case is not None and case.standing.stop == "regression" for case in look.cases)
         return is_lost and is_silence_alone(self._check, records)
 
     def limits(self) -> Limits | None:

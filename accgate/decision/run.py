@@ -12,7 +12,6 @@ from accgate.decision.comparison import decide
 from accgate.decision.costs import CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
-from accgate.decision.readings import with_readings
 from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault
@@ -44,9 +43,8 @@ class Decided:
 
     def mark_new(self, is_new: bool) -> Decided:
         """The same as checks that a pull request adds, or not."""
-        checks, overall = (
-            tuple(replace(verdict, is_new=is_new) for verdict in verdicts) for verdicts in (self.checks, self.overall)
-        )
+        both = self.checks, self.overall
+        checks, overall = (tuple(replace(verdict, is_new=is_new) for verdict in verdicts) for verdicts in both)
         return Decided(checks, overall, self.allowed.as_new() if is_new else self.allowed)
 
 
@@ -70,24 +68,14 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
             done[key] = replace(item, problem=str(error))  # the records lack what its statistic needs
     account = account_of(gate, checks)
     decided = decide(list(evidences.values()), correction=gate.correction, checks=len(checks), left=account.left)
-    cases = [
-        CostCase(
-            _annotate(verdict, evidences[key], done[key], gate, evaluated.engines.get(done[key].check.model)),
-            evidences[key],
-            done[key].check,
-            _records(done[key]),
-            evaluated.engines.get(done[key].check.model),
-        )
-        for key, verdict in zip(evidences, decided, strict=True)
-    ]
-    verdicts = {
-        case.check.key: with_readings(verdict, case.check, case.records)
-        for case, verdict in zip(cases, with_costs(cases, account), strict=True)
-    }
-    annotated = tuple(
-        verdicts.get(check.key) or _verdict_without_evidence(check, done.get(check.key)) for check in checks
-    )
-    return Decided(annotated, decide_overall(account, checks, evidences, annotated), account.allowed)
+    cases = []
+    for (key, evidence), verdict in zip(evidences.items(), decided, strict=True):
+        item, info = done[key], evaluated.engines.get(key[0])
+        annotated = _annotate(verdict, evidence, item, gate, info)
+        cases.append(CostCase(annotated, evidence, item.check, _records(item), info))
+    verdicts = dict(zip(evidences, with_costs(cases, account), strict=True))
+    final = tuple(verdicts.get(check.key) or _verdict_without_evidence(check, done.get(check.key)) for check in checks)
+    return Decided(final, decide_overall(account, checks, evidences, final), account.allowed)
 
 
 def _without_foreign_marks(item: EvaluatedCheck) -> EvaluatedCheck:
@@ -112,11 +100,10 @@ def _annotate(
         notes.append(Reason.of("few-repeats", temperature=temperature, repeats=check.repeats, recorded=recorded))
     if check.recorded is not None and (note := batch_note(check.recorded.about)) is not None:
         notes.append(note)
-    drift = None
-    place = (check.references, check.baseline, check.task.name)
-    if (
-        check.task.content.aggregate is None and (anchor := find_anchor(*place)) is not None
-    ):  # it keeps scores, and no statistic
+    anchor = drift = None
+    if check.task.content.aggregate is None:  # an anchor keeps scores, and no statistic
+        anchor = find_anchor(check.references, check.baseline, check.task.name)
+    if anchor is not None:
         drift = drift_since(
             anchor,
             evidence.candidate,

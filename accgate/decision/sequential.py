@@ -80,9 +80,9 @@ class SequentialTest(ABC):
         """Return the boundaries or bets by which it decides, if they can be drawn."""
         return None
 
-    @abstractmethod
     def next(self) -> Near | None:
         """Return how near a decision is, if the test can tell."""
+        return None
 
     @cached_property
     def standing(self) -> SequentialResult:
@@ -200,10 +200,6 @@ class MarginLooks(SequentialTest):
         from accgate.stats.margin import margin_looks
 
         return margin_looks(self.units, margin=self.margin, certify=self.certify, figures=figures, **self.rates)
-
-    def next(self) -> None:
-        """Return nothing, as these looks tell no distance."""
-        return
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,9 @@ def _test_of(evidence: Evidence, alpha: float) -> SequentialTest | None:
         loss=math.inf if bounds is None else bounds[1] - bounds[0],
     )
     units = replace(units, earliest=_earliest_pass(evidence, units, alpha))
-    theta = design.theta or _visible_theta(evidence, units, alpha)
+    theta = design.theta
+    if theta is None and units.exact:
+        theta = visible_theta(units.n_max, design.discordance, alpha, design.beta)
     if theta is None:
         return None
     return _built(evidence, choice.method, units, Rates(theta=theta, alpha=alpha, beta=design.beta))
@@ -127,14 +129,6 @@ def _repeats_test(evidence: Evidence, alpha: float) -> RepeatsGsprt:
     theta = design.theta or visible_drop(repeats.n_max, design.discordance, alpha=alpha, beta=design.beta)
     units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
     return RepeatsGsprt(units, theta, alpha, design.beta, repeats, design.discordance)
-
-
-def _visible_theta(evidence: Evidence, units: Units, alpha: float) -> float | None:
-    """Return the drop that all samples of a run can show, for a design without a target."""
-    design = evidence.design
-    if not units.exact:
-        return None
-    return visible_theta(units.n_max, design.discordance, alpha, design.beta)
 
 
 def _earliest_pass(evidence: Evidence, units: Units, alpha: float) -> int:

@@ -53,7 +53,7 @@ class Prefix:
     milliseconds.
 
     Of a part of the order (`assignment`, with `records`) the beginning is that of the whole: what the `others` of a run
-    have finished is between.
+    have finished is between. `expected` are the samples by which a decision is likely, None where nothing tells.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Prefix:
         self._finished = 0
         self._used = 0
         self._fewest = self._soonest = self._pass_takes()
-        self._expected = self._foresee()
+        self.expected = self._foresee()
 
     @property
     def used(self) -> int:
@@ -87,12 +87,9 @@ class Prefix:
     def is_needed(self, place: int, *, surely: bool) -> bool:
         """Whether what is asked at a place of this part is likely to be needed, or all but certain to be."""
         sure, likely = self.limits
-        return self._in_whole(place) < (sure if surely else likely)
-
-    def _in_whole(self, place: int) -> int:
-        """Where a place of this part is in the whole order."""
         number, repeat = divmod(place, self._repeats)
-        return self._numbers[number] * self._repeats + repeat
+        in_whole = self._numbers[number] * self._repeats + repeat
+        return in_whole < (sure if surely else likely)
 
     def _at(self, place: int) -> Record | None:
         """The record at a place of the whole order."""
@@ -108,11 +105,6 @@ class Prefix:
         return self._records.has(place) if self._others is None else self._at(place) is not None
 
     @property
-    def is_foreseen(self) -> bool:
-        """Whether anything tells when a decision is likely."""
-        return self._expected is not None
-
-    @property
     def limits(self) -> tuple[float, float]:
         """The places before which what is asked is sure, and likely, to be needed; infinite where all are.
 
@@ -120,9 +112,9 @@ class Prefix:
         have about the geometric mean of the rest and the whole as their standard deviation. Half of that is the margin
         to both sides. Nothing is sure beyond the place at which the run passes if no further sample changes.
         """
-        if self._expected is None:
+        if self.expected is None:
             return self._fewest, math.inf
-        whole = self._expected * self._repeats
+        whole = self.expected * self._repeats
         if whole >= self._total:
             return math.inf, math.inf
         left = max(whole - self._finished, 1)
@@ -149,12 +141,12 @@ class Prefix:
             return False
         if self._stop_rule(prefix):
             return True
-        self._expected, self._soonest = self._foresee(), self._pass_takes()
+        self.expected, self._soonest = self._foresee(), self._pass_takes()
         return False
 
     def _step(self) -> int:
         """Samples by which the beginning has to grow until it is looked at again."""
-        far = 0 if self._expected is None else min((self._expected - self._used) // 4, self._longest_step)
+        far = 0 if self.expected is None else min((self.expected - self._used) // 4, self._longest_step)
         return max(1, self._used // 50, far)
 
     def _pass_takes(self) -> int:
@@ -271,12 +263,8 @@ class Places:
             return True
         running, enough = self._saturation.in_flight, self._saturation.enough
         if enough is not None and enough <= self._most // 2:
-            return running < min((enough + 1) // 2, self._few) or not self._prefix.is_foreseen
-        if enough is None and running >= self._most_untold:
+            return running < min((enough + 1) // 2, self._few) or self._prefix.expected is None
+        most_untold = self._few * (MORE * 2 ** ((self._telling - 1) // ENOUGH) if self._telling else 1.0)
+        if enough is None and running >= most_untold:  # before it shows how many saturate the engine
             return False
         return running < self._few or self._prefix.is_needed(place, surely=False)
-
-    @property
-    def _most_untold(self) -> float:
-        """How many may be in flight before it shows how many saturate the engine: numbers whose replies tell."""
-        return self._few * (MORE * 2 ** ((self._telling - 1) // ENOUGH) if self._telling else 1.0)

@@ -41,11 +41,6 @@ class Assignment:
         """Number of records that may fail: with one more the whole check is an error."""
         return self._most(self.max_failed)
 
-    @cached_property
-    def most_unread(self) -> int:
-        """Number of records that may hold no answer: with one more the whole check is an error."""
-        return self._most(self.max_unread)
-
     def is_beyond(self, records: Sequence[Record]) -> bool:
         """Whether more of these records failed, or hold no answer, than the whole check may have."""
         figures = Figures.of(records)
@@ -62,11 +57,8 @@ class Assignment:
 
     def is_unread(self, unread: int, attacked: int) -> bool:
         """Whether so many unread replies, and so many to attacked prompts, are more than the whole check may have."""
-        return unread > self.most_unread or attacked > self._most_attacked
-
-    @cached_property
-    def _most_attacked(self) -> int:
-        return self._most(self.max_unread * len(self.task.content.attack))
+        attacks = len(self.task.content.attack)
+        return unread > self._most(self.max_unread) or attacked > self._most(self.max_unread * attacks)
 
     def _most(self, share: float) -> int:
         return math.floor(share * (self.total if self.whole is None else self.whole) + 1e-9)

@@ -121,9 +121,7 @@ def _used(prefix: Prefix, records: RecordLog, assignment: Assignment) -> int:
 
     What ended after the decision counts too, as the records' file does not show which did.
     """
-    if assignment.whole is not None:
-        return prefix.used
-    return beginning_of(records.places(), assignment.repeats)
+    return beginning_of(records.places(), assignment.repeats) if assignment.whole is None else prefix.used
 
 
 def _write_prompts(assignment: Assignment, paths: RecordPaths) -> None:

@@ -140,9 +140,8 @@ def _example(task: Task, sample: Sample, text: str, calls: Sequence[Sequence[str
             points = score_of(task, sample, answer)
         except (NotScored, AccgateError):  # a made-up target is none of this metric
             points = None
-    return Example(
-        " ".join([text, *(f"{name}({arguments})" for name, arguments in made)]).strip(), answer, points, is_cut
-    )
+    shown = " ".join([text, *(f"{name}({arguments})" for name, arguments in made)]).strip()
+    return Example(shown, answer, points, is_cut)
 
 
 def _sample_of(task: Task) -> tuple[Sample, str]:

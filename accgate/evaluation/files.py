@@ -19,6 +19,7 @@ from accgate.engines import model_file, split_options, split_parts
 from accgate.engines.table import inner_of
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.paths import content_digest, path_in
+from accgate.planning.judge import texts_in
 from accgate.planning.model import PlannedModel
 from accgate.records.file import FILES
 
@@ -223,17 +224,6 @@ def tables_in(value: Any) -> Iterator[Mapping[str, Any]]:
     elif isinstance(value, (list, tuple)):
         for each in value:
             yield from tables_in(each)
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """Every text within a value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from texts_in(list(value.values()))
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from texts_in(each)
 
 
 def digest_of_value(value: Any) -> str:

@@ -75,22 +75,21 @@ def interruptible() -> Iterator[Stop]:
     """
     stop = Stop(grace_of(os.environ))
     main_thread = threading.current_thread() is threading.main_thread()
-    handlers = [(number, signal.getsignal(number)) for number in SIGNALS if main_thread]
-    taken = [(n, h) for n, h in handlers if h is signal.default_int_handler or isinstance(h, Ending)]
-    before = dict(taken)
+    handlers = {number: signal.getsignal(number) for number in SIGNALS if main_thread}
+    taken = {n: h for n, h in handlers.items() if h is signal.default_int_handler or isinstance(h, Ending)}
 
     def handle(number: int, frame: FrameType | None) -> None:
         if not stop.requested or number == signal.SIGHUP:  # a terminal that closes may send it twice
             stop.request()
             return
-        handler = before[signal.Signals(number)]
+        handler = taken[signal.Signals(number)]
         assert callable(handler)
         handler(number, frame)
 
-    for number, _ in taken:
+    for number in taken:
         signal.signal(number, handle)
     try:
         yield stop
     finally:
-        for number, handler in taken:
+        for number, handler in taken.items():
             signal.signal(number, handler)

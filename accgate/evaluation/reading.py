@@ -83,7 +83,8 @@ def read(
         return _read_calls(task, reply, reply_json(text, reply.tool_calls), reasoning, sample)
     if not (text or "").strip():
         ended_within = text is None or reply.finish_reason in CUT
-        answer = _no_answer(task) if ended_within else None if task.extracts else ""
+        # A reply that came to no answer gets the worst score, if the metric has a worst.
+        answer = None if task.extracts or (ended_within and task.metric.worst is not None) else ""
         return Reading(text or "", answer, kind_without_answer(text, reply), reasoning)
     assert text is not None
     whole = ANSWER_TAG.match(text) if reasoning is not None and not task.has_pattern else None
@@ -103,11 +104,6 @@ def kind_without_answer(text: str | None, reply: Reply) -> str:
     if reply.finish_reason in CUT:
         return "cut"
     return "unread" if text is None or text.strip() else "empty"
-
-
-def _no_answer(task: Task) -> str | None:
-    """The answer of a reply that came to none: without one it gets the worst score, if the metric has a worst."""
-    return "" if task.metric.worst is None and not task.extracts else None
 
 
 def kind_of(kind: str, task: Task, sample: Sample, answer: str | None, score: float | None) -> str:
@@ -188,13 +184,10 @@ def _limit(readings: Readings, max_unread: float) -> str:
 
 def _own_problem(records: Sequence[Record], readings: Readings, max_unread: float) -> tuple[str, ...]:
     what, fix = _cause(records, readings)
-    rightly = (
-        ""
-        if readings.unread == readings.replies
-        else "; where this model rightly gives no answer so often, raise max_unread"
-    )
+    if readings.unread < readings.replies:
+        fix += "; where this model rightly gives no answer so often, raise max_unread"
     unread = [record for record in records if record.is_unread][:EXAMPLES]
-    return f"{what}, {_limit(readings, max_unread)}: {fix}{rightly}", *map(_reply_line, unread)
+    return f"{what}, {_limit(readings, max_unread)}: {fix}", *map(_reply_line, unread)
 
 
 def silence_cause(records: Sequence[Record]) -> str:
@@ -208,7 +201,7 @@ def silence_cause(records: Sequence[Record]) -> str:
 def _cause(records: Sequence[Record], readings: Readings) -> tuple[str, str]:
     """How many replies hold no answer and why, and what to do about each kind, the most frequent first."""
     unread = [record for record in records if record.is_unread]
-    kinds = Counter(map(_kind_of_end, unread))
+    kinds = Counter(kind_of_end(str(record.reading), record.finish_reason) for record in unread)
     cut = kinds["cut"] + kinds["full"]
     ended = Readings(len(unread), len(unread), readings.empty, cut, kinds["refused"], kinds["full"])
     replies = "1 reply holds" if readings.replies == 1 else f"{readings.replies:,} replies hold"
@@ -226,11 +219,11 @@ def _kinds(readings: Readings) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _kind_of_end(record: Record) -> str:
-    """What a reply without an answer came to: a key of `FIXES`."""
-    if record.finish_reason in REFUSED:
+def kind_of_end(kind: str, finish_reason: str | None) -> str:
+    """What a reply that was read as this kind, without an answer, came to: a key of `FIXES`."""
+    if finish_reason in REFUSED:
         return "refused"
-    return "full" if record.reading == "cut" and record.finish_reason in FULL else str(record.reading)
+    return "full" if kind == "cut" and finish_reason in FULL else kind
 
 
 def _reply_line(record: Record) -> str:

@@ -116,11 +116,10 @@ def check_points(records: Sequence[Record], task: Task, paths: RecordPaths) -> N
     BadInput
         Which and how many.
     """
-    low, high = task.metric.lowest, task.metric.highest
     figures = Figures.of(records)
     scores = Scores(figures.ids, figures.columns["score"][:, None])
     fix = f"these are the bounds of {task.metric.name}, so the file was changed: delete it, and run again"
-    check_bounds(scores, low, high, str(paths.records), fix)
+    check_bounds(scores, task.metric.lowest, task.metric.highest, str(paths.records), fix)
 
 
 def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any], own: Set[str] = NOT_COMPARED) -> list[str]:
@@ -165,8 +164,7 @@ class Servers:
         asked: list[tuple[str, Engine, str]] = [(SERVED, engine, "answered by")]
         if isinstance(scoring, ByJudge):
             asked.append((JUDGE_SERVED, scoring.engine, f"marked by judge {scoring.name} with"))
-        each = ((key, identity_of(one), deed) for key, one, deed in asked)
-        return cls(tuple(Server(key, identity, deed) for key, identity, deed in each if identity is not None))
+        return cls(tuple(Server(key, who, deed) for key, one, deed in asked if (who := identity_of(one)) is not None))
 
     @property
     def revision(self) -> int:

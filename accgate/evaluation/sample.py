@@ -10,11 +10,10 @@ from accgate.engines.base import likelihoods, measurement_fault, refuse_no_logar
 from accgate.engines.reasoning import opened_by
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
-from accgate.evaluation.reading import Thoughts, divide, kind_of, kind_without_answer, read, shorten
+from accgate.evaluation.reading import Thoughts, divide, kind_of, kind_of_end, kind_without_answer, read, shorten
 from accgate.evaluation.scoring import NotScored, Scoring, in_range, is_in_range, request_of, score_of
 from accgate.metrics.kinds import perplexity
 from accgate.records.file import Record
-from accgate.records.finish import FULL, REFUSED
 from accgate.tasks import HarnessTask, Sample, Task
 from accgate.tasks.choices import TIE, chosen_label, continuation, likeliest_option
 from accgate.tasks.confidence import stated_confidence
@@ -34,10 +33,9 @@ class _Answer:
     @property
     def kind(self) -> str | None:
         """The reading of a reply to an attacked prompt, which has no finish reason of its own in a record."""
-        end = self.reply.finish_reason
-        if self.reading in (None, "read"):
+        if self.reading is None or self.reading == "read":
             return self.reading
-        return "refused" if end in REFUSED else "full" if self.reading == "cut" and end in FULL else self.reading
+        return kind_of_end(self.reading, self.reply.finish_reason)
 
 
 @dataclass(frozen=True)

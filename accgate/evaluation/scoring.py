@@ -191,18 +191,12 @@ def _mark(judge: JudgeTable, said: str | None) -> float:
         return math.nan
 
 
-class Scorers:
+class Scorers(AsyncExitStack):
     """The scorings of a run: made once, used by all its checks, and closed with it (an asynchronous context)."""
 
     def __init__(self) -> None:
-        self._open = AsyncExitStack()
+        super().__init__()
         self._made: dict[tuple[object, ...], Scoring] = {}
-
-    async def __aenter__(self) -> Scorers:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._open.aclose()
 
     async def of(self, check: Check) -> Scoring:
         """How a check's answers get their points.
@@ -232,7 +226,7 @@ class Scorers:
         key = ("code", limits, tuple(options["packages"]), options["before"])
         if key not in self._made:
             sandbox = Sandbox(limits, packages=packages_of(options["packages"]))
-            self._made[key] = ByRunning(await self._open.enter_async_context(sandbox), options["before"])
+            self._made[key] = ByRunning(await self.enter_async_context(sandbox), options["before"])
         return self._made[key]
 
     async def _by_judge(self, check: Check) -> Scoring:
@@ -241,7 +235,7 @@ class Scorers:
         key = judge.key
         if key not in self._made:
             engine = judge.engine()
-            self._open.push_async_callback(engine.close)
+            self.push_async_callback(engine.close)
             try:
                 with judge.locating():
                     await engine.start()

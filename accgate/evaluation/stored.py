@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Assignment, assignment_of, engine_in
+from accgate.evaluation.assignment import Assignment, StopRule, assignment_of, engine_in
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.evaluation.resume import changed_settings, check_points, settings_of
 from accgate.planning.checks import Check
@@ -21,13 +21,12 @@ from accgate.result import EngineInfo
 from accgate.tasks import recorded_samples
 from accgate.text import some_of
 
-Stops = Callable[[Sequence[Record]], bool]
-StopRuleOf = Callable[[Check], "Stops | None"]
+StopRuleOf = Callable[[Check], "StopRule | None"]
 OWN = {"records", *NOT_COMPARED}
 
 
 def finished_evaluation(
-    assignment: Assignment, present: Sequence[Record], places: Places, stops: Stops | None, makers: Makers
+    assignment: Assignment, present: Sequence[Record], places: Places, stops: StopRule | None, makers: Makers
 ) -> Evaluation | None:
     """The evaluation of an assignment; None where records are missing that it needs.
 
@@ -46,7 +45,7 @@ def finished_evaluation(
     return Evaluation(first, complete=True, stopped=True, beyond=present[count:], makers=makers)
 
 
-def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: Stops | None) -> Evaluation | None:
+def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: StopRule | None) -> Evaluation | None:
     """The evaluation that an earlier run finished, so that nothing is left to ask; None where something is.
 
     Raises

@@ -33,7 +33,7 @@ from accgate.report.forest import forest_files
 from accgate.report.story import worst_first
 from accgate.result import CAUSE, Result
 from accgate.text import clip
-from accgate.verdict import Verdict, name_of, sentence
+from accgate.verdict import name_of, sentence
 
 FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)
 INSIDE = ("/accgate/head", "/accgate/workspace", "/accgate/out")  # inside the evaluating container
@@ -189,16 +189,13 @@ def _verdicts(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
         source = load_config(trees.head_config).source
     except AccgateError:
         return
+    warns = outcome.result.on_inconclusive == "warn"
     for verdict in outcome.result.decided:
         if verdict.verdict != "pass":
+            level: Level = "warning" if verdict.verdict == "inconclusive" and warns else "failure"
             line = source.line(("gate",) if verdict.test == "overall" else ("tasks", verdict.task or ""))
             title = f"{name_of(verdict)}: {verdict.verdict}"
-            yield Annotation(trees.config, line, _level(verdict, outcome), title, sentence(verdict))
-
-
-def _level(verdict: Verdict, outcome: Outcome) -> Level:
-    warns = outcome.result is not None and outcome.result.on_inconclusive == "warn"
-    return "warning" if verdict.verdict == "inconclusive" and warns else "failure"
+            yield Annotation(trees.config, line, level, title, sentence(verdict))
 
 
 def _changes(guard: Guard | None, trees: Trees) -> Iterator[Annotation]:

@@ -116,11 +116,7 @@ def open_check_run(client: Client, event: Event, *, name: str, title: str, summa
     CannotPublish
         When GitHub could not be reached, or refused.
     """
-    body = {
-        "status": "in_progress",
-        "output": {"title": clip(title, TEXT_LIMIT, "…"), "summary": clip(summary, TEXT_LIMIT, "…")},
-    }
-    return _create(client, event, name, body)
+    return _create(client, event, name, {"status": "in_progress", "output": _output(title, summary)})
 
 
 def finish_check_run(
@@ -145,7 +141,7 @@ def finish_check_run(
     CannotPublish
         When GitHub could not be reached, or refused.
     """
-    output = {"title": clip(title, TEXT_LIMIT, "…"), "summary": clip(summary, TEXT_LIMIT, "…")}
+    output = _output(title, summary)
     rows = [_row(annotation) for annotation in annotations]
     first, rest = rows[:ANNOTATIONS_A_REQUEST], rows[ANNOTATIONS_A_REQUEST:]
     body = {
@@ -165,6 +161,10 @@ def finish_check_run(
         more = output | {"annotations": rest[start : start + ANNOTATIONS_A_REQUEST]}
         change_check_run(client, event, check_run_id, {"output": more}, sent=len(first) + start)
     return check_run_id
+
+
+def _output(title: str, summary: str) -> dict[str, Any]:
+    return {"title": clip(title, TEXT_LIMIT, "…"), "summary": clip(summary, TEXT_LIMIT, "…")}
 
 
 def check_runs(client: Client, event: Event, name: str, *, needs: str = "checks: read") -> Iterator[CheckRun]:

@@ -16,7 +16,7 @@ from accgate.github.artifact import check_references, git_sha, stored_files
 from accgate.github.branch import NewFiles, commit_to
 from accgate.github.event import Event, open_pull_requests, read_event, read_pull_request
 from accgate.github.runner import Job, write_outputs
-from accgate.github.slash import IssueComment, link, plain, read_issue_comment, reply, try_reply
+from accgate.github.slash import Command, IssueComment, link, plain, read_issue_comment, reply, try_reply
 from accgate.inputs.paths import with_lf
 from accgate.report.markdown import LINKED, code
 
@@ -83,7 +83,7 @@ def propose(options: Options, job: Job) -> int:
     client = job.connect(event)
     try:
         with as_promised(f"{event.repository}#{event.number}"):
-            done = _proposal(client, event, options, request)
+            done = _proposal(client, event, options, request, request.command)
         text = f"{link(done.text, done.url)}.\n\n{GUARD}" if done.url else plain(f"{done.text}.")
         text += f"\n\n{NO_RUN}" if done.url and options.how == "commit" else ""
         reply(client, event, request.comment.id, text)
@@ -105,9 +105,7 @@ def commit_message(reason: str, login: str, number: int) -> str:
     return f"Record accuracy references\n\n{inert}\n\nRequested by {login} in #{number}\n"
 
 
-def _proposal(client: Client, event: Event, options: Options, request: IssueComment) -> Proposal:
-    command = request.command
-    assert command is not None
+def _proposal(client: Client, event: Event, options: Options, request: IssueComment, command: Command) -> Proposal:
     if options.recorded != "success":
         raise Refused(
             f"recording the references ended with {options.recorded}; see why in the log at {event.run_url}, "
@@ -211,10 +209,9 @@ def _pull_request(
                 client.rest(failed)
             continue
         except (MissingPermission, Refused) as error:
-            fault = (
+            raise Refused(
                 f"they are on the branch {branch}, but GitHub did not open a pull request for it: {error}; {SETTING}"
-            )
-            raise Refused(fault) from error
+            ) from error
         return Proposal("The new references are in a pull request into this branch", url)
     raise CannotReach(f"the pull request of {branch} could not be opened in {_ATTEMPTS} attempts")
 

@@ -22,6 +22,7 @@ CONTRADICTED = Guard(
 )
 
 
+@without_native_readers()
 def publish(options: Options, job: Job) -> int:
     """Write the comment, check run, annotations, job summary and outputs of a run; the job's exit code.
 
@@ -32,11 +33,6 @@ def publish(options: Options, job: Job) -> int:
     BadInput
         When this is no job of GitHub Actions.
     """
-    with without_native_readers():
-        return _publish(options, job)
-
-
-def _publish(options: Options, job: Job) -> int:
     event, client, troubles = _connect(options, job)
     outcome = read_outcome(
         options.result,

@@ -9,7 +9,7 @@ from accgate.github.api.objects import PullRequest, WorkflowRun, object_of
 from accgate.github.approvals import find_approval, is_writer, looks_of, moved_since
 from accgate.github.event import Event, read_event, read_pull_request
 from accgate.github.runner import Job, write_outputs
-from accgate.github.slash import IssueComment, plain, react, read_issue_comment, reply, try_reply
+from accgate.github.slash import Command, IssueComment, plain, react, read_issue_comment, reply, try_reply
 
 OUTPUTS = ("command", "number", "head-sha", "head-ref", "head-repository", "reason", "requested-by")
 
@@ -48,23 +48,21 @@ def respond(job: Job, check_name: str) -> int:
         client = job.connect(event)
         try:
             with as_promised(f"{event.repository}#{event.number}"):
-                outputs |= _outputs(client, event, request, check_name)
+                outputs |= _outputs(client, event, request, request.command, check_name)
         except Declined as error:
             job.say(str(error))
             reply(client, event, request.comment.id, plain(f"Not done: {error}."))
         except CannotPublish as error:
-            try_reply(
-                client, event, request.comment.id, plain(f"Not done, because a request to GitHub failed: {error}")
-            )
+            why = plain(f"Not done, because a request to GitHub failed: {error}")
+            try_reply(client, event, request.comment.id, why)
             raise
     write_outputs(job.environ.get("GITHUB_OUTPUT"), outputs)
     return PASSED
 
 
-def _outputs(client: Client, event: Event, request: IssueComment, check_name: str) -> dict[str, str]:
+def _outputs(client: Client, event: Event, request: IssueComment, command: Command, check_name: str) -> dict[str, str]:
     """The outputs of a command that may be carried out."""
-    command, comment = request.command, request.comment
-    assert command is not None
+    comment = request.comment
     if not is_writer(client, event, comment.user):
         raise Declined(f"{comment.user.login} has no write permission here")
     react(client, event, comment.id, "eyes")

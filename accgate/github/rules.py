@@ -182,6 +182,4 @@ def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None
 def _with_reason(verdict: Verdict, result: Result) -> Verdict:
     """A check that the own rules could not decide keeps the base's verdict, and says why."""
     own = next((v for v in result.beside if (v.model, v.task) == (verdict.model, verdict.task)), None)
-    if own is None:
-        return verdict
-    return verdict.because(Reason.of("base-rules", text="; ".join(own.reasons)))
+    return verdict if own is None else verdict.because(Reason.of("base-rules", text="; ".join(own.reasons)))

@@ -35,9 +35,7 @@ class Difference:
         table, name = self.key[0], self.key[1] if len(self.key) > 1 else None
         if table == "references":
             return f"/{task}" in self.part
-        return (
-            table in ("gate", "judges") or (table == "tasks" and name == task) or (table == "models" and name == model)
-        )
+        return table in ("gate", "judges") or (table, name) in (("tasks", task), ("models", model))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from accgate.decision.costs import KEYS, CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.progress import early_stop
-from accgate.decision.readings import with_readings
 from accgate.decision.run import Decided
 from accgate.errors import AccgateError, BadInput
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
@@ -52,7 +51,7 @@ def verdicts_beside(
     pairs, verdict_of = [pair for pair in own.pairs() if pair in by_base], {}
     evidences: dict[tuple[str, str], Evidence] = {}
     scored: dict[tuple[str, str], Sequence[Record]] = {}
-    checks: list[Check] = []
+    planned: dict[tuple[str, str], Check] = {}
     account = account_of_pairs(own, pairs, stored=stored)
     for pair in pairs:
         item = done.get(pair)
@@ -60,25 +59,24 @@ def verdicts_beside(
             continue
         try:
             (check,) = plan_checks(replace(own, only=frozenset({pair})), stored=stored, account=account)
-            checks.append(check)
+            planned[pair] = check
             evidences[pair], scored[pair] = _evidence(check, item, stored=stored)
         except AccgateError as error:
             verdict_of[pair] = _inconclusive(by_base[pair], str(error))
     try:
         by_own = decide(list(evidences.values()), correction=own.gate.correction, checks=len(pairs), left=account.left)
-        planned = {check.key: check for check in checks}
         cases = [
             CostCase(verdict, evidences[pair], planned[pair], scored[pair], evaluated.engines.get(pair[0]))
             for pair, verdict in zip(evidences, by_own, strict=True)
         ]
-        for pair, verdict in zip(evidences, with_costs(cases, account), strict=True):
-            verdict_of[pair] = with_readings(verdict, planned[pair], scored[pair])
+        verdict_of |= zip(evidences, with_costs(cases, account), strict=True)
     except BadInput as error:
         verdict_of |= {pair: _inconclusive(by_base[pair], str(error)) for pair in evidences}
     beside = [verdict_of[pair] for pair in pairs if pair in verdict_of and _differs(verdict_of[pair], by_base[pair])]
     before = {v.model: v for v in decided.overall if not v.is_new}
     whole = {model for model in account.pooled if all(pair in evidences for pair in pairs if pair[0] == model)}
-    overall = decide_overall(account, [c for c in checks if c.model in whole], evidences, list(verdict_of.values()))
+    pooled = [check for check in planned.values() if check.model in whole]
+    overall = decide_overall(account, pooled, evidences, list(verdict_of.values()))
     none = [_inconclusive(v, "they have no overall check") for v in before.values() if v.model not in account.pooled]
     others = [v for v in overall if v.model not in before or _differs(v, before[v.model])]
     return (*beside, *none, *others), account.allowed
@@ -87,17 +85,11 @@ def verdicts_beside(
 def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
     """The rules without limits on tokens and seconds that the base's checks lack: these begin with the merge."""
     tokens, seconds = ({check.task.name for check in by_base if check.allowed_cost(name) is not None} for name in KEYS)
-    return replace(
-        own,
-        tasks={
-            name: replace(
-                task,
-                max_more_tokens=task.max_more_tokens if name in tokens else None,
-                max_slower=task.max_slower if name in seconds else None,
-            )
-            for name, task in own.tasks.items()
-        },
-    )
+    tasks = dict(own.tasks)
+    for name, task in own.tasks.items():
+        more = task.max_more_tokens if name in tokens else None
+        tasks[name] = replace(task, max_more_tokens=more, max_slower=task.max_slower if name in seconds else None)
+    return replace(own, tasks=tasks)
 
 
 def _evidence(check: Check, item: EvaluatedCheck, *, stored: bool) -> tuple[Evidence, Sequence[Record]]:

@@ -78,7 +78,8 @@ class ReferencePair:
         covered |= set(SIZES) if texts else set()
         if others := [name for name in self.others if name not in covered]:
             texts.append(f"{', '.join(others)} changed")
-        return texts or [f"{name} changed without a change of scores" for name in self._odd]
+        odd = [name for name in ("mean", "sigma", "discordance", "runs_sha256") if self._differs(name)]
+        return texts or [f"{name} changed without a change of scores" for name in odd]
 
     def _row_changes(self) -> list[str]:
         old, new = self.rows
@@ -115,11 +116,6 @@ class ReferencePair:
         follows = OF_SCORES if self.before.scores is not None else OF_MEAN
         names = [f.name for f in fields(ReferenceFile) if f.name not in follows]
         return [name for name in names if self._differs(name)]
-
-    @property
-    def _odd(self) -> list[str]:
-        """Figures that differ although no score does."""
-        return [name for name in ("mean", "sigma", "discordance", "runs_sha256") if self._differs(name)]
 
     def _differs(self, name: str) -> bool:
         return exact(getattr(self.before.about, name)) != exact(getattr(self.after.about, name))

@@ -161,9 +161,7 @@ def _hub_faults(definition: Definition) -> Iterator[str]:
 
 def _is_read_here(text: str, *, is_builder: bool) -> bool:
     """Whether a loader would take a text of its options for a path of this machine, whatever lies there now."""
-    if _is_outside(text):
-        return True
-    return is_builder and bool(glob.glob(text.rpartition("::")[2], recursive=True))  # noqa: PTH207
+    return _is_outside(text) or (is_builder and bool(glob.glob(text.rpartition("::")[2], recursive=True)))  # noqa: PTH207
 
 
 def _into_trees(config: Config, key: Key, text: str, tree: Tree) -> Iterator[str]:

@@ -217,9 +217,8 @@ def anchor_fault(base: AnchoredReference, head: AnchoredReference, *, replaced: 
     `replaced` says that the reference is another one: then one step may be added, which must follow from it.
     """
     if head.anchor is None:
-        return (
-            None if base.anchor is None else "the anchor was deleted: drift would be counted from the next reference on"
-        )
+        fault = "the anchor was deleted: drift would be counted from the next reference on"
+        return None if base.anchor is None else fault
     about = head.anchor.about
     first: Any = None
     if base.anchor is not None:
@@ -253,6 +252,5 @@ def _follows(step: Step, anchor: Anchor, reference: Reference | None) -> bool:
     if step.p_fall is not None and step.p_rise is not None:  # else they are computed from these two
         figures += anchor_tails(before.values, now.values, codes)
         stated += [step.p_fall, step.p_rise]
-    return all(
-        math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9) for left, right in zip(figures, stated, strict=True)
-    )
+    pairs = zip(figures, stated, strict=True)
+    return all(math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9) for left, right in pairs)

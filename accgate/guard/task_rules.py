@@ -221,9 +221,8 @@ def task_pairs(base: Config, head: Config) -> tuple[list[TaskPair], list[Differe
         except BadInput as error:
             unread.append(unreadable(("tasks", name), "definition", error, "definition"))
             before = effective_task(base, name, after.definition)
-        pairs.append(
-            TaskPair(name, before, after, [m for m, task in base.pairs() if task == name and (m, name) in both])
-        )
+        models = [model for model, task in base.pairs() if task == name and (model, name) in both]
+        pairs.append(TaskPair(name, before, after, models))
     return pairs, unread
 
 

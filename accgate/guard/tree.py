@@ -181,18 +181,11 @@ def has_rules(base: Path, head: Path) -> bool:
     root, new = trees_of(base, head)
     if not root.is_dir():
         raise BadInput(f"{root}: is not a folder; give the tree of the base commit with --base")
-    for folder in base.parents:
-        if folder == root:
-            break
-        mode = _mode(folder)
-        if mode is None:
-            continue
-        if not stat.S_ISDIR(mode) or not any(folder.iterdir()):
-            fault = (
-                "is a link, a file or an empty folder (an unread submodule), so whether the base has rules is unknown"
-            )
-            raise BadInput(f"{folder}: {fault}; {FIX}")
-        break
+    within = base.relative_to(root).parents
+    nearest = next((root / each for each in within if each.name and _mode(root / each) is not None), root)
+    if nearest != root and not (stat.S_ISDIR(_mode(nearest) or 0) and any(nearest.iterdir())):
+        fault = "is a link, a file or an empty folder (an unread submodule)"
+        raise BadInput(f"{nearest}: {fault}, so whether the base has rules is unknown; {FIX}")
     for path in _rule_files(root, base.name):
         if not os.path.lexists(new / path.relative_to(root)):
             fault = f"the pull request takes these rules away, so that {head} is not the first of its repository"

@@ -74,7 +74,7 @@ def _log(
     began = str(int(datetime.fromisoformat(run.result.started).timestamp())) if run.result.started else "0"
     about = {"schema_version": SCHEMA, "evaluation_id": f"{COLLECTION}/{id_}/{began}-{name[:8]}"}
     rows = b"".join(json_line(row) for check in checks for row in _instances(check, about, id_, source))
-    engine = run.engine(model)
+    engine = run.result.engines.get(model)
     log = about | {
         "evaluation_timestamp": began,
         "retrieved_timestamp": began,
@@ -169,11 +169,8 @@ def _dataset(check: CheckRun, hub: str | None) -> dict[str, Any]:
 
 def _generation(check: CheckRun) -> dict[str, Any]:
     values = check.table("sampling")
-    typed = {
-        name: values.pop(name)
-        for name in ("temperature", "top_p", "top_k", "max_tokens")
-        if values.get(name) is not None
-    }
+    names = ("temperature", "top_p", "top_k", "max_tokens")
+    typed = {name: values.pop(name) for name in names if values.get(name) is not None}
     rest = {name: json.dumps(value) for name, value in values.items() if value not in (None, [], {})}
     details = rest | {"engine_options": json.dumps(check.table("options"))}
     return {"generation_args": typed, "additional_details": details}

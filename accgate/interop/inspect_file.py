@@ -42,8 +42,8 @@ def read_log(path: Path) -> Log:
         When the package that reads Zstandard is missing.
     """
     raw = read_plain(path, LARGEST)
-    header, samples = _from_archive(path, raw) if raw[:2] == b"PK" else _from_json(path, raw)
-    status = header.get("status")
+    header = _from_archive(path, raw) if raw[:2] == b"PK" else _parse(path, path.name, raw)
+    status, samples = header.get("status"), header.get("samples")
     if status != "success":
         raise BadInput(f"{path}: the evaluation's status is {status!r}, not success; import a finished one")
     if header.get("invalidated"):
@@ -56,12 +56,8 @@ def read_log(path: Path) -> Log:
     return Log(path, spec, results, tuple(samples), tuple(header.get("reductions") or ()))
 
 
-def _from_json(path: Path, raw: bytes) -> tuple[dict[str, Any], Any]:
-    content = _parse(path, path.name, raw)
-    return content, content.get("samples")
-
-
-def _from_archive(path: Path, raw: bytes) -> tuple[dict[str, Any], Any]:
+def _from_archive(path: Path, raw: bytes) -> dict[str, Any]:
+    """The log in an archive as one in JSON holds it."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(raw))
     except zipfile.BadZipFile as error:
@@ -80,7 +76,7 @@ def _from_archive(path: Path, raw: bytes) -> tuple[dict[str, Any], Any]:
     if REDUCTIONS in members:
         header["reductions"] = _json(path, REDUCTIONS, _member(path, raw, members[REDUCTIONS]))
     names = [name for name in members if name.startswith("samples/") and name.endswith(".json")]
-    return header, [_parse(path, name, _member(path, raw, members[name])) for name in names]
+    return header | {"samples": [_parse(path, name, _member(path, raw, members[name])) for name in names]}
 
 
 def _member(path: Path, raw: bytes, info: zipfile.ZipInfo) -> bytes:

@@ -62,9 +62,8 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
         samples = [sample for sample in samples if sample["epoch"] == 1]
         raw = _reduced_values(log, samples, name, key, reducer)
         scorer += f" ({reducer} of epochs)"
-    values = [
-        None if value is None else _number(log, sample, value) for sample, value in zip(samples, raw, strict=True)
-    ]
+    pairs = zip(samples, raw, strict=True)
+    values = [None if value is None else _number(log, sample, value) for sample, value in pairs]
     scored = [value for value in values if value is not None]
     if not scored:
         raise BadInput(f"{log.path}: no sample has a score of {scorer}")
@@ -77,11 +76,9 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
     records, prompts = _records(task, samples, values, factor, name)
     mean = sample_mean((r.id, value) for r, value in zip(records, values, strict=True) if value is not None)
     reports = _reported_mean(log, name, key, reducer)
-    reported = (
-        None
-        if reports is None
-        else factor * check_mean(mean, reports[1], f"{scorer} ({reports[0]})", log.path, log.path)
-    )
+    reported = None
+    if reports is not None:
+        reported = factor * check_mean(mean, reports[1], f"{scorer} ({reports[0]})", log.path, log.path)
     packages = log.eval.get("packages")
     return TaskLog(
         model=choice.model or str(log.eval.get("model") or "model"),
@@ -171,9 +168,7 @@ def _raw(sample: Sample, name: str, key: str) -> Any:
 def _number(log: Log, sample: Sample, value: Any) -> float:
     """A value as Inspect's accuracy takes it; values that it takes as 0 with a warning are refused."""
     if isinstance(value, str):
-        number = LETTERS.get(value, WORDS.get(value.lower()))
-        if number is not None:
-            return number
+        value = LETTERS.get(value, WORDS.get(value.lower(), value))
     try:
         number = float(value)
     except (TypeError, ValueError):

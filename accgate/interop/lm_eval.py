@@ -44,11 +44,9 @@ class Line:
     def metrics(self) -> list[str]:
         """Names of the metrics in the row; older versions do not list them."""
         named = self.row.get("metrics")
-        return (
-            [str(name) for name in named]
-            if isinstance(named, list)
-            else [key for key in self.row if key not in OWN | HASHES]
-        )
+        if isinstance(named, list):
+            return [str(name) for name in named]
+        return [key for key in self.row if key not in OWN | HASHES]
 
 
 def lm_eval_files(paths: Iterable[Path]) -> list[Path]:
@@ -91,11 +89,10 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
             f"{path}: {len(missing)} samples are missing, doc_id {missing[0]} first; where lm_eval ran only some "
             "(--samples), put its results_*.json beside the file"
         )
-    values = [_value(path, by_document[doc], metric) for doc in sorted(by_document)]
+    documents = [by_document[doc] for doc in sorted(by_document)]
+    values = [_value(path, line, metric) for line in documents]
     scale = scale_of(metric, values, choice.scale, str(path))
-    records, prompts = _records(
-        task, [by_document[doc] for doc in sorted(by_document)], [value * scale for value in values]
-    )
+    records, prompts = _records(task, documents, [value * scale for value in values])
     reported, note = None, "no results_*.json beside it: mean and number of samples were not checked"
     if results is not None:
         reports, note = results.figure(metric, chosen), ""

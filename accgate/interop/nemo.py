@@ -253,13 +253,12 @@ def _task_log(
 def _ids(task: str, rows: Sequence[Row]) -> list[str]:
     """The id of each line: identical problems of one repeat count from 0, and every repeat of a problem has one id."""
     seen: Counter[tuple[str, str, int]] = Counter()
-    ids = []
+    ids: dict[int, str] = {}
     for row in sorted(rows, key=lambda row: (row.key[1], row.key[0])):
         place = (row.prompt, row.record.target, row.record.repeat)
-        ids.append((row.number, sample_id(task, row.prompt, row.record.target, seen[place])))
+        ids[row.number] = sample_id(task, row.prompt, row.record.target, seen[place])
         seen[place] += 1
-    by_line = dict(ids)
-    return [by_line[row.number] for row in rows]
+    return [ids[row.number] for row in rows]
 
 
 def _check_keys(path: Path, rows: Sequence[Row]) -> None:

@@ -15,7 +15,7 @@ from accgate.records.membership import codes_of
 from accgate.records.replacement import write_atomically
 from accgate.report.html.run import Sides, sides_of
 from accgate.report.result_file import read_result
-from accgate.result import NAME, EngineInfo, Result
+from accgate.result import NAME, Result
 from accgate.stats.clusters import cluster_robust_error
 from accgate.verdict import Verdict
 
@@ -131,10 +131,6 @@ class RunFolder:
         """The checks of each model."""
         names = dict.fromkeys(str(check.verdict.model) for check in self.checks)
         return {name: tuple(check for check in self.checks if check.verdict.model == name) for name in names}
-
-    def engine(self, model: str) -> EngineInfo | None:
-        """What the model ran on."""
-        return self.result.engines.get(model)
 
 
 def read_run(path: Path, *, tasks: Sequence[str] = ()) -> RunFolder:

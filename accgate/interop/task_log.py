@@ -110,7 +110,8 @@ def write_run(out: Path, log: TaskLog) -> RecordPaths:
     """
     paths = paths_of(out, log.model, log.task)
     with writing(paths.records, "name another --out", kind=BadInput):
-        _refuse_others(paths, log.records)
+        if paths.records.exists() and read_records(paths.records) != list(log.records):
+            raise BadInput(f"{paths.records}: holds other records; name another --out, or delete it")
         write_gzip_lines(paths.prompts, ({"id": id_, "prompt": text} for id_, text in log.prompts.items()))
         write_settings(paths, _settings(log))
         write_atomically(paths.records, b"".join(map(to_line, log.records)))
@@ -121,11 +122,6 @@ def _settings(log: TaskLog) -> dict[str, Any]:
     about = {"tool": log.tool, "file": log.source.name, "metric": log.metric, "scale": log.scale}
     fingerprint = {f"task {part}": digest for part, digest in log.fingerprint.items()}
     return {"imported": about, "records": len(log.records), **fingerprint}
-
-
-def _refuse_others(paths: RecordPaths, records: Sequence[Record]) -> None:
-    if paths.records.exists() and read_records(paths.records) != list(records):
-        raise BadInput(f"{paths.records}: holds other records; name another --out, or delete it")
 
 
 def files_of(paths: Iterable[Path], inside: Callable[[Path], Sequence[Path]], lack: str = "") -> list[Path]:

@@ -63,8 +63,8 @@ def export_mlflow(run: RunFolder, out: Path, *, uri: str | None, experiment: str
 def _mlflow_run(client: Any, experiment: str, run: RunFolder, model: str, checks: tuple[CheckRun, ...]) -> str:
     from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
 
-    began = _milliseconds(run)
-    engine = run.engine(model)
+    began = int(datetime.fromisoformat(run.result.started).timestamp() * 1000) if run.result.started else 0
+    engine = run.result.engines.get(model)
     tags = {
         "accgate.verdict": run.result.verdict,
         "accgate.version": run.result.accgate,
@@ -167,10 +167,6 @@ def _settings(check: CheckRun) -> dict[str, str]:
             if value not in (None, [], {}):
                 values[f"{group}.{key}"] = value if isinstance(value, str) else json.dumps(value)
     return values
-
-
-def _milliseconds(run: RunFolder) -> int:
-    return int(datetime.fromisoformat(run.result.started).timestamp() * 1000) if run.result.started else 0
 
 
 def _key(name: str) -> str:

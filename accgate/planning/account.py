@@ -60,9 +60,7 @@ class Account:
     @property
     def left(self) -> float:
         """The share of alpha that all checks have together."""
-        if self.correction == "none":
-            return 1.0
-        return 1.0 - SHARE * (bool(self.pooled) + bool(self.limits))
+        return 1.0 if self.correction == "none" else 1.0 - SHARE * (bool(self.pooled) + bool(self.limits))
 
     def of_check(self, alpha: float) -> float:
         """The alpha that one check has for certain."""

@@ -7,6 +7,7 @@ from accgate.errors import BadInput
 from accgate.stats import quantile
 from accgate.stats.bounds import hoeffding_margin, hoeffding_n, hoeffding_probability
 from accgate.stats.power import ceiling
+from accgate.text import count_of
 
 FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand million test cases
 
@@ -24,8 +25,8 @@ class AnnotationRow:
 class AnnotationPlan:
     """Test cases after which the mean score is within the margin of the truth, whatever the scores are.
 
-    `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n` is the answer: `n_hoeffding`,
-    or with a `population` to draw from without replacement the smaller `n_population`. `n_approximate` is what the
+    `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n` is the answer: `n_hoeffding`, or
+    fewer with a `population` to draw from without replacement. `n_approximate` is what the
     normal approximation gives at the largest standard deviation there can be; it guarantees nothing.
     """
 
@@ -36,30 +37,25 @@ class AnnotationPlan:
     population: int | None
     n: int
     n_hoeffding: int
-    n_population: int | None
     n_approximate: int
     curve: tuple[AnnotationRow, ...]
 
     def sentence(self) -> str:
         """The answer in words, with its assumptions and the approximate number."""
         confidence = f"{100.0 * self.confidence:.10g}%"
-        cases = "test case" if self.n == 1 else "test cases"
         scores = f"whatever the scores from {self.low:g} to {self.high:g} are"
-        if self.population is None:
+        cases, truth, source = count_of(self.n, "test case"), "the truth", "Hoeffding"
+        if self.population is not None:
+            cases = f"{self.n:,} of the {self.population:,} test cases"
+            truth, source = "the mean of all", "Hoeffding and Serfling"
+        answer = (
+            f"Annotate {cases}, drawn at random: their mean score is then less than {self.margin:g} from {truth}"
+            f" with at least {confidence} confidence, {scores} ({source})."
+        )
+        if self.n == self.population:
             answer = (
-                f"Annotate {self.n:,} {cases}, drawn at random: their mean score is then less than {self.margin:g}"
-                f" from the truth with at least {confidence} confidence, {scores} (Hoeffding)."
-            )
-        elif self.n < self.population:
-            answer = (
-                f"Annotate {self.n:,} of the {self.population:,} test cases, drawn at random: their mean score is then"
-                f" less than {self.margin:g} from the mean of all with at least {confidence} confidence, {scores}"
-                f" (Hoeffding and Serfling)."
-            )
-        else:
-            answer = (
-                f"Annotate all {self.n:,} {cases}: with fewer, no bound keeps their mean less than {self.margin:g}"
-                f" from the mean of all with {confidence} confidence, {scores} (Hoeffding and Serfling)."
+                f"Annotate all {count_of(self.n, 'test case')}: with fewer, no bound keeps their mean less than"
+                f" {self.margin:g} from the mean of all with {confidence} confidence, {scores} ({source})."
             )
         return (
             f"{answer} Approximate, without that guarantee: {self.n_approximate:,} by the normal distribution at the"
@@ -122,12 +118,9 @@ def annotation_plan(
         missed = hoeffding_probability(cases, margin, low, high, population=population)
         return AnnotationRow(cases, guaranteed, 1.0 - missed)
 
-    n_population, n_approximate = (
-        None if population is None else n,
-        _normal_n(margin, confidence, high - low, population),
-    )
+    n_approximate = _normal_n(margin, confidence, high - low, population)
     curve = tuple(map(row, _round_numbers(n, population)))
-    return AnnotationPlan(margin, confidence, low, high, population, n, n_hoeffding, n_population, n_approximate, curve)
+    return AnnotationPlan(margin, confidence, low, high, population, n, n_hoeffding, n_approximate, curve)
 
 
 def _check_arguments(margin: float, confidence: float, low: float, high: float, population: int | None) -> None:

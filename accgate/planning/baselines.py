@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from accgate.config.config import Config
-from accgate.errors import BadInput, Key, KeyFaults
+from accgate.errors import BadInput, Key, refuse_faults
 from accgate.planning.model import PlannedModel
 from accgate.references.store import baseline_of, folder_of, missing_reference
 from accgate.text import nearest
@@ -40,9 +40,8 @@ def refuse_unknown_baselines(config: Config) -> None:
         With every such name, its place, and the nearest that there is.
     """
     faults = list(_faults(config))
-    if faults:
-        with config.models_file.locating(("models",)):
-            raise KeyFaults(*faults)
+    with config.models_file.locating(("models",)):
+        refuse_faults(faults)
 
 
 def _faults(config: Config) -> Iterator[tuple[Key, str]]:
@@ -51,13 +50,11 @@ def _faults(config: Config) -> Iterator[tuple[Key, str]]:
         baseline = baseline_of(name, model.variant, model.baseline)  # the variant in its own order
         if model.baseline is None or is_recordable(baseline, labels):
             continue
-        tasks = [task for each, task in config.pairs() if each == name]
-        if any(_is_recorded(config, baseline, task) for task in tasks):
+        if any(_is_recorded(config, baseline, task) for each, task in config.pairs() if each == name):
             continue
         recorded = {folder.name for folder in config.references.glob("*") if folder.is_dir()}
-        own = {baseline_of(name, model.variant, None)}
         fault = f"is {model.baseline!r}, which is neither recorded in {config.references} nor a model of this file"
-        others = (labels | recorded) - own
+        others = (labels | recorded) - {baseline_of(name, model.variant, None)}
         fix = nearest(model.baseline, others) if others else "record it, or import it, first"
         yield (name, "baseline"), f"{fault}; {fix}"
 

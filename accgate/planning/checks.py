@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from accgate.config.config import Config
 from accgate.config.tables import Gate, TaskSettings
 from accgate.design import (
@@ -37,6 +35,8 @@ from accgate.stats import quantile
 from accgate.tasks import Task
 from accgate.tasks.rows import Closed
 from accgate.verdict import Readings, Reason, words_of
+
+RESTORE = "restore the file from git, or record the reference again"
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,7 @@ class Check:
     @property
     def reference_mean(self) -> float | None:
         """Mean of the reference, points; None where another statistic is decided on."""
-        if self.task.content.aggregate is not None:
-            return None
-        if isinstance(self.reference, Scores):
-            return float(np.mean(self.reference.means()))
-        return None if self.reference is None else self.reference.mean
+        return None if self.reference is None or self.task.content.aggregate is not None else self.reference.mean
 
     @property
     def reference_readings(self) -> Readings | None:
@@ -320,10 +316,8 @@ def _plan_check(
     BadInput
         For faults of the dataset and the reference.
     """
-    model, source, design, recorded, reference = (
-        draft.model, draft.source, draft.design, draft.recorded, draft.reference,
-    )  # fmt: skip
-    settings, definition = source.settings, source.definition
+    model, source, recorded, reference = draft.model, draft.source, draft.recorded, draft.reference
+    settings, definition, design = source.settings, source.definition, draft.design
     about = None if recorded is None else recorded.about
     sizing = Sizing(settings, definition.content, design, draft.choice().test, reference, alpha, about, source.bounds)
     _refuse_theta(source, sizing.theta_fault())
@@ -409,7 +403,7 @@ def _refuse_out_of_range(
     low, high = task.metric.lowest, task.metric.highest
     if isinstance(reference, Scores):
         assert recorded is not None
-        fix = f"these are the bounds of {task.metric.name}: restore the file from git, or record the reference again"
+        fix = f"these are the bounds of {task.metric.name}: {RESTORE}"
         check_bounds(reference, low, high, str(recorded.path.with_suffix(".scores.csv")), fix)
     elif reference is not None and task.content.aggregate is None:
         if (low is None or reference.mean >= low) and (high is None or reference.mean <= high):
@@ -417,9 +411,7 @@ def _refuse_out_of_range(
         fault = f"is {reference.mean:g}, outside {low} to {high}, the bounds of {task.metric.name}"
         if settings.target is None and settings.reference is None:
             assert recorded is not None
-            raise BadInput(
-                f"{recorded.path}: the mean {fault}; restore the file from git, or record the reference again"
-            )
+            raise BadInput(f"{recorded.path}: the mean {fault}; {RESTORE}")
         raise KeyFaults((("reference" if settings.target is None else "target",), f"{fault}; give points"))
 
 

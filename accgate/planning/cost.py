@@ -49,17 +49,11 @@ class Estimate:
     notes: tuple[str, ...]
 
 
-def estimates(
-    checks: Sequence[Check], runs: Sequence[Path], hardware: Callable[[str], str | None]
-) -> tuple[Estimate, ...]:
-    """The cost of each check, from run folders or else from its reference.
+def estimate_of(check: Check, runs: Sequence[Path], hardware: Callable[[str], str | None]) -> Estimate:
+    """The cost of a check, from run folders or else from its reference.
 
     Tokens are those of any run; seconds only of one on the hardware that `hardware` says an engine has here.
     """
-    return tuple(_estimate(check, runs, hardware) for check in checks)
-
-
-def _estimate(check: Check, runs: Sequence[Path], hardware: Callable[[str], str | None]) -> Estimate:
     engine = check.planned_model.settings.engine
     sources = [*(_of_run(check, folder) for folder in runs), _of_reference(check)]
     measured = [each for each in sources if each is not None and each.engine == engine]

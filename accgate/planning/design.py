@@ -95,9 +95,8 @@ class TaskSource:
     def is_local(self) -> bool:
         """Whether the rows are generated, or lie in a file."""
         settings, dataset = self.settings, self.definition.content.dataset
-        return settings.lm_eval is None and (
-            settings.dataset is not None or (dataset.hub is None and not dataset.parts)
-        )
+        is_here = settings.dataset is not None or (dataset.hub is None and not dataset.parts)
+        return settings.lm_eval is None and is_here
 
     def stored_task(self, config: Config, recorded: Reference | None, count: int | None) -> Task:
         """The task of a reference's samples, as far as its files hold them; it can be decided, and not asked.
@@ -150,9 +149,8 @@ def task_source(config: Config, name: str, *, loaded: bool = True) -> TaskSource
 def _refuse_lacking(settings: TaskSettings, definition: Definition, kind: Kind) -> None:
     aggregate = definition.content.aggregate
     if kind == "code" and not settings.run_code:
-        raise KeyFaults(
-            ((), "runs code that the model wrote: allow that with run_code = true, and read docs/security.md")
-        )
+        fault = "runs code that the model wrote: allow that with run_code = true, and read docs/security.md"
+        raise KeyFaults(((), fault))
     if kind == "judge" and settings.judge is None:
         raise KeyFaults(((), 'needs a judge; name one of the tables [judges.NAME] with judge = "NAME"'))
     if aggregate is None:

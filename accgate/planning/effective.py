@@ -43,9 +43,7 @@ class RowsFile(NamedTuple):
     @property
     def rows(self) -> Any:
         """The rows, each with its keys in their order; of Parquet, which is not read here, the digest of its bytes."""
-        if self.ending not in (".jsonl", ".json", ".csv"):
-            return self.sha256
-        return read_rows(self.path, self.key)
+        return read_rows(self.path, self.key) if self.ending in (".jsonl", ".json", ".csv") else self.sha256
 
 
 def rows_file(path: Path, key: str | None) -> RowsFile:
@@ -167,16 +165,12 @@ def effective_task(config: Config, name: str, definition: Definition | None = No
         values["max_unread"] = MAX_UNREAD
     values |= {rate: config.rate(name, rate, getattr(content, rate)) for rate in RATES}
     values["target_mean"] = settings.target
-    values["allowed_drop"] = _allowed(settings.allowed_drop)
+    # In one spelling: points, or a percentage of the reference's mean.
+    allowed = allowed_points(settings.allowed_drop or 0.0, 100.0)
+    values["allowed_drop"] = f"{allowed:.12g}%" if "%" in str(settings.allowed_drop) and allowed else allowed
     for key in ("max_more_tokens", "max_slower"):
         values[key] = None if values[key] is None else allowed_share(values[key])
     return EffectiveTask(settings, definition, values, config)
-
-
-def _allowed(value: float | str | None) -> float | str:
-    """An allowed drop in one spelling: points, or a percentage of the reference's mean."""
-    number = allowed_points(value or 0.0, 100.0)
-    return f"{number:.12g}%" if "%" in str(value) and number else number
 
 
 def _rows_values(config: Config, settings: TaskSettings, definition: Definition) -> dict[str, Any]:

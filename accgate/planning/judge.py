@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,6 @@ def texts_in(value: Any) -> Iterator[str]:
     """Every text in a value of a table, at any depth."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, (dict, list, tuple)):
-        for inner in value.values() if isinstance(value, dict) else value:
+    elif isinstance(value, (Mapping, list, tuple)):
+        for inner in value.values() if isinstance(value, Mapping) else value:
             yield from texts_in(inner)

@@ -67,20 +67,18 @@ class PlannedModel:
         with self.locating():
             return create(self.settings.engine, self._engine_table())
 
-    def unchecked(self) -> str | None:
-        """Why the options could not all be checked on this machine; None where they were, and are right.
+    def check_options(self) -> None:
+        """Check the options, as far as this machine can.
 
         Raises
         ------
         BadInput
             When options or files cannot be used.
+        CannotEvaluate
+            When the engine is not here to check them.
         """
-        try:
-            with self.locating():
-                check_options(self.settings.engine, self._engine_table())
-        except CannotEvaluate as error:
-            return str(error)
-        return None
+        with self.locating():
+            check_options(self.settings.engine, self._engine_table())
 
     def check_template(self, requests: Sequence[Request]) -> None:
         """Render requests with the model's chat template, where it can be read here.
@@ -146,8 +144,9 @@ def check_engines(models: Sequence[PlannedModel]) -> Mapping[tuple[str, str], Re
     faults: list[str] = []
     for model in models:
         try:
-            if note := model.unchecked():
-                notes[model.table, model.name] = Reason.of("engine-not-checked", text=note)
+            model.check_options()
+        except CannotEvaluate as error:
+            notes[model.table, model.name] = Reason.of("engine-not-checked", text=str(error))
         except BadInput as error:
             faults.extend(error.messages)
     if faults:

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from accgate.errors import BadInput
 from accgate.planning.samples import Assumptions, plan
 from accgate.records.pairing import pair_scores, refuse_other_samples
@@ -65,22 +63,21 @@ def noise_of(
     """
     if len(files) > 2:
         raise BadInput(f"{len(files)} files are given; give one run, or two runs of the same model")
-    first = read_scores(files[0], "run")
-    second = read_scores(files[-1], "run")
-    names = str(files[0]), str(files[-1])
-    first, second = in_points(first, second, scale, bounds=bounds, names=names)
+    ends = files[0], files[-1]
+    first, second = (read_scores(file, "run") for file in ends)
+    first, second = in_points(first, second, scale, bounds=bounds, names=(str(ends[0]), str(ends[1])))
     sigma = estimate_sigma(first.means())
     discordance, differences = None, None
     if len(files) == 2:
-        refuse_other_samples((files[0], files[1]), first, second)
+        refuse_other_samples(ends, first, second)
         other = pair_scores(second, first)
         discordance = estimate_discordance(first.means(), other.means())
         differences = estimate_sigma(other.means() - first.means())
     elif first.values.shape[1] > 1:
         discordance = discordance_of_repeats(first.values)
         differences = estimate_sigma(first.values[:, 1] - first.values[:, 0])
-    mean, parts = float(np.mean(first.means())), variance_parts(first.values) if first.values.shape[1] > 1 else None
-    noise = Noise(first.n, mean, theta, alpha, beta, sigma, discordance, differences, parts)
+    parts = variance_parts(first.values) if first.values.shape[1] > 1 else None
+    noise = Noise(first.n, first.mean, theta, alpha, beta, sigma, discordance, differences, parts)
     return replace(noise, designs=_designs(first, noise))
 
 
@@ -91,8 +88,7 @@ def _designs(scores: Scores, noise: Noise) -> tuple[DesignRow, ...]:
     sd = differences.value if differences is not None and not scores.is_binary else None
     paired = "paired" if q is None else "unconditional"
     for test in ("two-sample", paired, "gsprt"):
-        spread = noise.sigma.value if test == "two-sample" else sd
-        share = None if test == "two-sample" else q
+        spread, share = (noise.sigma.value, None) if test == "two-sample" else (sd, q)
         if spread is None and share is None:
             continue
         needed = plan(noise.theta, sigma=spread, discordance=share, alpha=noise.alpha, beta=noise.beta, test=test)

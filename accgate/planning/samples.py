@@ -140,12 +140,12 @@ def n_without_early_stopping(verdict: Figures) -> int:
     They see the same theta at the same rates, at the discordance that was planned for, else at the one seen. A test at
     a fixed n takes what it took.
     """
-    if verdict.stop is None or verdict.n_max is None or not verdict.theta_target:
-        return verdict.n if verdict.stop is None or verdict.n_max is None else verdict.n_max
+    if verdict.stop is None or verdict.n_max is None:
+        return verdict.n
     q = verdict.discordance if verdict.discordance_planned is None else verdict.discordance_planned
-    margin = verdict.allowed_drop or None
-    if q is None and verdict.sigma is None:
+    if not verdict.theta_target or (q is None and verdict.sigma is None):
         return verdict.n_max
+    margin = verdict.allowed_drop or None
     fixed = _fixed_n(verdict.theta_target, verdict.level, verdict.beta, verdict.sigma, q, margin)
     return min(fixed or verdict.n_max, verdict.n_max)
 
@@ -312,8 +312,7 @@ class Assumptions:
         if self.margin is not None:
             from accgate.stats.margin import LOOKS_EXPECTED
 
-            healthy, dropped = LOOKS_EXPECTED
-            return healthy * n, dropped * n
+            return LOOKS_EXPECTED[0] * n, LOOKS_EXPECTED[1] * n
         if self.test == "group-sequential" and self.discordance is not None:
             from accgate.stats import LOOKS
             from accgate.stats.group_sequential import expected_shares

@@ -100,5 +100,4 @@ def _models_of(config: Config) -> list[PlannedModel]:
 
 
 def _engines_of(check: Check) -> list[tuple[str, str]]:
-    models = [check.planned_model] if check.judge is None else [check.planned_model, check.judge]
-    return [(model.table, model.name) for model in models]
+    return [(model.table, model.name) for model in (check.planned_model, check.judge) if model is not None]

@@ -68,6 +68,11 @@ class Scores:
         means: Floats = self.values[:, 0] if self.values.shape[1] == 1 else self.values.mean(axis=1)
         return np.round(means, DECIMALS)
 
+    @property
+    def mean(self) -> float:
+        """Mean of the samples' means, points."""
+        return float(np.mean(self.means()))
+
     def fill(self, score: float) -> Scores:
         """The same with every failed score replaced by `score`."""
         return replace(self, values=np.where(np.isnan(self.values), score, self.values))

@@ -218,7 +218,7 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
         refuse_no_text(path, content)
         raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
-    if scores.n != n or abs(float(np.mean(scores.means())) - mean) > 1e-6:
+    if scores.n != n or abs(scores.mean - mean) > 1e-6:
         fault = f"says mean {mean:g} of {n} samples, which {path.name} does not give"
         raise KeyFaults((("mean",), f"{fault}; restore both, or {otherwise}"))
     return scores

@@ -59,7 +59,8 @@ class TrialFolder:
             yield
 
     def _begin(self, out: Path, *, resume: bool) -> None:
-        if not self._is_own(out):
+        mark = out / MARK
+        if not (mark.is_file() and mark.read_bytes().strip() == self.command.encode()):
             begun = (LOCK, f"{MARK}.part")  # by one that was killed
             names = sorted(path.name for path in out.iterdir() if path.name not in begun)
             if names:
@@ -67,13 +68,9 @@ class TrialFolder:
                     f"{out}: holds {names[0]!r} and no earlier `accgate {self.command}`, which would replace what "
                     "is there; name a new or empty folder, or move that away"
                 )
-            write_atomically(out / MARK, f"{self.command}\n".encode())
+            write_atomically(mark, f"{self.command}\n".encode())
         elif not resume:
             self._remove(out)
-
-    def _is_own(self, out: Path) -> bool:
-        mark = out / MARK
-        return mark.is_file() and mark.read_bytes().strip() == self.command.encode()
 
     def _remove(self, out: Path) -> None:
         for folder in self._folders(out):

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from accgate.config.config import load_config, select
-from accgate.config.tables import Model
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.decision.cause import HALF, flips_either_way, selection_of
 from accgate.errors import BadInput, CannotEvaluate, writing
@@ -365,9 +364,7 @@ class _Search:
         if self.serve is None:
             return planned
         options = {"serve": shlex.split(self.serve), "base_url": "http://127.0.0.1:{port}/v1"}
-        name = planned.settings.model
-        settings: Model = replace(planned.settings, engine="openai", model=name, options=options)
-        return replace(planned, settings=settings)
+        return replace(planned, settings=replace(planned.settings, engine="openai", options=options))
 
     def write_log(self, culprits: Sequence[Culprit]) -> None:
         """Write what was found as `git bisect log` does; `git bisect replay` reads it."""
@@ -378,8 +375,7 @@ class _Search:
 
         lines = ["git bisect start", *mark("good", commits[0])]
         first = commits.index(culprits[0].commit) if culprits else len(commits) - 1
-        asked = {place for _, place in self.answers if culprits} | set(self.skipped)
-        places = sorted(asked)
+        places = sorted({place for _, place in self.answers if culprits} | set(self.skipped))
         for place in [len(commits) - 1, *(p for p in places if 0 < p < len(commits) - 1)]:
             word = "skip" if place in self.skipped else "bad" if place >= first else "good"
             lines += mark(word, commits[place])

@@ -31,9 +31,8 @@ class History:
             raise BadInput(f"{file}: its folder does not exist; name accuracy.toml with --config")
         self._root = Path(_git(folder, "rev-parse", "--show-toplevel"))
         self.path = file.resolve().relative_to(self._root)
-        ends = [
-            _git(self._root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", of=name) for name in (good, bad)
-        ]
+        command = ("rev-parse", "--verify", "--quiet")
+        ends = [_git(self._root, *command, f"{name}^{{commit}}", of=name) for name in (good, bad)]
         if ends[0] == ends[1]:
             raise BadInput(f"{good} and {bad} are the same commit; name an older one with --good")
         if _git(self._root, "merge-base", *ends) != ends[0]:
@@ -74,9 +73,8 @@ def _is_working_tree(folder: Path) -> bool:
 
 def _git(folder: Path, *arguments: str, of: str | None = None) -> str:
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=LONGEST, check=True
-        )
+        command = ["git", "-C", str(folder), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=True)
     except FileNotFoundError as error:
         raise BadInput("git is not installed; bisect needs it") from error
     except subprocess.CalledProcessError as error:

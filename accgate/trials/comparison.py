@@ -152,10 +152,8 @@ class _Task:
             return False
         ways = self._ways((first, second), stopped=True)
         is_worse = self.two_sided and any(self._verdict(way).verdict == "regression" for way in ways)
-        return is_worse or all(map(self._is_decided, ways))
-
-    def _is_decided(self, evidence: Evidence) -> bool:
-        return is_decided(evidence, share_of_alpha(evidence.design.alpha, self.config.gate.correction, self.count))
+        alpha = share_of_alpha(ways[0].design.alpha, self.config.gate.correction, self.count)
+        return is_worse or all(is_decided(way, alpha) for way in ways)
 
     def _verdict(self, evidence: Evidence) -> Verdict:
         return decide([evidence], correction=self.config.gate.correction, checks=self.count)[0]

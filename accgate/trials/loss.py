@@ -182,9 +182,7 @@ def rerun(
     out = run / RERUN.command
     RERUN.begin(out, resume=resume)
     before = reference_scores(loss.check)
-    back: Counter[str] = Counter()
-    scored: Counter[str] = Counter()
-    unread: Counter[str] = Counter()
+    back, scored, unread = Counter[str](), Counter[str](), Counter[str]()
     records: list[Record] = []
     for number in range(1, times + 1):
         name = f"{loss.check.model}, time {number} of {times}"

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from accgate.config.config import Config
 from accgate.config.tables import Model
@@ -24,6 +25,7 @@ SURVEYS = 5  # times that it doubles
 BEYOND = 2  # times as many further samples as were lost may be asked of each arm, and AT_LEAST
 AT_LEAST = 60
 MOST = 0.8  # share of the net loss that causes explain when no more is looked for
+EMPTY: Scored = MappingProxyType({})
 
 
 def blame(
@@ -187,7 +189,7 @@ class _Search:
 
     def _blame(self, ended: str | None) -> Blame:
         """What came of the search so far."""
-        trials = tuple(self._trial_of(arm, arm.scores) for arm in self.arms.values())
+        trials = tuple(map(self._trial_of, self.arms.values()))
         reference = reference_scores(self.loss.check)
         again = [id_ for id_ in self.loss.ids if self.now.get(id_) is not None]
         return Blame(
@@ -262,25 +264,19 @@ class _Search:
             self._trial(out, _Arm("put back", (name,), self.settings.put_back([name])), ids)
         for name in () if self.arms["all back", tuple(names)].problem else names:
             self._trial(out, _Arm("set alone", (name,), self.settings.set_alone(name)), ids)
-        if self.levels["pair back"] and not any(
-            self._finding(kind, those) == "cause" for kind, those in self.arms if kind in SINGLE
-        ):
-            for both in self._pairs(names):
-                self._trial(out, _Arm("pair back", both, self.settings.put_back(both)), ids)
+        is_found = any(self._finding(kind, those) == "cause" for kind, those in self.arms if kind in SINGLE)
+        for both in () if is_found or not self.levels["pair back"] else self._pairs(names):
+            self._trial(out, _Arm("pair back", both, self.settings.put_back(both)), ids)
 
     def _pairs(self, names: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Pairs of settings, those that brought most back first."""
-        back = {
-            name: self._trial_of(arm, arm.scores).back
-            for (kind, (name, *_)), arm in self.arms.items()
-            if kind == "put back"
-        }
+        back = {arm.names[0]: self._trial_of(arm).back for arm in self.arms.values() if arm.kind == "put back"}
         pairs = itertools.combinations(names, 2)
         return sorted(pairs, key=lambda both: -sum(map(back.__getitem__, both)))[: cause.MOST_PAIRS]
 
     def _is_settled(self) -> bool:
         """Whether the causes named explain most of the net loss, or the settings together little."""
-        trials = [self._trial_of(arm, arm.scores) for arm in self.arms.values()]
+        trials = [*map(self._trial_of, self.arms.values())]
         lost, gained = len(self.loss.ids), len(self.changed.gained)
         explained = sum(each.count - each.gained for each in cause.causes_of(trials, lost, self.alpha))
         is_explained = explained > 0 and explained >= MOST * (lost - gained)
@@ -300,8 +296,7 @@ class _Search:
         return len(tried) == len(SINGLE) and any(self._finding(kind, names) == "cause" for kind in tried)
 
     def _finding(self, kind: Kind, names: tuple[str, ...]) -> Finding:
-        arm = self.arms[kind, names]
-        return self._trial_of(arm, arm.scores).finding
+        return self._trial_of(self.arms[kind, names]).finding
 
     def _trial(self, out: Path, arm: _Arm, ids: Sequence[str], *, whole: bool = False) -> None:
         """Ask an arm until its trial is finished, or `whole`, since others are held beside it."""
@@ -311,25 +306,26 @@ class _Search:
             return
 
         def ends(scores: Scored) -> bool:
-            return cause.is_finished(self._trial_of(arm, {**arm.scores, **scores}), len(self.loss.ids))
+            return cause.is_finished(self._trial_of(arm, scores), len(self.loss.ids))
 
         name = "all put back" if len(arm.names) == len(self.settings.values) else _name(arm)
         try:
             arm.scores.update(self._ask(out, name, arm.model, ids, None if whole else ends).scores)
         except (BadInput, CannotEvaluate) as error:
             arm.problem = str(error).splitlines()[0]
-        arm.is_done = not whole and ends(arm.scores)
+        arm.is_done = not whole and ends({})
         if self.saves is not None:
             self.saves(self._blame("before it was finished"))
 
-    def _trial_of(self, arm: _Arm, scores: Scored) -> Trial:
+    def _trial_of(self, arm: _Arm, more: Scored = EMPTY) -> Trial:
+        """What an arm shows by the scores that it has, and those that are not its own yet."""
         without: Scored = self.now
-        back = scores
+        scores = back = {**arm.scores, **more}
         if arm.kind == "set alone":
             without, back = scores, self.arms["all back", tuple(self.settings.values)].scores
         restored = {id_: back.get(id_) for id_ in scores}
         other = self.arms.get(("put back", arm.names)) if arm.kind == "set alone" else None
-        earlier = None if other is None else self._trial_of(other, other.scores).evidence
+        earlier = None if other is None else self._trial_of(other).evidence
         lost, gained = frozenset(self.loss.ids), frozenset(self.changed.gained)
         level = self.levels[arm.kind]
         trial = cause.trial_of(arm.kind, arm.names, level, without, restored, lost, gained, earlier=earlier)

@@ -189,12 +189,10 @@ class Cost:
         'completion tokens per sample rose 20.0%, 50.0 to 60.0 (+16.0% to +24.0%); max_more_tokens allows 10%'
         """
         what = f"{'completion tokens' if self.name == 'tokens' else 'seconds'} per sample"
-        if self.change is None or self.reference is None or self.candidate is None:
+        if self.outcome == "error" or self.change is None or self.reference is None or self.candidate is None:
             return f"{self.key} cannot be decided: {self.note or 'there are no figures'}"
         moved = f"{'rose' if self.change > 0.0 else 'fell'} {figure(100 * abs(self.change))}%"
         text = f"{what} {moved}, {' to '.join(self.sides)}{f' ({self.reach})' if self.interval else ''}"
-        if self.outcome == "error":
-            return f"{self.key} cannot be decided: {self.note}"
         return text if self.allowed is None else f"{text}; {self.key} allows {100 * self.allowed:.4g}%"
 
 

@@ -53,20 +53,15 @@ def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
     meaning = MEANING[verdict.verdict] if verdict.failed_cost is None else "a sample takes more than is allowed"
     first = (f"{name_of(verdict)}: {verdict.verdict}", f"{meaning.capitalize()}.")
     drift = _optional("Drift", drift_sentence(verdict), " This is information only: it decides nothing.")
+    replies = _optional("Replies", readings_sentence(verdict))
+    rest = [*_failures(verdict), *drift, *_rules(verdict, run)]
     if verdict.p_value is None:
-        why = with_stop("; ".join(verdict.reasons) or "No reason is recorded")
-        body = [
-            ("Why", why),
-            *_optional("Replies", readings_sentence(verdict)),
-            *_failures(verdict),
-            *drift,
-            *_rules(verdict, run),
-        ]
+        body = [("Why", with_stop("; ".join(verdict.reasons) or "No reason is recorded")), *replies, *rest]
     else:
         body = [
             ("Means", _means(verdict)),
             *_changes(verdict),
-            *_optional("Replies", readings_sentence(verdict)),
+            *replies,
             *_groups(verdict),
             *_optional("Settings", settings_sentence(verdict)),
             ("Test", _test(verdict)),
@@ -76,9 +71,7 @@ def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
             ("Theta", _theta(verdict)),
             *_stopping(verdict),
             *_costs(verdict),
-            *_failures(verdict),
-            *drift,
-            *_rules(verdict, run),
+            *rest,
             *_optional("Notes", "; ".join(verdict.reasons)),
         ]
     return [first, *body, ("Next", advice(verdict, run))]
@@ -102,8 +95,7 @@ def _means(verdict: Figures) -> str:
 
 
 def _changes(verdict: Figures) -> list[Paragraph]:
-    counts = flip_counts(verdict)
-    if counts is None:
+    if (counts := flip_counts(verdict)) is None:
         return []
     clusters = f" They come in {verdict.clusters:,} clusters, each of which counts once." if verdict.clusters else ""
     same = " Nothing changed, so there is nothing for chance to explain." if verdict.discordance == 0.0 else ""

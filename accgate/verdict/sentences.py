@@ -120,9 +120,7 @@ def _change(verdict: Figures) -> str:
 
 
 def _samples(verdict: Figures) -> str:
-    if verdict.is_early:
-        return f"the first {samples_of(verdict)} samples"
-    return count_of(verdict.n, "sample")
+    return f"the first {samples_of(verdict)} samples" if verdict.is_early else count_of(verdict.n, "sample")
 
 
 def threshold(verdict: Figures) -> str:
@@ -280,11 +278,8 @@ def drift_sentence(verdict: Figures) -> str | None:
         return None
     kind = "lower" if verdict.higher_is_better else "higher"
     moved = points_text(verdict, drift.difference, sign=True)
-    outcome = (
-        f"a slow decline that no single run shows: the mean is {kind} by more than chance explains"
-        if drift.detected
-        else f"no slow decline: the mean is not {kind} by more than chance explains"
-    )
+    what, is_not = ("a slow decline that no single run shows", "") if drift.detected else ("no slow decline", "not ")
+    outcome = f"{what}: the mean is {is_not}{kind} by more than chance explains"
     return (
         f"Compared with the first reference, of {drift.since or 'an unknown date'}, over {drift.runs} runs: {outcome} "
         f"({moved}, p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all of them)"

@@ -84,7 +84,7 @@ def test_the_row_of_380_cases_has_the_published_confidence() -> None:
 
 def test_of_a_small_population_fewer_are_needed_and_all_of_it_is_certain() -> None:
     plan = annotation_plan(0.01, population=10_000)
-    assert (plan.n, plan.n_population, plan.n_hoeffding) == (6485, 6485, 18_445)
+    assert (plan.n, plan.n_hoeffding) == (6485, 18_445)
     assert (plan.curve[-1].n, plan.curve[-1].margin, plan.curve[-1].confidence) == (10_000, 0.0, 1.0)
     assert annotation_plan(0.01, population=50).n == 50
     assert annotation_plan(0.01, population=1).n == 1
@@ -124,7 +124,7 @@ def test_the_dictionary_is_json_and_holds_every_figure() -> None:
     plan = annotation_plan(0.05, population=1319)
     written = json.loads(json.dumps(asdict(plan), allow_nan=False))
     assert set(written) == set(AnnotationPlan.__dataclass_fields__)
-    assert written["n"] == written["n_population"] == 474
+    assert written["n"] == 474
     assert written["curve"][0] == {"n": 50, "margin": plan.curve[0].margin, "confidence": plan.curve[0].confidence}
 
 

@@ -14,7 +14,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.planning.checks import plan_checks
-from accgate.planning.cost import Cost, Estimate, estimates
+from accgate.planning.cost import Cost, Estimate, estimate_of
 from accgate.records.file import Record, paths_of, to_line
 from accgate.report.plans import cost_sentence, total_sentence
 from tests.gates import Project, recorded_project
@@ -24,8 +24,8 @@ GPU = "NVIDIA H200"
 
 
 def planned(project: Project, *, runs: list[Path] | None = None, here: str | None = GPU) -> Estimate:
-    (estimate,) = estimates(plan_checks(load_config(project.config)), runs or [], lambda _: here)
-    return estimate
+    (check,) = plan_checks(load_config(project.config))
+    return estimate_of(check, runs or [], lambda _: here)
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ from accgate.evaluation.files import (
     named_texts,
     path_named,
     tables_in,
-    texts_in,
     tree_digest,
     weights_digest,
 )
+from accgate.planning.judge import texts_in
 from accgate.planning.model import PlannedModel
 from accgate.result import EngineInfo
 

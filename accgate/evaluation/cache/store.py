@@ -153,11 +153,9 @@ def contents(folder: Path) -> list[CacheEntry]:
     for place in _places(folder):
         files = _files_in(place)
         lines = sum(count_lines(path) for path in files if path.suffix == LINES)
-        sizes = [path.stat() for path in files]
-        used = max((each.st_mtime for each in sizes), default=0.0)
-        entries.append(
-            CacheEntry(place.name, json_table(place / ABOUT), lines, sum(each.st_size for each in sizes), used)
-        )
+        stats = [path.stat() for path in files]
+        size, used = sum(each.st_size for each in stats), max((each.st_mtime for each in stats), default=0.0)
+        entries.append(CacheEntry(place.name, json_table(place / ABOUT), lines, size, used))
     return sorted(entries, key=lambda entry: -entry.used)
 
 

@@ -189,13 +189,12 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
         for table, model in ((SERVED, pool.check.planned_model), (JUDGE_SERVED, pool.check.judge)):
             if model is None:
                 continue
-            who = model.key
-            asked[who] = model
+            asked[model.key] = model
             for source in pool.sources:
                 place = str(paths_of(source.folder, *pool.check.key).settings)
                 for key, value in source.table(table).items():
                     if key != SAME:
-                        named[who, key][place] = {key: value}
+                        named[model.key, key][place] = {key: value}
     faults = []
     for (who, key), each in named.items():
         marks, options = frozenset().union(*map(fingerprints_of, each.values())), asked[who].settings.options
@@ -211,11 +210,8 @@ def settings_mismatches(pool: Pool) -> list[str]:
     """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
     wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
-    return mismatches(pool.check.name, {place: _without(each, OWN) for place, each in places.items()})
-
-
-def _without(table: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
-    return {key: value for key, value in table.items() if key not in keys}
+    shared = {place: {key: each[key] for key in each.keys() - OWN} for place, each in places.items()}
+    return mismatches(pool.check.name, shared)
 
 
 def record_faults(pool: Pool) -> Iterator[str]:

@@ -118,7 +118,7 @@ def _share(item: EvaluatedCheck) -> Share:
     return Share(*names, len(evaluation.records), len(evaluation.failed), problem)
 
 
-def write_shard(run: ShardRun, out: Path) -> Path:
+def write_shard(run: ShardRun, out: Path) -> None:
     """Write shard.json into a folder.
 
     Raises
@@ -129,7 +129,6 @@ def write_shard(run: ShardRun, out: Path) -> Path:
     path = out / SHARD
     with writing(path, "name another folder with --out, or make room in this one"):
         write_atomically(path, json.dumps(asdict(run), indent=1, allow_nan=False).encode() + b"\n")
-    return path
 
 
 def read_shard(folder: Path) -> ShardRun:
