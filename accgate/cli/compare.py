@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from accgate.cli.common import bounds_option, console, json_option, print_json, rate_options, scale_option
+from accgate.cli.common import bounds_option, json_option, print_outcome, rate_options, scale_option
 from accgate.errors import PASSED
 from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
@@ -56,7 +56,8 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.records.pairing import refuse_other_samples
     from accgate.records.scores import in_points, read_scores
     from accgate.references.judge import refuse_other_judge
-    from accgate.result import result_of_verdict, to_json
+    from accgate.report.ending import print_result
+    from accgate.result import result_of_verdict
 
     bounds = bounds_of(arguments)
     reference, candidate = in_points(
@@ -84,12 +85,7 @@ def compare(arguments: argparse.Namespace) -> int:
         certify=arguments.certify,
     )
     result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown))
-    if arguments.json:
-        print_json(to_json(result.checks[0]))
-    else:
-        from accgate.report.ending import print_result
-
-        print_result(console(), result)
+    print_outcome(arguments, result.checks[0], lambda screen: print_result(screen, result))
     return result.exit_code
 
 
@@ -101,6 +97,7 @@ def bounds_of(arguments: argparse.Namespace) -> tuple[float, float] | None:
 def sigma(arguments: argparse.Namespace) -> int:
     """Estimate how much scores vary, within a run and between two runs."""
     from accgate.planning.noise import noise_of
+    from accgate.report.plans import print_noise
 
     noise = noise_of(
         arguments.records,
@@ -110,12 +107,5 @@ def sigma(arguments: argparse.Namespace) -> int:
         scale=arguments.scale,
         bounds=bounds_of(arguments),
     )
-    if arguments.json:
-        from accgate.result import to_json
-
-        print_json(to_json(noise))
-    else:
-        from accgate.report.plans import print_noise
-
-        print_noise(console(), noise)
+    print_outcome(arguments, noise, lambda screen: print_noise(screen, noise))
     return PASSED

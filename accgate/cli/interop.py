@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -108,6 +107,7 @@ def _import_logs(
     """
     from accgate.interop.task_log import Choice, import_each
     from accgate.records.replacement import refuse_unwritable
+    from accgate.result import to_json
 
     choice = Choice(arguments.metric, arguments.scale, arguments.model, **own)
     logs, left_out = import_each(files, read, choice)
@@ -117,7 +117,10 @@ def _import_logs(
     if arguments.references is not None:
         refuse_unwritable(arguments.references, "with --references")
     if arguments.task is not None:
-        logs = [_rename(logs, total, arguments.task)]
+        if total > 1:
+            fix = f"names one log, but {total} were found; import them one by one"
+            raise BadInput(f"--task {arguments.task}: {fix}")
+        logs = [replace(logs[0], task=arguments.task)]
     variant = _variant_of(arguments.variant)
     rows, faults = [], list(left_out)
     for log in logs:
@@ -128,7 +131,7 @@ def _import_logs(
                 raise
             faults.append(str(error))
     if arguments.json:
-        _print_json([*rows, *({"error": fault} for fault in faults)])
+        print_json(to_json([*rows, *({"error": fault} for fault in faults)]))
     else:
         _print_logs(rows)
     return _print_left_out(faults, f"{len(faults)} of {total} logs")
@@ -159,12 +162,6 @@ def _keep_log(arguments: argparse.Namespace, log: TaskLog, variant: Mapping[str,
     return row
 
 
-def _rename(logs: Sequence[TaskLog], total: int, task: str) -> TaskLog:
-    if total > 1:
-        raise BadInput(f"--task {task}: names one log, but {total} were found; import them one by one")
-    return replace(logs[0], task=task)
-
-
 def _variant_of(texts: Sequence[str]) -> Mapping[str, str]:
     pairs = [text.partition("=") for text in texts]
     if wrong := [text for text, (key, _, value) in zip(texts, pairs, strict=True) if not key or not value]:
@@ -188,6 +185,7 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
 
     from accgate.interop.trtllm import NoAccuracies, keep_means, read_suite, suite_files, task_tables
     from accgate.records.replacement import refuse_unwritable
+    from accgate.result import to_json
 
     refuse_unwritable(arguments.references, "with --references")
     files = suite_files(arguments.paths)
@@ -214,16 +212,12 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
         rows = [asdict(one) | {"reference": str(path)} for one, path in zip(chosen, paths, strict=True)]
         for row in rows:
             del row["source"], row["note"]
-        _print_json([*rows, *({"error": fault} for fault in faults)])
+        print_json(to_json([*rows, *({"error": fault} for fault in faults)]))
         return _print_left_out(faults, left_out)
     for one, path in zip(chosen, paths, strict=True):
         print(f"wrote {path}: mean {one.mean:g} of {one.n:,} samples")
     print(f"\nFor the suite's own settings, write into accuracy.toml:\n\n{task_tables(chosen)}")
     return _print_left_out(faults, left_out)
-
-
-def _print_json(rows: Sequence[Mapping[str, Any]]) -> None:
-    print_json(json.dumps(list(rows), indent=2, ensure_ascii=False))
 
 
 TOOLS = (

@@ -37,14 +37,9 @@ from accgate.text import message_line
 UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP)  # of a file: no system takes it, whatever it is for
 
 
+@messages_may_be_lost()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; a user's mistake prints one line, no traceback."""
-    with messages_may_be_lost():
-        return _exit_code(argv)
-
-
-def _exit_code(argv: Sequence[str] | None) -> int:
-    """Run the command, and print what ended it."""
     arguments = argparse.Namespace(debug=False)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Ids and replies can hold what no encoding has. Line by line, lines keep their order in a log with messages.

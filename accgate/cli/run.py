@@ -124,10 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.shard is not None:
         return _run_shard(arguments)
-    if arguments.first:
-        raise BadInput("--first is for shards; give --shard i/N too, or leave it out")
-    if arguments.together is not None:
-        raise BadInput("--together is for shards; give --shard i/N too, or leave it out")
+    for option in ("first", "together"):
+        if getattr(arguments, option):
+            raise BadInput(f"--{option} is for shards; give --shard i/N too, or leave it out")
     forget_result(arguments.out)  # first: a config that cannot be read must not leave an old verdict there
     config, rules, bootstrap = rules_of(arguments)
     with _reporting_interruption(arguments.out):
