@@ -79,9 +79,9 @@ def init(arguments: argparse.Namespace) -> int:
         SCHEMA_FILE,
         WORKFLOW_FILE,
         repository_of,
-        schema_text,
         workflow_text,
     )
+    from accgate.config.config import config_schema
 
     config, schema, folder = Path(CONFIG_FILE), Path(SCHEMA_FILE), Path.cwd()
     repository = repository_of(folder)
@@ -96,7 +96,7 @@ def init(arguments: argparse.Namespace) -> int:
             return INTERRUPTED
         answers = typed
     own = None if answers.data is None else _own_task(answers, repository)
-    files = {config: _config_text(answers, own), schema: schema_text()}
+    files = {config: _config_text(answers, own), schema: json.dumps(config_schema(), indent=2) + "\n"}
     if own is not None:
         files[Path(f"{own.name}.toml")] = own.text
     if answers.workflow:

@@ -267,12 +267,11 @@ def _headline(series: Sequence[Series]) -> str:
         more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
         return f"Accuracy over time: {', '.join(bad[:3])}{more} regressed"
     open_, all_ = sum(one.last.point.verdict != "pass" for one in series), len(series)
+    which = "the check" if all_ == 1 else f"{open_ or all_} of {all_} checks"
     if open_:
-        which = "the check" if all_ == 1 else f"{open_} of {all_} checks"
         return f"Accuracy over time: {which} gave no verdict in the latest run"
     declining = sum(one.last.point.is_declining for one in series)
     but = f", but {declining} {'declines' if declining == 1 else 'decline'} slowly" if declining else ""
-    which = "the check" if all_ == 1 else f"{all_} of {all_} checks"
     return f"Accuracy over time: {which} passed in the latest run{but}"
 
 

@@ -153,7 +153,8 @@ def run_of(result: Result, content: bytes, *, commit: str, config: Config | None
     """
     started = _utc(result.started) if result.started else _utc_text(now())
     points = tuple(_point(verdict, config) for verdict in result.checks)
-    return Run(started, commit, result.verdict, points, result.accgate, _digest(content))
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return Run(started, commit, result.verdict, points, result.accgate, digest)
 
 
 def _utc(started: str) -> str:
@@ -167,10 +168,6 @@ def _utc(started: str) -> str:
     except ValueError as error:
         raise BadInput(f"accgate.json: started is {started!r}, which is not a time; run the gate again") from error
     return _utc_text(when if when.tzinfo else when.replace(tzinfo=timezone.utc))
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _utc_text(when: datetime) -> str:

@@ -190,10 +190,11 @@ def survey_of(
         raise BadInput(*(_incomplete(one, key, left) for one, left in zip(ratings, missing, strict=True) if left))
     levels = {item.id: by_answer(ratings, key, item.id) for item in key.items}
     sides = {item.id: _sides(key, item, levels[item.id]) for item in key.items}
-    clusters = _clusters(key)
+    groups = [question.cluster for question in key.questions]
+    clusters = None if None in groups else codes_of(groups)
     evidences = [
-        Evidence(candidate, reference, design, key.candidate, item.id, clusters=clusters, binary=False)
-        for item, (reference, candidate) in ((item, sides[item.id]) for item in key.items)
+        Evidence(candidate, reference, design, key.candidate, id_, clusters=clusters, binary=False)
+        for id_, (reference, candidate) in sides.items()
     ]
     checks = decide(evidences, correction=correction)
     items = tuple(
@@ -251,11 +252,6 @@ def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
         )
     means = [np.where(both, side, 0.0).sum(axis=0) / both.sum(axis=0) for side in (reference, candidate)]
     return Scores(Ids(ids), means[0][:, None]), Scores(Ids(ids), means[1][:, None])
-
-
-def _clusters(key: Key) -> np.ndarray[tuple[int], np.dtype[np.intp]] | None:
-    names = [question.cluster for question in key.questions]
-    return None if None in names else codes_of(names)
 
 
 def agreement_of(levels: Floats) -> Agreement:

@@ -67,7 +67,10 @@ def _view(blame: Blame) -> CauseView:
 
 def blame_sentences(blame: Blame) -> list[str]:
     """What came of the search: the causes first, then what bounds the answer."""
-    sentences = [*_causes(blame), *_flips(blame), *_chance(blame)]
+    sentences = [*_causes(blame), *_flips(blame)]
+    if blame.by_chance:
+        those = f"{blame.by_chance} of the {blame.control} lost answers that were asked again"
+        sentences.append(f"{those} came back with nothing changed: by chance.")
     if blame.fixed:
         reasons = dict.fromkeys(change.why for change in blame.fixed)
         kinds = (", ".join(str(replace(c, why="")) for c in blame.fixed if c.why == why) for why in reasons)
@@ -117,25 +120,14 @@ def _flips(blame: Blame) -> list[str]:
 def _explains(blame: Blame, cause: Explained) -> str:
     of = {change.name: change for change in blame.changes}
     names = " with ".join(f"{name} = {of[name].now}" if name in of else name for name in cause.settings)
-    confidence = f"{100 * (1 - blame.alpha):g}%"
+    text = f"{names} explains {cause.count} of the {cause.of} lost answers"
     if cause.least:
-        text = (
-            f"{names} explains {cause.count} of the {cause.of} lost answers (at least {cause.least}, at {confidence})"
-        )
-    else:
-        text = f"{names} explains {cause.count} of the {cause.of} lost answers"
+        text += f" (at least {cause.least}, at {100 * (1 - blame.alpha):g}%)"
     if cause.gained:
         text += f", and gained {cause.gained}"
     if cause.alone is False:
         text += "; alone it loses none, so it does so together with others"
     return f"{text}."
-
-
-def _chance(blame: Blame) -> list[str]:
-    if not blame.by_chance:
-        return []
-    those = f"{blame.by_chance} of the {blame.control} lost answers that were asked again"
-    return [f"{those} came back with nothing changed: by chance."]
 
 
 def print_blame(console: Console, blame: Blame) -> None:

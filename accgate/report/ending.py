@@ -20,6 +20,7 @@ from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
 from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_stop
 from accgate.verdict import (
+    Setting,
     Verdict,
     after_inconclusive,
     approval_steps,
@@ -68,8 +69,9 @@ def print_result(
         _print_plot(printer, rows)
     _print_undecided(printer, result, story)
     _print_notes(printer, result, story)
-    if story.lead is not None and story.lead.verdict != "pass":
-        _print_settings(printer, result, story)
+    if story.settings and story.lead is not None and story.lead.verdict != "pass":
+        several = len({verdict.model for verdict in result.decided}) > 1
+        _print_settings(printer, story.settings, f", {visible(story.lead.model or '')}" if several else "")
     if story.answers is not None:
         _print_answers(printer, story.answers)
     _print_steps(printer, story, places)
@@ -186,10 +188,7 @@ def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
 
 def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
     """The remarks on one check, without full stops; those that the sentences have are left out."""
-    if (readings := readings_sentence(verdict)) is not None:
-        yield readings
-    if (drift := drift_sentence(verdict)) is not None:
-        yield drift
+    yield from filter(None, (readings_sentence(verdict), drift_sentence(verdict)))
     if verdict.p_value is None:  # of the first check the sentences have the first reason, of the others all stand above
         yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
         return
@@ -212,13 +211,9 @@ def print_groups(console: Console, verdict: Verdict, *, most: int | None = None)
         console.print(Text(f" and {len(rows) - most:,} more, which `accgate explain` lists"))
 
 
-def _print_settings(printer: _Printer, result: Result, story: Story) -> None:
-    if not story.settings:
-        return
-    several = len({verdict.model for verdict in result.decided}) > 1 and story.lead is not None
-    of = f", {visible(story.lead.model or '')}" if several and story.lead is not None else ""
+def _print_settings(printer: _Printer, settings: Sequence[Setting], of: str) -> None:
     printer.paragraph(f"Settings that changed{of}")
-    first = story.settings[:8]
+    first = settings[:8]
     width = min(max(len(visible(setting.name)) for setting in first), 30)
     for number, setting in enumerate(first):
         if setting.is_outside and not (number and first[number - 1].is_outside):
@@ -226,8 +221,8 @@ def _print_settings(printer: _Printer, result: Result, story: Story) -> None:
         name = clip(visible(setting.name), 30, "…").ljust(width)
         change = f"{visible(setting.before)} → {visible(setting.now)}" if setting.now else ""
         printer.paragraph(change, indent=4, first=f"{name}   ", hanging=4 + width + 3)
-    if len(story.settings) > len(first):
-        printer.paragraph(f"and {len(story.settings) - len(first)} more", indent=4)
+    if len(settings) > len(first):
+        printer.paragraph(f"and {len(settings) - len(first)} more", indent=4)
     printer.line()
 
 
@@ -280,8 +275,7 @@ def _print_steps(printer: _Printer, story: Story, places: Places | None) -> None
 
 def guard_ending(result: Result | None, guard: Guard, head_sha: str, exit_code: int, *, commands: bool) -> list[str]:
     """The lines with which `publish` ends where a run passes and its pull request loosens the gate; else none."""
-    sentence = None if result is None else guard_sentence(result, guard)
-    if sentence is None or result is None or result.verdict != "pass" or guard.holds:
+    if result is None or result.verdict != "pass" or guard.holds or not (sentence := guard_sentence(result, guard)):
         return []
     lines = [f"{WAITING} Waiting for approval: this pull request loosens the gate", "", f"  {sentence}", ""]
     signs = {"loosening": "▽ loosens", "tightening": "△ tightens", "new": "  new"}

@@ -81,15 +81,6 @@ def scale_of(places: Sequence[Place]) -> Axis:
     return axis_around(ends, ROOM)
 
 
-def tick_text(value: float) -> str:
-    """A round figure of the scale.
-
-    >>> tick_text(-10.0), tick_text(0.5), tick_text(0.0)
-    ('−10', '+0.5', '0')
-    """
-    return f"+{short(value)}" if value > 0.0 else short(value)
-
-
 @dataclass(frozen=True)
 class Row:
     """A check in a plot: `figure` is its change as it is printed."""
@@ -152,7 +143,7 @@ def forest_svg(checks: Sequence[Verdict], *, dark: bool) -> str | None:
         rows=rows,
         scale=scale,
         ticks=scale.ticks(TICKS),
-        tick_text=tick_text,
+        short=short,
         description=description_of(rows),
         width=WIDTH,
         height=68 + 24 * len(rows) + 28 * len({row.model for row in rows if row.model}),
@@ -226,7 +217,7 @@ def _tick_line(scale: Axis, indent: int) -> str:
     """The round figures above their places, as many as do not touch."""
     line = [" "] * (indent + int(scale.end) + 4)
     for value in sorted(scale.ticks(TICKS), key=abs):
-        text = tick_text(value)
+        text = short(value, plus=True)
         first = max(indent + round(scale.at(value)) - len(text) // 2, 0)
         if all(c == " " for c in line[max(first - 1, 0) : first + len(text) + 1]) and first + len(text) <= len(line):
             line[first : first + len(text)] = text

@@ -34,9 +34,10 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
     run = _places(x, y, [(0, 0.0), *zip(steps.n, sums, strict=True)])
     curves = [path(_below(_places(x, y, fails)), "zone", closed=True)] if len(fails) > 1 else []
     curves += [path(_places(x, y, fails), "ln f"), path(_places(x, y, passes, FEW), "ln g"), path(run, "ln")]
-    labels = _limits(verdict, x, y, fails, passes) + _end(verdict, run[-1], _whole(sums[-1], steps.exact))
     what = "Answers gained less answers lost" if steps.exact else "Sum of the differences in points, worse is down"
-    total = _whole(sums[-1], steps.exact)
+    total = short(round(sums[-1], 0 if steps.exact else 1), plus=True)
+    across, down = run[-1]
+    words = {"regression": "failed", "pass": "passed"}.get(verdict.verdict, "undecided")
     svg = drawing(
         key,
         "evidence",
@@ -44,7 +45,9 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         figures_beside(y, plus=True, whole=steps.exact),
         stretch(*filter(None, curves)),
         figures_below(x, whole=True),
-        *labels,
+        *_limits(verdict, x, y, fails, passes),
+        mark(verdict.verdict, across, down),
+        beside(across, min(down + 20, HEIGHT - 4), f"{total}: {words}", "t halo"),
         data_n=verdict.n,
         data_n_max=verdict.n_max,
         data_stop=verdict.stop,
@@ -78,16 +81,6 @@ def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -
         at, level = x.at(passes[-1][0]), min(y.at(value) for _, value in passes)
         parts.append(label(at, max(level - 8, 10), "passes above", anchor="end", class_="gd halo"))
     return parts
-
-
-def _end(verdict: Verdict, at: tuple[float, float], total: str) -> list[str]:
-    words = {"regression": "failed", "pass": "passed"}.get(verdict.verdict, "undecided")
-    return [mark(verdict.verdict, *at), beside(at[0], min(at[1] + 20, HEIGHT - 4), f"{total}: {words}", "t halo")]
-
-
-def _whole(value: float, exact: bool) -> str:
-    rounded = round(value) if exact else round(value, 1)
-    return f"+{short(rounded)}" if rounded > 0 else short(rounded)
 
 
 def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:

@@ -79,27 +79,12 @@ class ShownFlip:
         """The parts of one side: `REMOVED` for the reference's reply, `ADDED` for the candidate's."""
         return [part for part in self.parts if part[0] in (SAME, kind)]
 
-    @property
-    def reference(self) -> list[Part] | None:
-        """The reference's reply; None where it is not known."""
-        return self.side(REMOVED) if self.before else None
 
-    @property
-    def candidate(self) -> list[Part] | None:
-        """The candidate's reply; None where it is not known."""
-        return self.side(ADDED) if self.got else None
+def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> tuple[Mapping[int, tuple[ShownFlip, ...]], str]:
+    """Cut the flips of a report, by the number of the check, to the room there is.
 
-
-@dataclass(frozen=True)
-class FlipsOfReport:
-    """The flips of each check by its number, and the same as JSON that a script element can hold."""
-
-    by_check: Mapping[int, tuple[ShownFlip, ...]]
-    data: str
-
-
-def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> FlipsOfReport:
-    """The flips of a report, by the number of the check, cut to the room there is."""
+    The second of the pair has the same as JSON that a script element can hold.
+    """
     share = max(1, WITH_TEXT // max(len(flips), 1))
     words = words_to_compare(sum(min(len(own), share) for own in flips.values()))
     whole = {check: [_whole(flip, words, at < share) for at, flip in enumerate(own)] for check, own in flips.items()}
@@ -108,7 +93,7 @@ def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> FlipsOfReport:
         rows = {check: [flip.row for flip in own] for check, own in cut.items()}
         if len(json.dumps(rows)) <= ROOM:
             break
-    return FlipsOfReport(cut, embed(rows))
+    return cut, embed(rows)
 
 
 def _whole(flip: Flip, compared: int, with_text: bool) -> ShownFlip:
@@ -147,13 +132,13 @@ def _end(text: str | None, length: int) -> str | None:
     return text if text is None or len(text) <= length else f"… {text[-length:].lstrip()}"
 
 
-def plain(text: str, most: int = 20_000) -> str:
+def plain(text: str) -> str:
     r"""Any text without characters that turn or hide what is beside them; line breaks stay, the ends are trimmed.
 
     >>> plain("  a\r\nb\x1b[2J ")
     'a\nb�[2J'
     """
-    lines = text.strip()[: SCANNED * most].replace("\r\n", "\n")
+    lines = text.strip()[: SCANNED * READ].replace("\r\n", "\n")
     if lines.isprintable():
         return lines
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in lines)

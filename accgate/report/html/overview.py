@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, axis_around, short
-from accgate.report.forest import Place, place_of, place_of_group, scale_of, tick_text
+from accgate.report.forest import Place, place_of, place_of_group, scale_of
 from accgate.report.words import confidence_of, has_evidence, samples_used, savings
 from accgate.text import clip, compact, duration, visible
 from accgate.verdict import groups_paragraph, interval_text, mean_change, name_of, points_text, range_text, theta_text
@@ -109,7 +109,7 @@ def _labels(x: Axis, directions: set[bool]) -> Labels:
         words = f"{short(abs(value))} {'better' if value > 0.0 else 'worse'}"
         place = x.at(value)
         if all(abs(place - other) > (0.2 if both else 0.13) for other, _ in labels):
-            labels.append((place, words if both else tick_text(oriented(value, all(directions)))))
+            labels.append((place, words if both else short(oriented(value, all(directions)), plus=True)))
     return tuple(labels)
 
 

@@ -159,7 +159,7 @@ def _plain(text: str) -> str:
 def _sections(result: Result, short: Result, flips: FlipsByCheck, folder: Path | None) -> tuple[list[Section], str]:
     """The checks of `short`, worst first; files are read by the names of `result`."""
     whole, checks = worst_first(result.decided), worst_first(short.decided)
-    cut = flips_of_report({at: own for at, v in enumerate(whole) if (own := flips.get((v.model, v.task)))})
+    cut, data = flips_of_report({at: own for at, v in enumerate(whole) if (own := flips.get((v.model, v.task)))})
     drawn = [at for at, verdict in enumerate(checks) if verdict.verdict != "pass" or len(checks) == 1][:DRAWN]
     sections = []
     for at, verdict in enumerate(checks):
@@ -168,8 +168,8 @@ def _sections(result: Result, short: Result, flips: FlipsByCheck, folder: Path |
             pictures = pictures_of(whole[at], folder, result.seed, f"c{at}")
         elif verdict.verdict != "pass":
             pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, those with the worst verdicts.",))
-        sections.append(_section(short, verdict, at, cut.by_check.get(at, ()), pictures))
-    return sections, cut.data
+        sections.append(_section(short, verdict, at, cut.get(at, ()), pictures))
+    return sections, data
 
 
 def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ...], pictures: Pictures) -> Section:
