@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import CONFIG, json_option, print_json, print_note, print_outcome, write
-from accgate.cli.parser import Command, add_commands
+from accgate.cli.parser import Command, add_commands, count
 from accgate.errors import PASSED, BadInput
 from accgate.text import count_of
 
@@ -34,7 +34,7 @@ def _add_options(command: argparse.ArgumentParser) -> None:
 
 def _show_options(command: argparse.ArgumentParser) -> None:
     _history_options(command)
-    command.add_argument("--last", type=_count, default=20, metavar="N", help="runs in a table (20)")
+    command.add_argument("--last", type=count, default=20, metavar="N", help="runs in a table (20)")
     json_option(command)
 
 
@@ -75,12 +75,6 @@ def _history_options(command: argparse.ArgumentParser) -> None:
     what = f"a history, or a folder of history*.jsonl ({FILE})"
     command.add_argument("file", nargs="?", type=Path, default=FILE, metavar="FILE", help=what)
     command.add_argument("--check", metavar="MODEL/TASK", help="only this check")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
-    return int(text)
 
 
 def _add(arguments: argparse.Namespace) -> int:

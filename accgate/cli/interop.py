@@ -26,30 +26,22 @@ def import_options(command: argparse.ArgumentParser) -> None:
 
 
 def _lm_eval_options(command: argparse.ArgumentParser) -> None:
-    _reference_options(command)
-    command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="samples_*.jsonl, or its folder")
-    _log_options(command, "metric to read, such as acc_norm")
+    _log_options(command, "samples_*.jsonl, or its folder", "metric to read, such as acc_norm")
     command.add_argument("--filter", metavar="NAME", help="filter to read, such as flexible-extract")
 
 
 def _inspect_options(command: argparse.ArgumentParser) -> None:
-    _reference_options(command)
-    command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=".eval or .json logs, or their folder")
-    _log_options(command, "scorer to read, or scorer/key if it has several values")
+    metric = "scorer to read, or scorer/key if it has several values"
+    _log_options(command, ".eval or .json logs, or their folder", metric)
     command.add_argument("--reducer", metavar="NAME", help="how epochs become one score, if the log has several ways")
 
 
 def _nemo_options(command: argparse.ArgumentParser) -> None:
-    _reference_options(command)
-    command.add_argument(
-        "paths", nargs="+", type=Path, metavar="PATH", help="results.jsonl or byob_predictions.jsonl, or a folder"
-    )
-    _log_options(command, "metric to read")
+    _log_options(command, "results.jsonl or byob_predictions.jsonl, or a folder", "metric to read")
 
 
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
-    _reference_options(command)
-    command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="references/NAME.yaml, or the folder")
+    _file_options(command, "references/NAME.yaml, or the folder")
     command.add_argument(
         "--references", type=Path, default=Path("references"), metavar="DIR", help="write references here (references)"
     )
@@ -62,12 +54,14 @@ def _trtllm_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _reference_options(command: argparse.ArgumentParser) -> None:
+def _file_options(command: argparse.ArgumentParser, paths: str) -> None:
     json_option(command)
     command.add_argument("--reason", metavar="TEXT", help="why references are replaced")
+    command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=paths)
 
 
-def _log_options(command: argparse.ArgumentParser, metric: str) -> None:
+def _log_options(command: argparse.ArgumentParser, paths: str, metric: str) -> None:
+    _file_options(command, paths)
     command.add_argument("--metric", metavar="NAME", help=f"{metric}; needed if the log has several")
     scale_option(command)
     command.add_argument("--model", metavar="NAME", help="what to call the model (its name in the log)")

@@ -90,11 +90,10 @@ def _job_of(arguments: argparse.Namespace, config: Config, now: datetime) -> Job
     from accgate.launch.job import Job, seconds_of
     from accgate.launch.models import gpus_of_replicas, gpus_of_shard
 
-    nodes, gpus = 1, 0
     if arguments.cluster == "ray_job":
         nodes, gpus = gpus_of_replicas(config, arguments.nodes, arguments.gpus)
     else:
-        gpus = gpus_of_shard(config, arguments.gpus)
+        nodes, gpus = 1, gpus_of_shard(config, arguments.gpus)
     here = Path(arguments.config).absolute()
     folder = PurePosixPath(here.parent)
     if arguments.cluster != "slurm":

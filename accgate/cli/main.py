@@ -99,7 +99,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"accgate {__version__}")
     debug_option(parser)
-    parser.set_defaults(debug=False)
+    parser.set_defaults(debug=False, parser=parser)
     add_commands(parser, COMMANDS, "COMMAND")
     return parser
 
@@ -110,10 +110,6 @@ def _print_error(arguments: argparse.Namespace, error: Exception, message: str) 
     red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() and not os.environ.get("NO_COLOR") else ("", "")
     for line in message.splitlines():
         print(f"{red}accgate: {message_line(line)}{plain}", file=sys.stderr)
-
-
-def _completion(arguments: argparse.Namespace) -> int:
-    return start.completion(arguments, build_parser())
 
 
 def _command(name: str, text: str, module: ModuleType, *, loads_datasets: bool = False) -> Command:
@@ -160,10 +156,5 @@ COMMANDS = (  # in the order of `accgate --help`
     _command("export", "write a run in another tool's format", export),
     _command("history", "keep every run of the main branch, and show each check over time", history),
     _command("schema", "print the JSON schema of accuracy.toml or of a result", start),
-    Command(
-        "completion",
-        "print the script that completes commands and options in a shell",
-        start.completion_options,
-        _completion,
-    ),
+    _command("completion", "print the script that completes commands and options in a shell", start),
 )

@@ -104,6 +104,13 @@ def _parsed(kind: type[float | int], what: str, text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
 
 
+def count(text: str) -> int:
+    """Read a number of 1 or more, as the type of an option."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
+
+
 # A line to try for each command, which its --help ends with
 EXAMPLES: Mapping[str, str] = {
     "accgate init": "accgate init --base-url http://127.0.0.1:8000/v1 --data questions.jsonl",

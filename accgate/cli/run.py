@@ -26,6 +26,7 @@ from accgate.cli.common import (
     workspace_option,
     write,
 )
+from accgate.cli.parser import count
 from accgate.cli.streams import writing_output
 from accgate.cli.working_folder import as_typed, from_start
 from accgate.errors import BAD_INPUT, PASSED, BadInput
@@ -83,7 +84,7 @@ def record_options(command: argparse.ArgumentParser) -> None:
     instead.add_argument("--add", action="store_true", help="add this run to the reference as further repeats")
     twice = "evaluate every sample twice, and keep in the reference how many scores differ: the engine's own noise"
     command.add_argument("--check", action="store_true", help=twice)
-    command.add_argument("--runs", type=int, default=1, metavar="N", help="evaluate every sample N times (1)")
+    command.add_argument("--runs", type=count, default=1, metavar="N", help="evaluate every sample N times (1)")
     command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
     command.add_argument(
@@ -251,8 +252,6 @@ def record(arguments: argparse.Namespace) -> int:
 
     if arguments.check and (arguments.add or arguments.runs != 1):
         raise BadInput("--check evaluates every sample twice for a new reference; leave --add and --runs out")
-    if arguments.runs < 1:
-        raise BadInput(f"--runs is {arguments.runs}; give 1 or more")
     recording = Recording(arguments.runs, arguments.check, arguments.add)
     if arguments.reread:
         return _record_reread(arguments, recording)

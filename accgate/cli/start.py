@@ -316,14 +316,14 @@ def schema(arguments: argparse.Namespace) -> int:
     return PASSED
 
 
-def completion(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    """Print the script that completes a parser's commands, options and files in a shell."""
+def completion(arguments: argparse.Namespace) -> int:
+    """Print the script that completes the parser's commands, options and files in a shell."""
     import shtab
 
-    for action in _actions_of(parser):
+    for action in _actions_of(arguments.parser):
         if action.type is Path or action.metavar in ("FILE", "DIR"):
             action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
-    print(shtab.complete(parser, arguments.shell))
+    print(shtab.complete(arguments.parser, arguments.shell))
     return PASSED
 
 

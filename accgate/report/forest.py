@@ -6,6 +6,7 @@ Worse is left. Places are points of the checks' own scale; a check whose figure 
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, axis_around, short
@@ -131,15 +132,18 @@ def description_of(rows: Sequence[Row]) -> str:
 # The picture
 
 
-def forest_svg(checks: Sequence[Verdict], *, dark: bool) -> str | None:
-    """The plot as an SVG of its own, 400 pixels wide, for a light or a dark page; None for fewer than two rows."""
+def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
+    """Draw the plot, 400 pixels wide, as an SVG for a light and one for a dark page, by the names of their files.
+
+    There is none for fewer than two rows.
+    """
     rows = rows_of(checks)
     if len(rows) < 2:
-        return None
+        return {}
     right = max(FIGURES, *(FIGURE * (len(row.figure) - 1) for row in rows))
     scale = row_scale(rows, NAMES, WIDTH - right)
-    picture = page_template("accgate.report", "forest.svg.j2").render(
-        dark=dark,
+    picture = partial(
+        page_template("accgate.report", "forest.svg.j2").render,
         rows=rows,
         scale=scale,
         ticks=scale.ticks(TICKS),
@@ -150,13 +154,7 @@ def forest_svg(checks: Sequence[Verdict], *, dark: bool) -> str | None:
         clip=clip,
         pixel=pixel,
     )
-    return f"{picture.strip()}\n"
-
-
-def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
-    """The pictures for a light and a dark page by the names of their files; none for fewer than two rows."""
-    pictures = {name: forest_svg(checks, dark=dark) for name, dark in zip(FILES, (False, True), strict=True)}
-    return {name: picture for name, picture in pictures.items() if picture is not None}
+    return {name: f"{picture(dark=dark).strip()}\n" for name, dark in zip(FILES, (False, True), strict=True)}
 
 
 # The same as text

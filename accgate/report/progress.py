@@ -140,17 +140,12 @@ class Tally:
         new, seconds = self.done - self._kept, now - self._began
         return new / seconds if new > 0 and seconds > 0.0 else None
 
-    def left(self, now: float) -> float | None:
-        """Seconds that the remaining samples take at this rate."""
-        rate = self.rate(now)
-        return None if rate is None else (self.total - self.done) / rate
-
     def fields(self, now: float) -> dict[str, str]:
         """The texts beside the bar's count."""
-        rate, left = self.rate(now), self.left(now)
+        rate, left = self.rate(now), self.total - self.done
         return {
             "rate": "" if rate is None else f"{rate:,.1f}/s",
-            "left": "" if left is None or self.done >= self.total else f"{clock_text(left)} left",
+            "left": "" if rate is None or left <= 0 else f"{clock_text(left / rate)} left",
             "mean": f"mean {number(self.mean)}",
             "difference": "" if self.difference is None else f"diff {signed_number(self.difference)}",
             "failed": f"{self.failed} failed" if self.failed else "",

@@ -46,7 +46,8 @@ class ShownFlip:
     @property
     def brief(self) -> bool:
         """Whether all its texts are short enough to stand side by side."""
-        texts = (self.prompt or "", self.expected or "", *("".join(part[1] for part in self.side(k)) for k in (-1, 1)))
+        sides = ("".join(part[1] for part in self.side(kind) or ()) for kind in (REMOVED, ADDED))
+        texts = (self.prompt or "", self.expected or "", *sides)
         return all(len(text) <= BRIEF and text.count("\n") <= 2 for text in texts)
 
     @property
@@ -75,9 +76,10 @@ class ShownFlip:
         """Whether the replies have anything in common, so that marking what differs tells something."""
         return any(part[0] == SAME and part[1].strip() for part in self.parts)
 
-    def side(self, kind: int) -> list[Part]:
-        """The parts of one side: `REMOVED` for the reference's reply, `ADDED` for the candidate's."""
-        return [part for part in self.parts if part[0] in (SAME, kind)]
+    def side(self, kind: int) -> list[Part] | None:
+        """The parts of one side: `REMOVED` for the reference's reply, `ADDED` for the candidate's; None if unknown."""
+        is_known = self.before if kind == REMOVED else self.got
+        return [part for part in self.parts if part[0] in (SAME, kind)] if is_known else None
 
 
 def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> tuple[Mapping[int, tuple[ShownFlip, ...]], str]:

@@ -93,11 +93,11 @@ def test_past_the_limit_flips_have_their_id_alone() -> None:
 @pytest.mark.parametrize(("before", "got"), [(None, "now"), ("then", None), (None, None)])
 def test_an_unknown_reply_is_told_from_an_empty_one(before: str | None, got: str | None) -> None:
     (flip,) = flips_of_report({0: [Flip("a", "p", "e", before, got)]})[0][0]
-    assert (flip.reference, flip.candidate) == (
+    assert (flip.side(REMOVED), flip.side(ADDED)) == (
         None if before is None else [(REMOVED, before)], None if got is None else [(ADDED, got)],
     )  # fmt: skip
     (empty,) = flips_of_report({0: [Flip("a", "p", "e", "", "")]})[0][0]
-    assert (empty.reference, empty.candidate) == ([], [])
+    assert (empty.side(REMOVED), empty.side(ADDED)) == ([], [])
 
 
 def test_work_is_bounded_whatever_the_number_of_flips() -> None:
