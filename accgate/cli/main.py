@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = build_parser().parse_args(argv)
         require_output()
         with ending_on_signals(), writing_output():
-            code = _run(arguments)
+            return _run(arguments)
     except KeyboardInterrupt:
         more = "; finished samples are recorded, go on with --resume" if hasattr(arguments, "resume") else ""
         print(f"accgate: interrupted{more}", file=sys.stderr)
@@ -66,7 +66,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             return BAD_INPUT
         _print_error(arguments, error, _message_of(error))
         return CANNOT_EVALUATE
-    return code
 
 
 def _message_of(error: Exception) -> str:

@@ -380,11 +380,11 @@ def report_result(
 
             print_json(to_json({"readings": readings, "result": result} if readings else result))
             return
-        from accgate.report.ending import Places, print_result
+        from accgate.report.ending import print_result
         from accgate.report.readings import print_rereadings
 
         print_rereadings(console(), readings)
 
         where = "" if arguments.out == from_start(OUT) else place
-        report = as_typed(arguments.out / (HTML if arguments.html else REPORT))
-        print_result(console(), result, flips, None if quiet else Places(report, where))
+        report = "" if quiet else as_typed(arguments.out / (HTML if arguments.html else REPORT))
+        print_result(console(), result, flips, report=report, place=where)

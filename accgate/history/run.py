@@ -111,6 +111,10 @@ def read_line(text: bytes) -> Line | None:
     >>> read_line(b'{"id":"1d7b') is None
     True
     """
+    from pydantic import ValidationError
+
+    from accgate.inputs.typed import adapter_of
+
     try:
         row = json.loads(text)
         if not isinstance(row, dict) or not isinstance(row.get("started"), str):
@@ -119,7 +123,13 @@ def read_line(text: bytes) -> Line | None:
         id_, own = _line_text(row)
     except (ValueError, RecursionError):
         return None
-    return Line(row["started"], id_, own, _run(row)) if written_id == id_ else None
+    if written_id != id_:
+        return None
+    try:
+        run = adapter_of(Run).validate_python(row)
+    except ValidationError:
+        run = None
+    return Line(row["started"], id_, own, run)
 
 
 def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
@@ -127,17 +137,6 @@ def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
     text = json.dumps(row, sort_keys=True, separators=(",", ":"), allow_nan=False)
     id_ = hashlib.sha256(text.encode()).hexdigest()[:16]
     return id_, START + f'{id_}",{text[1:]}'.encode()
-
-
-def _run(row: dict[str, Any]) -> Run | None:
-    from pydantic import ValidationError
-
-    from accgate.inputs.typed import adapter_of
-
-    try:
-        return adapter_of(Run).validate_python(row)
-    except ValidationError:
-        return None
 
 
 def run_of(result: Result, content: bytes, *, commit: str, config: Config | None, now: Callable[[], datetime]) -> Run:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from accgate.errors import BadInput
@@ -15,14 +14,6 @@ from accgate.report.html.inline import embed, page_parts, whole_page
 DEFAULT_QUESTIONS = 20
 
 
-@dataclass(frozen=True)
-class Questionnaire:
-    """The content of the page as JSON, and the key, which the page must not hold."""
-
-    page: dict[str, Any]
-    key: Key
-
-
 def draw_questionnaire(
     questions: Sequence[Question],
     wording: Wording,
@@ -32,8 +23,10 @@ def draw_questionnaire(
     candidate: str,
     count: int | None = None,
     show_targets: bool = False,
-) -> Questionnaire:
+) -> tuple[dict[str, Any], Key]:
     """Draw `count` questions at random for a questionnaire; by default 20, or all if there are fewer.
+
+    Return the content of the page as JSON, and the key, which the page must not hold.
 
     The seed decides which questions are drawn in which order, which answer comes first (the reference's in half of the
     questions) and the answers' names. Only the key holds it: with the seed anybody can tell the sides apart. Answers
@@ -69,7 +62,7 @@ def draw_questionnaire(
     }  # fmt: skip
     digest = hashlib.sha256(json.dumps(page, sort_keys=True).encode()).hexdigest()  # of all that the page shows
     key = Key(digest, seed, reference, candidate, wording.levels, wording.items, tuple(key_questions))
-    return Questionnaire({"digest": digest, **page}, key)
+    return {"digest": digest, **page}, key
 
 
 def _answers(question: Question, seed: int, *, reference_first: bool) -> list[tuple[AnswerKey, str]]:

@@ -20,7 +20,6 @@ from accgate.text import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-WAYS = {"all back": "put back", "put back": "put back", "pair back": "put back", "set alone": "set alone"}
 HEADINGS = ("Setting", "Reference", "Now", "Came back with it put back", "Lost with it alone", "Finding")
 EITHER_WAY = "flips either way, loses nothing"
 FINDINGS = {"cause": "explains", "no cause": "does not", "either way": EITHER_WAY, "open": "not shown"}
@@ -79,7 +78,8 @@ def blame_sentences(blame: Blame) -> list[str]:
     problems = {trial.problem: trial for trial in blame.trials if trial.problem}
     for problem, trial in problems.items():
         name = "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
-        sentences.append(f"With {name} {WAYS[trial.kind]} the model could not be asked: {problem}.")
+        way = "set alone" if trial.kind == "set alone" else "put back"
+        sentences.append(f"With {name} {way} the model could not be asked: {problem}.")
     if blame.ended_early is not None:
         sentences.append(f"The search ended {blame.ended_early}; `accgate blame --resume` with more goes on.")
     return sentences

@@ -140,8 +140,7 @@ def cell(text: Any) -> str:
     >>> cell("mmlu_pro: a|b, 3 * 4 <b>")
     'mmlu_pro: a\\\\|b, 3 * 4 &lt;b>'
     """
-    line = HTML.sub(_entity, _inert(text))
-    line = ACTIVE.sub(lambda match: "".join(f"\\{c}" for c in match[0]), line)
+    line = ACTIVE.sub(lambda match: "".join(f"\\{c}" for c in match[0]), _inert(text))
     # GitHub's documentation: a dollar sign that begins no formula stands in span tags.
     return line.replace("$", "<span>$</span>")
 
@@ -152,7 +151,7 @@ def summary(text: Any) -> str:
     >>> summary("mmlu_pro *x* <b>")
     'mmlu_pro *x* &lt;b>'
     """
-    return HTML.sub(_entity, _inert(text)).replace("$", "<span>$</span>")
+    return _inert(text).replace("$", "<span>$</span>")
 
 
 def code(text: Any) -> str:
@@ -173,14 +172,10 @@ def code(text: Any) -> str:
 IN_CODE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!|~@:/=$"} | {"\u200b": "&#8203;"})
 
 
-def _entity(match: re.Match[str]) -> str:
-    return ENTITIES[match[0]]
-
-
 def _inert(text: Any) -> str:
     line = _few_marks(visible(str(text)))
     line = COMMIT.sub(lambda match: "\u200b".join(re.findall(".{1,6}", match[0])), line)
-    return LINKED.sub("\u200b", line)
+    return HTML.sub(lambda match: ENTITIES[match[0]], LINKED.sub("\u200b", line))
 
 
 def _few_marks(line: str) -> str:

@@ -1,12 +1,12 @@
 """A run's story, which every report tells: what dropped, how sure that is, what to do, what changed; worst first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from accgate.errors import VerdictName
 from accgate.guard.state import Guard
-from accgate.report.flips import Answers, Flip, first_answers
+from accgate.report.flips import Answers, FlipsByCheck, first_answers
 from accgate.report.words import surroundings_of
 from accgate.result import Result
 from accgate.text import visible, with_capital, with_stop
@@ -60,7 +60,7 @@ class Story:
 
 def story_of(
     result: Result | None,
-    flips: Mapping[tuple[str | None, str | None], Sequence[Flip]] | None = None,
+    flips: FlipsByCheck | None = None,
     *,
     answers_commands: bool = False,
 ) -> Story:
@@ -285,19 +285,18 @@ def _reason_lines(lead: Verdict) -> list[str]:
 def _others(result: Result, checks: Sequence[Verdict]) -> list[str]:
     """What became of the checks that the headline does not speak of, in one sentence."""
     lead = checks[0]
-    groups = {name: [each for each in checks[1:] if each.verdict == name] for name in WORST_FIRST}
     parts = []
     undecided: tuple[tuple[VerdictName, str], ...] = (
         ("error", "could not be decided"), ("no-reference", "{have} no reference"), ("inconclusive", "{be} undecided"),
     )  # fmt: skip
     for name, said in undecided:
-        rows = groups[name]
-        if not rows or name == lead.verdict:
+        rows = [each for each in checks if each.verdict == name != lead.verdict]
+        if not rows:
             continue
         one = len(rows) == 1
         verb = said.format(have="has" if one else "have", be="is" if one else "are")
         parts.append(f"{name_in(result, rows[0]) if one else f'{len(rows):,} checks'} {verb}")
-    passes = len(groups["pass"])
+    passes = sum(each.verdict == "pass" for each in checks)
     if passes and lead.verdict != "pass":
         parts.append("the other check passes" if passes == 1 else f"the other {passes:,} checks pass")
     if not parts:

@@ -279,13 +279,11 @@ def cost_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
     return tuple(_cost_cells(cost) for cost in verdict.costs if cost.change is not None)
 
 
-def cost_figures(verdict: Verdict) -> tuple[tuple[str, str], ...]:
+def cost_figures(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Each figure under its name, in one cell: both sides, the change and its interval, and what a gate allows."""
-    rows = []
     for name, before, now, change, interval, allowed in cost_rows(verdict):
         gate = "" if allowed == NONE else f", allowed {allowed}"
-        rows.append((f"{name} per sample", f"{before} to {now}, {change} ({interval}){gate}"))
-    return tuple(rows)
+        yield f"{name} per sample", f"{before} to {now}, {change} ({interval}){gate}"
 
 
 def _cost_cells(cost: Cost) -> tuple[str, ...]:

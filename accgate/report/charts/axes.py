@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from accgate.report.charts.svg import BELOW, HEIGHT, label, line
+from accgate.report.charts.svg import BELOW, HEIGHT, label, line, pixel
 
 MINUS = "\N{MINUS SIGN}"
 FEW = 5  # lines of an axis
@@ -29,6 +29,10 @@ class Axis:
         """
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
+
+    def pixel(self, value: float) -> float:
+        """The place of a figure in a drawing, to a tenth of a pixel."""
+        return pixel(self.at(value))
 
     def drawn(self, start: float, end: float) -> Axis:
         """The same figures at other places."""

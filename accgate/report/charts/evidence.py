@@ -32,8 +32,10 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
     room = max(values) - min(values) or 1.0
     x, y = axis_of(0.0, float(verdict.n)), upright(min(values) - 0.16 * room, max(values) + 0.1 * room)
     run = _places(x, y, [(0, 0.0), *zip(steps.n, sums, strict=True)])
-    curves = [path(_below(_places(x, y, fails)), "zone", closed=True)] if len(fails) > 1 else []
-    curves += [path(_places(x, y, fails), "ln f"), path(_places(x, y, passes, FEW), "ln g"), path(run, "ln")]
+    edge = _places(x, y, fails)
+    zone = [*edge, (edge[-1][0], HEIGHT), (edge[0][0], HEIGHT)] if len(fails) > 1 else []  # where a run fails
+    curves = [path(zone, "zone", closed=True), path(edge, "ln f"), path(_places(x, y, passes, FEW), "ln g")]
+    curves.append(path(run, "ln"))
     what = "Answers gained less answers lost" if steps.exact else "Sum of the differences in points, worse is down"
     total = short(round(sums[-1], 0 if steps.exact else 1), plus=True)
     across, down = run[-1]
@@ -59,11 +61,6 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
 
 def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[float, float]]:
     return [(x.at(n), y.at(value)) for n, value in thin(values, most)]
-
-
-def _below(edge: list[tuple[float, float]]) -> Points:
-    """The area under a limit, where a run fails."""
-    return [*edge, (edge[-1][0], HEIGHT), (edge[0][0], HEIGHT)]
 
 
 def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -> list[str]:
