@@ -40,10 +40,9 @@ def report(arguments: argparse.Namespace) -> int:
 
         print_result(console(), result, flips_of_result(result, arguments.result.parent))
         return PASSED
-    if arguments.junit is not None:
-        write(arguments.junit, junit_xml(result))
-    if arguments.ctrf is not None:
-        write(arguments.ctrf, ctrf_json(result))
+    for name, text_of in ((arguments.junit, junit_xml), (arguments.ctrf, ctrf_json)):
+        if name is not None:
+            write(name, text_of(result))
     folder = arguments.result.parent
     flips = flips_of_result(result, folder, whole=arguments.html is not None)
     if arguments.html is not None:

@@ -88,9 +88,8 @@ def distribution_chart(verdict: Verdict, key: str) -> svg.Chart | None:
         data_shaded_beta=shaded[1],
     )
     about = f"Expected {verdict.statistic or 'means'} of {verdict.n:,} samples{'' if verdict.statistic else ', points'}"
-    return svg.Chart(
-        "distribution", TITLE.replace("drop", drop_word(verdict.higher_is_better)), about, picture, _caption(figures)
-    )
+    title = TITLE.replace("drop", drop_word(verdict.higher_is_better))
+    return svg.Chart(title, about, picture, _caption(figures))
 
 
 def _figures(verdict: Verdict) -> _Figures | None:

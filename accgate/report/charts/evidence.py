@@ -56,7 +56,7 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         data_difference=oriented(steps.sums[-1] / steps.n[-1], verdict.higher_is_better),
         data_boundaries="recomputed" if steps.is_whole else "final",
     )
-    return Chart("evidence", TITLE, f"{what}, by samples used", svg, _caption(verdict, steps, fails), scale=True)
+    return Chart(TITLE, f"{what}, by samples used", svg, _caption(verdict, steps, fails), scale=True)
 
 
 def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[float, float]]:
@@ -131,4 +131,4 @@ def _bets_chart(verdict: Verdict, n: tuple[int, ...], bets: Bets, key: str) -> C
     caption = (
         f"The run ends where one of both reaches 100%. It used {verdict.n:,} of {verdict.n_max or verdict.n:,} samples."
     )
-    return Chart("evidence", TITLE, "Share of the evidence that decides, %, by samples used", svg, caption, scale=True)
+    return Chart(TITLE, "Share of the evidence that decides, %, by samples used", svg, caption, scale=True)

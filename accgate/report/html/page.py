@@ -11,7 +11,7 @@ from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.inline import page_parts, whole_page
-from accgate.report.html.overview import GroupTable, forest_of, group_table, start_text, stats_of
+from accgate.report.html.overview import Plot, forest_of, group_table, start_text, stats_of
 from accgate.report.room import ROOMS, shorten_result
 from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import COST_HEADINGS, cost_note, cost_rows, figures_of
@@ -61,7 +61,7 @@ class Section:
     steps: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     pictures: Pictures
-    groups: GroupTable | None
+    groups: Plot | None
     flips: tuple[ShownFlip, ...]
     all_flips: int
 
