@@ -96,12 +96,11 @@ def publish(arguments: argparse.Namespace) -> int:
     if arguments.standing:
         failing = fail_on(arguments.fail_on)
         return admission.repeat(job_here(), check_name=name, branches=branches, fail_on=failing)
-    if arguments.result is None and arguments.dry_run:
-        arguments.result = RESULT
-    if arguments.result is None:
+    result = arguments.result or (RESULT if arguments.dry_run else None)
+    if result is None:
         raise BadInput("give the accgate.json to publish, or --start before the run")
     options = Options(
-        result=arguments.result,
+        result=result,
         trees=Trees(arguments.head, arguments.base, _path_in_repository(arguments.config)),
         check_name=name,
         comment=arguments.comment,

@@ -64,11 +64,9 @@ def explain(arguments: argparse.Namespace) -> int:
     from accgate.report.terminal import print_explanation
     from accgate.report.words import explanation_of, find_check
 
-    name: str | None = arguments.check
-    path: Path = arguments.result
+    name, path = arguments.check, arguments.result
     if name is not None and name.endswith(".json") and Path(name).is_file():  # only the file was named
-        path = Path(name)
-        name = None
+        name, path = None, Path(name)
     result = read_result(path)
     check = find_check(result, name)
     print_explanation(console(), explanation_of(result, check))

@@ -259,22 +259,15 @@ def _headline(series: Sequence[Series]) -> str:
     return f"Accuracy over time: {which} passed in the latest run{but}"
 
 
-# White text on each has a contrast of 4.5 to 1 or more.
-COLOURS: dict[VerdictName, str] = {
-    "pass": "#1a7f37",
-    "regression": "#b42318",
-    "inconclusive": "#8a5a00",
-    "no-reference": "#59636e",
-    "error": "#59636e",
+# White text on each colour has a contrast of 4.5 to 1 or more.
+BADGES: dict[VerdictName, tuple[str, str]] = {
+    "pass": ("no regression", "#1a7f37"),
+    "regression": ("regressed", "#b42318"),
+    "inconclusive": ("too few samples", "#8a5a00"),
+    "no-reference": ("no reference", "#59636e"),
+    "error": ("not evaluated", "#59636e"),
 }
 DRIFTING = "#8a5a00"
-MESSAGES: dict[VerdictName, str] = {
-    "pass": "no regression",
-    "regression": "regressed",
-    "inconclusive": "too few samples",
-    "no-reference": "no reference",
-    "error": "not evaluated",
-}
 
 
 @dataclass(frozen=True)
@@ -308,14 +301,14 @@ def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
     points = runs[-1].checks if check is None else [one.last.point for one in series]
     verdict = runs[-1].verdict if check is None else worst(point.verdict for point in points)
     label = visible(series[0].task) or "accuracy" if check is not None else "accuracy"
-    message, step = MESSAGES[verdict], series[0].last
+    (message, colour), step = BADGES[verdict], series[0].last
     if check is not None and len(series) == 1 and verdict in ("pass", "regression") and step.levels.mean is not None:
         error = "" if step.point.error is None else f" ± {step.text(step.point.error)}"
         figure = f"{step.text(step.levels.mean)}{error}"
         message = figure if verdict == "pass" else f"{figure}, {message}"
     if verdict == "pass" and any(point.is_declining for point in points):
         return Badge(label, f"{message}, but declining", DRIFTING)
-    return Badge(label, message, COLOURS[verdict])
+    return Badge(label, message, colour)
 
 
 PADDING = 6.0  # pixels at both ends of a text

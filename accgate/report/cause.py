@@ -95,9 +95,8 @@ def _causes(blame: Blame) -> list[str]:
         return ["No single setting is shown to explain the loss."]
     if whole.finding != "cause":
         what = "the setting" if len(blame.changes) == 1 else "all of them"
-        words = "No setting is shown to explain the loss"
-        if whole.finding in ("no cause", "either way"):
-            words = "Nothing in the settings explains the loss"
+        is_shown = whole.finding in ("no cause", "either way")
+        words = "Nothing in the settings explains the loss" if is_shown else "No setting is shown to explain the loss"
         went = f", and {whole.undone} of {whole.gained} gained ones went" if whole.gained else ""
         return [f"{words}: with {what} put back, {whole.back} of {whole.lost} lost answers came back{went}."]
     return [
@@ -108,8 +107,7 @@ def _causes(blame: Blame) -> list[str]:
 
 def _flips(blame: Blame) -> list[str]:
     """Name the settings that flip answers and lose nothing."""
-    rows = [(change.name, *trials_of(blame, (change.name,))) for change in blame.changes]
-    names = [name for name, *trials in rows if finding_of(*trials) == EITHER_WAY]
+    names = [change.name for change in blame.changes if finding_of(*trials_of(blame, (change.name,))) == EITHER_WAY]
     if not names:
         return []
     return [

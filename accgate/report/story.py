@@ -266,8 +266,8 @@ def together_words(result: Result, verdict: Verdict) -> str:
 def _pass_lines(checks: Sequence[Verdict]) -> list[str]:
     lead, lines = checks[0], []
     if len(checks) > 1:
-        beta = max(each.beta for each in checks)
         if all(each.theta is not None and each.theta_target is not None for each in checks):
+            beta = max(each.beta for each in checks)
             lines.append(f"Of runs with a drop as large as theta in the table, at most {100 * beta:g}% pass.")
     else:
         if (counts := lost_answers(lead)) is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from accgate.report.flips import SCANNED, Flip
 from accgate.report.html.inline import embed
+from accgate.text import clip
 
 SAME, REMOVED, ADDED = 0, -1, 1
 Part = tuple[int, str]
@@ -101,15 +102,12 @@ def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> tuple[Mapping[int, t
 def _whole(flip: Flip, compared: int, with_text: bool) -> ShownFlip:
     if not with_text:
         return ShownFlip(plain(flip.id), None, None, (), False, False)
-    before, got = (None if text is None else plain(text) for text in (flip.before, flip.got))
+    texts = flip.prompt, flip.expected, flip.before, flip.got
+    prompt, expected, before, got = (None if text is None else plain(text) for text in texts)
     if before is not None and got is not None:
         parts = tuple(word_diff(before, got, most=compared))
     else:
-        reply = before if before is not None else got
-        kind = REMOVED if before is not None else ADDED
-        parts = ((kind, reply),) if reply else ()
-    expected = None if flip.expected is None else plain(flip.expected)
-    prompt = None if flip.prompt is None else plain(flip.prompt)
+        parts = tuple((kind, reply) for kind, reply in ((REMOVED, before), (ADDED, got)) if reply)
     scores = (
         SURE if (flip.score_before, flip.score) == (100.0, 0.0) else (_points(flip.score_before), _points(flip.score))
     )
@@ -122,9 +120,7 @@ def _points(score: float | None) -> str:
 
 
 def _cut(flip: ShownFlip, length: int) -> ShownFlip:
-    expected = flip.expected
-    if expected is not None and len(expected) > length // 2:
-        expected = expected[: length // 2].rstrip() + " …"
+    expected = None if flip.expected is None else clip(flip.expected, length // 2, " …")
     prompt, reasoning = (_end(text, length) for text in (flip.prompt, flip.reasoning))
     parts = tuple(shorten(flip.parts, length))
     return replace(flip, id=flip.id[:120], prompt=prompt, expected=expected, parts=parts, reasoning=reasoning)
@@ -198,9 +194,7 @@ def shorten(parts: Sequence[Part], length: int) -> list[Part]:
     result: list[Part] = []
     room = {REMOVED: length, ADDED: length}
     for place, (kind, words) in enumerate(parts):
-        text = words
-        if kind == SAME:
-            text = _elide(words, starts=place > 0, ends=place < len(parts) - 1)
+        text = _elide(words, starts=place > 0, ends=place < len(parts) - 1) if kind == SAME else words
         sides = [kind] if kind != SAME else [REMOVED, ADDED]
         left = min(room[side] for side in sides)
         if left <= 0:
@@ -216,9 +210,7 @@ def _elide(text: str, *, starts: bool, ends: bool) -> str:
     """A stretch that both texts share, but only the words near a change."""
     tokens = TOKEN.findall(text)
     head, tail = 2 * AROUND if starts else 0, 2 * AROUND if ends else 0
-    if not starts and not ends:
-        return text
-    if len(tokens) <= head + tail + AROUND:
+    if not (starts or ends) or len(tokens) <= head + tail + AROUND:
         return text
     return (
         "".join(tokens[:head])
