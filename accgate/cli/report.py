@@ -66,7 +66,7 @@ def explain(arguments: argparse.Namespace) -> int:
 
     name, path = arguments.check, arguments.result
     if name is not None and name.endswith(".json") and Path(name).is_file():  # only the file was named
-        name, path = None, Path(name)
+        path, name = Path(name), None
     result = read_result(path)
     check = find_check(result, name)
     print_explanation(console(), explanation_of(result, check))
