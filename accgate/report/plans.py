@@ -1,12 +1,10 @@
 """The plan in a terminal: each check in words and as a table, what it costs, and the noise that it was planned with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import astuple
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -14,15 +12,13 @@ from rich.text import Text
 from accgate.config.tables import Gate
 from accgate.planning.annotation import AnnotationPlan
 from accgate.planning.checks import Check, account_of
+from accgate.planning.cost import Cost, Estimate
+from accgate.planning.noise import Noise
 from accgate.planning.samples import ASSUMED_DISCORDANCE
 from accgate.report.terminal import print_table, table_of
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
 from accgate.text import compact, count_of, digits_apart, duration, figure, figure_at_least, number, some_of
 from accgate.verdict import words_of
-
-if TYPE_CHECKING:
-    from accgate.planning.cost import Cost, Estimate
-    from accgate.planning.noise import Noise
 
 
 def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
@@ -164,8 +160,6 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
     """What all checks will cost at most; None for a single check."""
     if len(estimates) < 2:
         return None
-    from accgate.planning.cost import Cost
-
     columns = zip(*(astuple(estimate.most) for estimate in estimates), strict=True)
     totals: list[Any] = [None if None in column else sum(column) for column in columns]
     return f"All checks: at most {_cost_figures(Cost(*totals))}."

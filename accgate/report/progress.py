@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TaskID, TextColumn
 from rich.table import Column
 from rich.text import Text
 
+from accgate.evaluation.assignment import Comparison, Limits
+from accgate.records.file import Record
 from accgate.text import clip, clock_text, number, p_relation, p_text, signed_number, visible
-
-if TYPE_CHECKING:
-    from accgate.evaluation.assignment import Comparison, Limits
-    from accgate.records.file import Record
 
 LINE_EVERY = 60.0  # seconds between the lines of a log
 LIMITS_EVERY = 2.0  # seconds between two looks at how near a decision is, which cost a test each

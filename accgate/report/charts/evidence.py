@@ -1,19 +1,14 @@
 """How the evidence of a check grew, sample by sample, and where it would have failed or passed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from accgate.decision.path import SequentialPath
+from accgate.decision.sequential import Bets
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, upright
 from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretch
 from accgate.text import drop_word
 from accgate.verdict import Verdict
-
-if TYPE_CHECKING:
-    from accgate.decision.path import SequentialPath
-    from accgate.decision.sequential import Bets
 
 POINTS, FEW = 160, 32  # of a line; of the upper limit, which jumps with each sample that changed
 TITLE = "Evidence, sample by sample"
