@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,7 +125,7 @@ def _badge(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         write(arguments.out, svg(badge))
     if arguments.json:
-        print_json(json.dumps(badge.endpoint()))
+        print_json(badge.endpoint())
     return PASSED
 
 

@@ -101,7 +101,6 @@ def _import_logs(
     """
     from accgate.interop.task_log import Choice, import_each
     from accgate.records.replacement import refuse_unwritable
-    from accgate.result import to_json
 
     choice = Choice(arguments.metric, arguments.scale, arguments.model, **own)
     logs, left_out = import_each(files, read, choice)
@@ -125,7 +124,7 @@ def _import_logs(
                 raise
             faults.append(str(error))
     if arguments.json:
-        print_json(to_json([*rows, *({"error": fault} for fault in faults)]))
+        print_json([*rows, *({"error": fault} for fault in faults)])
     else:
         _print_logs(rows)
     return _print_left_out(faults, f"{len(faults)} of {total} logs")
@@ -179,7 +178,6 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
 
     from accgate.interop.trtllm import NoAccuracies, keep_means, read_suite, suite_files, task_tables
     from accgate.records.replacement import refuse_unwritable
-    from accgate.result import to_json
 
     refuse_unwritable(arguments.references, "with --references")
     files = suite_files(arguments.paths)
@@ -206,7 +204,7 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
         rows = [asdict(one) | {"reference": str(path)} for one, path in zip(chosen, paths, strict=True)]
         for row in rows:
             del row["source"], row["note"]
-        print_json(to_json([*rows, *({"error": fault} for fault in faults)]))
+        print_json([*rows, *({"error": fault} for fault in faults)])
         return _print_left_out(faults, left_out)
     for one, path in zip(chosen, paths, strict=True):
         print(f"wrote {path}: mean {one.mean:g} of {one.n:,} samples")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
@@ -76,8 +75,7 @@ def launch(arguments: argparse.Namespace) -> int:
         text = submit(text, ("sbatch",) if arguments.cluster == "slurm" else KUBECTL) + "\n"
     steps = _next_steps(job, arguments.cluster)
     if arguments.json:
-        result = {"name": job.full_name, "submitted": arguments.submit, "output": text, "next": steps}
-        print_json(json.dumps(result, indent=2))
+        print_json({"name": job.full_name, "submitted": arguments.submit, "output": text, "next": steps})
         return PASSED
     sys.stdout.write(text)
     for line in steps:

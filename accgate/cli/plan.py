@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -92,7 +91,7 @@ def _print_checks(
         rows = plan_rows(checks)
         for row, cost in zip(rows, costs or (), strict=False):
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
-        print_json(json.dumps(rows, indent=2))
+        print_json(rows)
         return PASSED
     from accgate.report.plans import gate_sentence, print_costs, print_overall, print_plan
 

@@ -138,7 +138,7 @@ def verify(arguments: argparse.Namespace) -> int:
         statement = statement_of(result, arguments.folder, commit=arguments.commit)
         write(arguments.statement, json.dumps(statement, indent=2) + "\n")
     if arguments.json:
-        print_json(json.dumps({"agrees": True, "verdict": result.verdict, "exit_code": result.exit_code}))
+        print_json({"agrees": True, "verdict": result.verdict, "exit_code": result.exit_code})
     elif arguments.statement != "-":
         print(f"The records give this verdict, with all its figures. {headline_of(result).text}")
     return result.exit_code

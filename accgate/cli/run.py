@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -178,9 +177,7 @@ def _options_of(arguments: argparse.Namespace) -> RunOptions:
 def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, what: str) -> int:
     """Print what a shard holds and how to go on with it; its exit code."""
     if arguments.json:
-        from accgate.result import to_json
-
-        print_json(to_json(done))
+        print_json(done)
     else:
         for share in done.checks:
             outcome = as_typed(share.problem or f"{share.records:,} records")
@@ -285,8 +282,8 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
 
     written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
     if arguments.json:
-        counts = {path: None if about.readings is None else asdict(about.readings) for path, about in written.items()}
-        print_json(json.dumps({"references": list(written), "readings": counts}))
+        counts = {path: about.readings for path, about in written.items()}
+        print_json({"references": list(written), "readings": counts})
         return PASSED
     for path, about in written.items():
         noise = _noise_text(about.discordance) if recording.twice else ""
@@ -376,9 +373,7 @@ def report_result(
     place = as_typed(arguments.out / NAME)
     with writing_output(f"the result is in {place}"):
         if arguments.json:
-            from accgate.result import to_json
-
-            print_json(to_json({"readings": readings, "result": result} if readings else result))
+            print_json({"readings": readings, "result": result} if readings else result)
             return
         from accgate.report.ending import print_result
         from accgate.report.readings import print_rereadings

@@ -312,7 +312,7 @@ def schema(arguments: argparse.Namespace) -> int:
     from accgate.config.config import config_schema
     from accgate.report.result_file import result_schema
 
-    print_json(json.dumps(config_schema() if arguments.what == "config" else result_schema(), indent=2))
+    print_json(config_schema() if arguments.what == "config" else result_schema())
     return PASSED
 
 
