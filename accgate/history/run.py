@@ -11,12 +11,12 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput, VerdictName
+from accgate.result import Result, to_json
 from accgate.stats import PAIRED_TESTS
 from accgate.verdict import CandidateSummary, Drift, Verdict
 
 if TYPE_CHECKING:
     from accgate.config.config import Config
-    from accgate.result import Result
 
 START = b'{"id":"'  # every line begins so: where a line was torn, the next one can be found again
 
@@ -99,8 +99,6 @@ def line_of(run: Run) -> Line:
     >>> read_line(line_of(run).text).run == run, read_line(line_of(run).text.replace(b"pass", b"fail"))
     (True, None)
     """
-    from accgate.result import to_json
-
     id_, text = _line_text(json.loads(to_json(run)))  # a figure that does not exist is null, never NaN
     return Line(run.started, id_, text, run)
 
