@@ -74,13 +74,7 @@ def schema_options(command: argparse.ArgumentParser) -> None:
 
 def init(arguments: argparse.Namespace) -> int:
     """Write the starter files, validate them, and print the next step."""
-    from accgate.cli.starter.files import (
-        CONFIG_FILE,
-        SCHEMA_FILE,
-        WORKFLOW_FILE,
-        repository_of,
-        workflow_text,
-    )
+    from accgate.cli.starter.files import CONFIG_FILE, SCHEMA_FILE, WORKFLOW_FILE, repository_of, workflow_text
     from accgate.config.config import config_schema
 
     config, schema, folder = Path(CONFIG_FILE), Path(SCHEMA_FILE), Path.cwd()

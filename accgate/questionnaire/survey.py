@@ -265,18 +265,12 @@ def agreement_of(levels: Floats) -> Agreement:
     return Agreement(answers, krippendorff_alpha(levels, "ordinal"), krippendorff_alpha(levels, "interval"))
 
 
-def _notes(items: Sequence[ItemResult], missing: int, expected: int) -> list[str]:
-    notes = []
+def _notes(items: Sequence[ItemResult], missing: int, expected: int) -> Iterator[str]:
     if missing:
-        notes.append(
-            f"{missing} of {expected} pairs of ratings are missing and left out; they may not be missing at random"
-        )
+        yield f"{missing} of {expected} pairs of ratings are missing and left out; they may not be missing at random"
     weak = [item.id for item in items if item.agreement.ordinal is not None and item.agreement.ordinal < TENTATIVE]
     if weak:
-        notes.append(
-            f"raters agree too little on {', '.join(weak)} for a conclusion (alpha below {TENTATIVE}): "
-            "make the statement clearer, or have more people rate"
-        )
+        fix = "make the statement clearer, or have more people rate"
+        yield f"raters agree too little on {', '.join(weak)} for a conclusion (alpha below {TENTATIVE}): {fix}"
     if all(item.agreement.answers == 0 for item in items):
-        notes.append("there is only one rater, so whether others agree is unknown")
-    return notes
+        yield "there is only one rater, so whether others agree is unknown"

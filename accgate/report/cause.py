@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,17 +150,15 @@ def blame_markdown(blame: Blame) -> str:
     return fill_template({"cause": _view(blame).cut(ROOMS[0])}, "cause.md.j2")
 
 
-def rows_of(blame: Blame) -> list[tuple[str, ...]]:
+def rows_of(blame: Blame) -> Iterator[tuple[str, ...]]:
     """A row for each setting, and for those that were tried together."""
-    rows: list[tuple[str, ...]] = []
     for change in blame.changes:
         back, alone = trials_of(blame, (change.name,))
-        rows.append((change.name, change.before, change.now, share_of(back), share_of(alone), finding_of(back, alone)))
+        yield change.name, change.before, change.now, share_of(back), share_of(alone), finding_of(back, alone)
     for trial in blame.trials:
         if trial.kind in ("all back", "pair back"):
             name = "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
-            rows.append((name, "", "", share_of(trial), "", finding_of(trial, None)))
-    return rows
+            yield name, "", "", share_of(trial), "", finding_of(trial, None)
 
 
 def trials_of(blame: Blame, settings: tuple[str, ...]) -> tuple[Trial | None, Trial | None]:

@@ -1,6 +1,6 @@
 """The plan in a terminal: each check in words and as a table, what it costs, and the noise that it was planned with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from operator import attrgetter
 from pathlib import Path
@@ -189,27 +189,24 @@ def print_noise(console: Console, noise: Noise) -> None:
         console.print(Text(f"To plan with it, set discordance = {noise.discordance.value:.4f} under [tasks.NAME]."))
 
 
-def _noise_lines(noise: Noise) -> list[str]:
-    lines = [
-        f"{noise.n:,} samples, mean {number(noise.mean)}.",
-        f"sigma: {_interval(noise.sigma.value, noise.sigma.low, noise.sigma.high)} points.",
-    ]
+def _noise_lines(noise: Noise) -> Iterator[str]:
+    yield f"{noise.n:,} samples, mean {number(noise.mean)}."
+    yield f"sigma: {_interval(noise.sigma.value, noise.sigma.low, noise.sigma.high)} points."
     if noise.discordance is None:
-        lines.append("discordance: one run cannot show it; add a second run of the same model.")
+        yield "discordance: one run cannot show it; add a second run of the same model."
     else:
         shares = (noise.discordance.value, noise.discordance.low, noise.discordance.high)
         percent = _interval(*(None if share is None else 100.0 * share for share in shares))
-        lines.append(f"discordance: {percent}% of the samples change their score.")
+        yield f"discordance: {percent}% of the samples change their score."
     if noise.parts is not None and noise.parts.within is not None and noise.parts.between is not None:
         parts = noise.parts
-        lines.append(
+        yield (
             f"variance: {parts.between:,.1f} between questions, {parts.within:,.1f} within; standard error of the mean "
             f"{number(parts.error_now)}, {number(parts.error_2x)} with twice the repeats, "
             f"{number(parts.error_4x)} with four times, {number(parts.error_limit)} with unlimited repeats."
         )
     for estimate in (noise.sigma, noise.discordance):
-        lines += [f"- {reason}" for reason in (estimate.reasons if estimate is not None else ())]
-    return lines
+        yield from (f"- {reason}" for reason in (estimate.reasons if estimate is not None else ()))
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:

@@ -46,11 +46,9 @@ def ask_answers(
         return engines.removeprefix("  ") if text == "?" else _choice_fault(text, tuple(ENGINES), "engine")
 
     engine = _ask(ask, say, "Engine", "openai", engine_fault)
-    usual_url = Answers.base_url
-    base_url = _ask(ask, say, "Address of the server", usual_url, _address_fault) if engine == "openai" else usual_url
-    usual = MODELS[engine]
+    base_url, usual = Answers.base_url, MODELS[engine]
     if engine == "openai":
-        base_url, models, about = serves(base_url)
+        base_url, models, about = serves(_ask(ask, say, "Address of the server", base_url, _address_fault))
         say(f"  {about}")
         usual = models[0] if models else usual
     model = _ask(ask, say, "Model", usual, lambda text: _text_fault(text) or missing(engine, text))

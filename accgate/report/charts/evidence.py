@@ -1,6 +1,6 @@
 """How the evidence of a check grew, sample by sample, and where it would have failed or passed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from accgate.decision.path import SequentialPath
 from accgate.decision.sequential import Bets
@@ -58,21 +58,19 @@ def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[
     return [(x.at(n), y.at(value)) for n, value in thin(values, most)]
 
 
-def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -> list[str]:
+def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -> Iterator[str]:
     """The labels of both limits, where they end; a single limit is a short line at the last sample."""
-    parts = []
     if len(fails) == 1:
         ((n, value),) = fails
         place, level = x.at(n), y.at(value)
-        parts.append(line(place, level, place, HEIGHT, "limit"))
-        parts.append(label(place, min(level + 14, HEIGHT - 6), "fails below", anchor="end", dx=-8, class_="b halo"))
+        yield line(place, level, place, HEIGHT, "limit")
+        yield label(place, min(level + 14, HEIGHT - 6), "fails below", anchor="end", dx=-8, class_="b halo")
     elif fails and verdict.verdict != "regression":  # else the run's own label says it
         at, level = x.at(fails[0][0]), max(y.at(value) for _, value in fails) + 18
-        parts.append(beside(at, min(level, HEIGHT - 6), "fails below", "b"))
+        yield beside(at, min(level, HEIGHT - 6), "fails below", "b")
     if passes:
         at, level = x.at(passes[-1][0]), min(y.at(value) for _, value in passes)
-        parts.append(label(at, max(level - 8, 10), "passes above", anchor="end", class_="gd halo"))
-    return parts
+        yield label(at, max(level - 8, 10), "passes above", anchor="end", class_="gd halo")
 
 
 def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:
