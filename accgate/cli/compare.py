@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from accgate.cli.common import bounds_option, json_option, print_outcome, rate_options, scale_option
+from accgate.cli.common import bounds_option, console, json_option, print_json, rate_options, scale_option
 from accgate.errors import PASSED
 from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
@@ -56,7 +56,6 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.records.pairing import refuse_other_samples
     from accgate.records.scores import in_points, read_scores
     from accgate.references.judge import refuse_other_judge
-    from accgate.report.ending import print_result
     from accgate.result import result_of_verdict
 
     bounds = bounds_of(arguments)
@@ -85,7 +84,12 @@ def compare(arguments: argparse.Namespace) -> int:
         certify=arguments.certify,
     )
     result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown))
-    print_outcome(arguments, result.checks[0], lambda screen: print_result(screen, result))
+    if arguments.json:
+        print_json(result.checks[0])
+    else:
+        from accgate.report.ending import print_result
+
+        print_result(console(), result)
     return result.exit_code
 
 
@@ -97,7 +101,6 @@ def bounds_of(arguments: argparse.Namespace) -> tuple[float, float] | None:
 def sigma(arguments: argparse.Namespace) -> int:
     """Estimate how much scores vary, within a run and between two runs."""
     from accgate.planning.noise import noise_of
-    from accgate.report.plans import print_noise
 
     noise = noise_of(
         arguments.records,
@@ -107,5 +110,10 @@ def sigma(arguments: argparse.Namespace) -> int:
         scale=arguments.scale,
         bounds=bounds_of(arguments),
     )
-    print_outcome(arguments, noise, lambda screen: print_noise(screen, noise))
+    if arguments.json:
+        print_json(noise)
+    else:
+        from accgate.report.plans import print_noise
+
+        print_noise(console(), noise)
     return PASSED
