@@ -1,6 +1,7 @@
 """The picture of a test: the means that a run would have by chance, and after a drop of theta."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from accgate.design import oriented
@@ -126,26 +127,25 @@ def _curves(x: Axis, figures: _Figures) -> list[str]:
     return [*parts, svg.path(_curve(x, reference, figures.error), "ln ref")]
 
 
-def _labels(x: Axis, figures: _Figures) -> list[str]:
+def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
     """Limit, reference and candidate, each at a height of its own, so that no two can meet."""
-    verdict, parts = figures.verdict, []
+    verdict = figures.verdict
     if figures.limit is not None:
         at = x.at(figures.limit)
-        parts.append(svg.line(at, TOP, at, svg.HEIGHT, "limit dashed", data_value=verdict.gamma))
+        yield svg.line(at, TOP, at, svg.HEIGHT, "limit dashed", data_value=verdict.gamma)
         worse = "below" if verdict.higher_is_better else "above"
-        parts.append(svg.beside(at, TOP - 6, f"fails {worse} {points_text(verdict, verdict.gamma)}", "b"))
+        yield svg.beside(at, TOP - 6, f"fails {worse} {points_text(verdict, verdict.gamma)}", "b")
     at = x.at(figures.reference)
     anchor, dx = ("end", 20.0) if at > 0.75 else ("start", -20.0) if at < 0.25 else ("middle", None)
     what = "target" if verdict.test == "target" else "reference"
     words = f"{what} {points_text(verdict, verdict.reference.mean)}"
-    parts.append(svg.label(at, PEAK - 10, words, anchor=anchor, dx=dx, class_="rf halo"))
+    yield svg.label(at, PEAK - 10, words, anchor=anchor, dx=dx, class_="rf halo")
     at = x.at(figures.mean)
     if figures.bar is not None:
         low, high = map(x.at, figures.bar)
-        parts.append(svg.line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}"))
-    parts.append(svg.mark(verdict.verdict, at, LEVEL))
-    parts.append(svg.beside(at, LEVEL - 14, f"this run {points_text(verdict, verdict.candidate.mean)}", "t halo"))
-    return parts
+        yield svg.line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}")
+    yield svg.mark(verdict.verdict, at, LEVEL)
+    yield svg.beside(at, LEVEL - 14, f"this run {points_text(verdict, verdict.candidate.mean)}", "t halo")
 
 
 def _curve(

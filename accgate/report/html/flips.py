@@ -165,23 +165,17 @@ def word_diff(before: str, after: str, *, most: int = MOST) -> list[Part]:
     left, right = TOKEN.findall(before[:READ]), TOKEN.findall(after[:READ])
     head = len(os.path.commonprefix([left, right]))  # noqa: RUF071 (words, not paths)
     tail = len(os.path.commonprefix([left[head:][::-1], right[head:][::-1]]))  # noqa: RUF071
-    middle = left[head : len(left) - tail], right[head : len(right) - tail]
+    old, new = left[head : len(left) - tail], right[head : len(right) - tail]
     parts: list[Part] = [(SAME, "".join(left[:head]))]
-    if max(map(len, middle)) > most:
-        parts += [(REMOVED, "".join(middle[0])), (ADDED, "".join(middle[1]))]
+    if max(len(old), len(new)) > most:
+        parts += [(REMOVED, "".join(old)), (ADDED, "".join(new))]
     else:
-        parts += _match(*middle)
+        for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if kind == "equal":
+                parts.append((SAME, "".join(old[a:b])))
+            else:
+                parts += [(REMOVED, "".join(old[a:b])), (ADDED, "".join(new[c:d]))]
     parts.append((SAME, "".join(left[len(left) - tail :])))
-    return [part for part in parts if part[1]]
-
-
-def _match(left: Sequence[str], right: Sequence[str]) -> list[Part]:
-    parts: list[Part] = []
-    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if kind == "equal":
-            parts.append((SAME, "".join(left[a:b])))
-        else:
-            parts += [(REMOVED, "".join(left[a:b])), (ADDED, "".join(right[c:d]))]
     return [part for part in parts if part[1]]
 
 
