@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -61,14 +60,13 @@ def cache(arguments: argparse.Namespace) -> int:
 
 
 def _print_contents(folder: Path, *, as_json: bool) -> None:
-    from dataclasses import asdict
     from datetime import datetime, timezone
 
     from accgate.evaluation.cache.store import contents
 
     caches = contents(folder)
     if as_json:
-        print_json(json.dumps([asdict(each) for each in caches], indent=2))
+        print_json(caches)
         return
     for each in caches:
         about, used = each.about, datetime.fromtimestamp(each.used, timezone.utc)

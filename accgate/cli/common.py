@@ -115,19 +115,19 @@ def print_outcome(
     if markdown is not None and arguments.markdown is not None:
         write(arguments.markdown, markdown())
     if arguments.json:
-        from accgate.result import to_json
-
-        print_json(to_json(outcome))
+        print_json(outcome)
     elif markdown is None or arguments.markdown != "-":
         show(console())
 
 
-def print_json(text: str) -> None:
-    """Print JSON that GitHub's runner finds no command in.
+def print_json(value: Any) -> None:
+    """Print data as JSON that GitHub's runner finds no command in.
 
     What it would read as one is escaped, so that the data stay what they are.
     """
-    print(re.sub(r"(?<=:):|(?<=##)\[", lambda match: f"\\u{ord(match[0]):04x}", text))
+    from accgate.result import to_json
+
+    print(re.sub(r"(?<=:):|(?<=##)\[", lambda match: f"\\u{ord(match[0]):04x}", to_json(value)))
 
 
 def print_note(text: str) -> None:

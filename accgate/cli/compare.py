@@ -56,7 +56,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.records.pairing import refuse_other_samples
     from accgate.records.scores import in_points, read_scores
     from accgate.references.judge import refuse_other_judge
-    from accgate.result import result_of_verdict, to_json
+    from accgate.result import result_of_verdict
 
     bounds = bounds_of(arguments)
     reference, candidate = in_points(
@@ -85,7 +85,7 @@ def compare(arguments: argparse.Namespace) -> int:
     )
     result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown))
     if arguments.json:
-        print_json(to_json(result.checks[0]))
+        print_json(result.checks[0])
     else:
         from accgate.report.ending import print_result
 
@@ -111,9 +111,7 @@ def sigma(arguments: argparse.Namespace) -> int:
         bounds=bounds_of(arguments),
     )
     if arguments.json:
-        from accgate.result import to_json
-
-        print_json(to_json(noise))
+        print_json(noise)
     else:
         from accgate.report.plans import print_noise
 

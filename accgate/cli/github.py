@@ -83,55 +83,39 @@ def _check_name_option(command: argparse.ArgumentParser) -> None:
 
 def publish(arguments: argparse.Namespace) -> int:
     """Publish a run, or with --start open its check run."""
-    from accgate.github import publication
-    from accgate.github.admission import state_of
+    from accgate.github import admission, publication
     from accgate.github.announcement import Options
     from accgate.github.rules import Trees
     from accgate.guard.base import Selection
 
+    name, branches = _check_name(arguments.check_name), names_of(arguments.required_branches)
     if arguments.start:
-        return _start(arguments)
+        environment = arguments.fork_environment.strip()
+        admission.start(job_here(), arguments.state, check_name=name, branches=branches, fork_environment=environment)
+        return PASSED
     if arguments.standing:
-        return _repeat(arguments)
-    if arguments.result is None and arguments.dry_run:
-        arguments.result = RESULT
-    if arguments.result is None:
+        failing = fail_on(arguments.fail_on)
+        return admission.repeat(job_here(), check_name=name, branches=branches, fail_on=failing)
+    result = arguments.result or (RESULT if arguments.dry_run else None)
+    if result is None:
         raise BadInput("give the accgate.json to publish, or --start before the run")
     options = Options(
-        result=arguments.result,
+        result=result,
         trees=Trees(arguments.head, arguments.base, _path_in_repository(arguments.config)),
-        check_name=_check_name(arguments.check_name),
+        check_name=name,
         comment=arguments.comment,
         fail_on=fail_on(arguments.fail_on),
         exit_code=arguments.exit_code,
         log=arguments.log,
-        check_run_id=state_of(arguments.state),
+        check_run_id=admission.state_of(arguments.state),
         cancelled=arguments.cancelled,
         untrusted=arguments.untrusted,
         dry_run=arguments.dry_run,
         picture_branch=arguments.picture_branch,
         selection=Selection(names_of(arguments.models), names_of(arguments.tasks)),
-        branches=names_of(arguments.required_branches),
+        branches=branches,
     )
     return publication.publish(options, job_here())
-
-
-def _start(arguments: argparse.Namespace) -> int:
-    """Refuse an event that must not be evaluated, and open the check run."""
-    from accgate.github.admission import start
-
-    name, branches = _check_name(arguments.check_name), names_of(arguments.required_branches)
-    environment = arguments.fork_environment.strip()
-    start(job_here(), arguments.state, check_name=name, branches=branches, fork_environment=environment)
-    return PASSED
-
-
-def _repeat(arguments: argparse.Namespace) -> int:
-    """End as the check run that stands on the commit did."""
-    from accgate.github.admission import repeat
-
-    name, branches = _check_name(arguments.check_name), names_of(arguments.required_branches)
-    return repeat(job_here(), check_name=name, branches=branches, fail_on=fail_on(arguments.fail_on))
 
 
 def respond(arguments: argparse.Namespace) -> int:

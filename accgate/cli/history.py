@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import CONFIG, console, json_option, print_json, print_note, write
-from accgate.cli.parser import Command, add_commands
+from accgate.cli.common import CONFIG, json_option, print_json, print_note, print_outcome, write
+from accgate.cli.parser import Command, add_commands, count
 from accgate.errors import PASSED, BadInput
+from accgate.text import count_of
 
 if TYPE_CHECKING:
     from accgate.config.config import Config
@@ -32,7 +33,7 @@ def _add_options(command: argparse.ArgumentParser) -> None:
 
 def _show_options(command: argparse.ArgumentParser) -> None:
     _history_options(command)
-    command.add_argument("--last", type=_count, default=20, metavar="N", help="runs in a table (20)")
+    command.add_argument("--last", type=count, default=20, metavar="N", help="runs in a table (20)")
     json_option(command)
 
 
@@ -75,12 +76,6 @@ def _history_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--check", metavar="MODEL/TASK", help="only this check")
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
-    return int(text)
-
-
 def _add(arguments: argparse.Namespace) -> int:
     from accgate.history.store import add_run
     from accgate.references.commit import commit_of
@@ -99,10 +94,7 @@ def _show(arguments: argparse.Namespace) -> int:
     from accgate.history.series import as_rows, print_history, series_of
 
     series = series_of(_read(arguments).runs, arguments.check)
-    if arguments.json:
-        print_json(json.dumps(as_rows(series), indent=2))
-    else:
-        print_history(console(), series, last=arguments.last)
+    print_outcome(arguments, as_rows(series), lambda screen: print_history(screen, series, last=arguments.last))
     return PASSED
 
 
@@ -111,7 +103,7 @@ def _merge(arguments: argparse.Namespace) -> int:
 
     history = write_merged(arguments.histories, arguments.out)
     _print_notes(history)
-    print(f"{arguments.out}: {_run_count(history)}")
+    print(f"{arguments.out}: {count_of(len(history.lines), 'run')}")
     return PASSED
 
 
@@ -133,7 +125,7 @@ def _badge(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         write(arguments.out, svg(badge))
     if arguments.json:
-        print_json(json.dumps(badge.endpoint()))
+        print_json(badge.endpoint())
     return PASSED
 
 
@@ -142,18 +134,15 @@ def _push(arguments: argparse.Namespace) -> int:
     from accgate.github.api.answers import CannotPublish
     from accgate.github.branch import push_files, refuse_other_branch
     from accgate.github.event import read_event
-    from accgate.history.store import NAME, Addition, add_to
+    from accgate.history.store import NAME, add_to
 
     job = job_here()
     event, config = read_event(job.environ), _config_of(arguments)
     try:
         client = job.connect(event)
         refuse_other_branch(client, event, job.environ.get("GITHUB_REF", ""), arguments.branch)
-        run = _run_of(arguments, event.head_sha, config)
-
-        def add(content: bytes) -> Addition:
-            return add_to(content, run, name=f"{arguments.branch}:{NAME}", page=arguments.page)
-
+        run, name = _run_of(arguments, event.head_sha, config), f"{arguments.branch}:{NAME}"
+        add = partial(add_to, run=run, name=name, page=arguments.page)
         sha, addition = push_files(client, event.repository, arguments.branch, NAME, add)
     except CannotPublish as error:
         return fail_job("history", error)
@@ -194,11 +183,7 @@ def _read(arguments: argparse.Namespace) -> History:
 
 
 def _addition(history: History, *, is_new: bool) -> str:
-    return f"{'added the run' if is_new else 'has this run already'}; {_run_count(history)}"
-
-
-def _run_count(history: History) -> str:
-    return "1 run" if len(history.lines) == 1 else f"{len(history.lines):,} runs"
+    return f"{'added the run' if is_new else 'has this run already'}; {count_of(len(history.lines), 'run')}"
 
 
 def _print_notes(history: History) -> None:

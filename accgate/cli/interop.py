@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -27,30 +26,22 @@ def import_options(command: argparse.ArgumentParser) -> None:
 
 
 def _lm_eval_options(command: argparse.ArgumentParser) -> None:
-    _reference_options(command)
-    command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="samples_*.jsonl, or its folder")
-    _log_options(command, "metric to read, such as acc_norm")
+    _log_options(command, "samples_*.jsonl, or its folder", "metric to read, such as acc_norm")
     command.add_argument("--filter", metavar="NAME", help="filter to read, such as flexible-extract")
 
 
 def _inspect_options(command: argparse.ArgumentParser) -> None:
-    _reference_options(command)
-    command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=".eval or .json logs, or their folder")
-    _log_options(command, "scorer to read, or scorer/key if it has several values")
+    metric = "scorer to read, or scorer/key if it has several values"
+    _log_options(command, ".eval or .json logs, or their folder", metric)
     command.add_argument("--reducer", metavar="NAME", help="how epochs become one score, if the log has several ways")
 
 
 def _nemo_options(command: argparse.ArgumentParser) -> None:
-    _reference_options(command)
-    command.add_argument(
-        "paths", nargs="+", type=Path, metavar="PATH", help="results.jsonl or byob_predictions.jsonl, or a folder"
-    )
-    _log_options(command, "metric to read")
+    _log_options(command, "results.jsonl or byob_predictions.jsonl, or a folder", "metric to read")
 
 
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
-    _reference_options(command)
-    command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="references/NAME.yaml, or the folder")
+    _file_options(command, "references/NAME.yaml, or the folder")
     command.add_argument(
         "--references", type=Path, default=Path("references"), metavar="DIR", help="write references here (references)"
     )
@@ -63,12 +54,14 @@ def _trtllm_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _reference_options(command: argparse.ArgumentParser) -> None:
+def _file_options(command: argparse.ArgumentParser, paths: str) -> None:
     json_option(command)
     command.add_argument("--reason", metavar="TEXT", help="why references are replaced")
+    command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=paths)
 
 
-def _log_options(command: argparse.ArgumentParser, metric: str) -> None:
+def _log_options(command: argparse.ArgumentParser, paths: str, metric: str) -> None:
+    _file_options(command, paths)
     command.add_argument("--metric", metavar="NAME", help=f"{metric}; needed if the log has several")
     scale_option(command)
     command.add_argument("--model", metavar="NAME", help="what to call the model (its name in the log)")
@@ -117,7 +110,10 @@ def _import_logs(
     if arguments.references is not None:
         refuse_unwritable(arguments.references, "with --references")
     if arguments.task is not None:
-        logs = [_rename(logs, total, arguments.task)]
+        if total > 1:
+            fix = f"names one log, but {total} were found; import them one by one"
+            raise BadInput(f"--task {arguments.task}: {fix}")
+        logs = [replace(logs[0], task=arguments.task)]
     variant = _variant_of(arguments.variant)
     rows, faults = [], list(left_out)
     for log in logs:
@@ -128,7 +124,7 @@ def _import_logs(
                 raise
             faults.append(str(error))
     if arguments.json:
-        _print_json([*rows, *({"error": fault} for fault in faults)])
+        print_json([*rows, *({"error": fault} for fault in faults)])
     else:
         _print_logs(rows)
     return _print_left_out(faults, f"{len(faults)} of {total} logs")
@@ -157,12 +153,6 @@ def _keep_log(arguments: argparse.Namespace, log: TaskLog, variant: Mapping[str,
     for note in filter(None, (log.note, missing_scores(log.records))):
         print_note(f"{log.source}: {note}")
     return row
-
-
-def _rename(logs: Sequence[TaskLog], total: int, task: str) -> TaskLog:
-    if total > 1:
-        raise BadInput(f"--task {task}: names one log, but {total} were found; import them one by one")
-    return replace(logs[0], task=task)
 
 
 def _variant_of(texts: Sequence[str]) -> Mapping[str, str]:
@@ -214,16 +204,12 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
         rows = [asdict(one) | {"reference": str(path)} for one, path in zip(chosen, paths, strict=True)]
         for row in rows:
             del row["source"], row["note"]
-        _print_json([*rows, *({"error": fault} for fault in faults)])
+        print_json([*rows, *({"error": fault} for fault in faults)])
         return _print_left_out(faults, left_out)
     for one, path in zip(chosen, paths, strict=True):
         print(f"wrote {path}: mean {one.mean:g} of {one.n:,} samples")
     print(f"\nFor the suite's own settings, write into accuracy.toml:\n\n{task_tables(chosen)}")
     return _print_left_out(faults, left_out)
-
-
-def _print_json(rows: Sequence[Mapping[str, Any]]) -> None:
-    print_json(json.dumps(list(rows), indent=2, ensure_ascii=False))
 
 
 TOOLS = (

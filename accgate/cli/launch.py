@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
     from accgate.launch.job import Job
 
 FOLDER = PurePosixPath("/work")  # in pods
+KUBECTL = ("kubectl", "create", "--filename", "-")
 ONLY = {  # options that only some clusters have
     "shards": ("slurm", "k8s"),
     "nodes": ("ray_job",),
@@ -61,7 +59,8 @@ def launch_options(command: argparse.ArgumentParser) -> None:
 
 def launch(arguments: argparse.Namespace) -> int:
     """Print a job file, or submit it."""
-    from accgate.launch.job import submit
+    from accgate.launch.job import sbatch_file, submit
+    from accgate.launch.kubernetes import indexed_job, ray_job
 
     others = [
         f"--{option} is not for --{arguments.cluster.replace('_', '-')}; leave it out"
@@ -70,15 +69,13 @@ def launch(arguments: argparse.Namespace) -> int:
     ]
     if others:
         raise BadInput(*others)
-    target = _targets()[arguments.cluster]
     job = _job_of(arguments, config_of(arguments), datetime.now(timezone.utc))
-    text = target.file(job)
+    text = {"slurm": sbatch_file, "k8s": indexed_job, "ray_job": ray_job}[arguments.cluster](job)
     if arguments.submit:
-        text = submit(text, target.command) + "\n"
-    steps = target.next_steps(job)
+        text = submit(text, ("sbatch",) if arguments.cluster == "slurm" else KUBECTL) + "\n"
+    steps = _next_steps(job, arguments.cluster)
     if arguments.json:
-        result = {"name": job.full_name, "submitted": arguments.submit, "output": text, "next": steps}
-        print_json(json.dumps(result, indent=2))
+        print_json({"name": job.full_name, "submitted": arguments.submit, "output": text, "next": steps})
         return PASSED
     sys.stdout.write(text)
     for line in steps:
@@ -91,11 +88,10 @@ def _job_of(arguments: argparse.Namespace, config: Config, now: datetime) -> Job
     from accgate.launch.job import Job, seconds_of
     from accgate.launch.models import gpus_of_replicas, gpus_of_shard
 
-    nodes, gpus = 1, 0
     if arguments.cluster == "ray_job":
         nodes, gpus = gpus_of_replicas(config, arguments.nodes, arguments.gpus)
     else:
-        gpus = gpus_of_shard(config, arguments.gpus)
+        nodes, gpus = 1, gpus_of_shard(config, arguments.gpus)
     here = Path(arguments.config).absolute()
     folder = PurePosixPath(here.parent)
     if arguments.cluster != "slurm":
@@ -119,36 +115,11 @@ def _job_of(arguments: argparse.Namespace, config: Config, now: datetime) -> Job
     )
 
 
-@dataclass(frozen=True)
-class Target:
-    """A kind of cluster: its file, the command that takes it on standard input, and what to do next."""
-
-    file: Callable[[Job], str]
-    command: tuple[str, ...]
-    next_steps: Callable[[Job], list[str]]
-
-
-def _numbered_note(job: Job) -> list[str]:
-    return [f"The verdict will be in {job.out}/job-ID/accgate.json, with the array's job id."]
-
-
-def _named_note(job: Job) -> list[str]:
-    return [f"The verdict will be in {job.out}/accgate.json."]
-
-
-def _merge_note(job: Job) -> list[str]:
+def _next_steps(job: Job, cluster: str) -> list[str]:
+    """Say where the verdict will be, and what to do for it."""
     from accgate.launch.kubernetes import merge_commands
 
-    return [*_named_note(job), "When it is applied, let the merge go after the shards:", *merge_commands(job)]
-
-
-def _targets() -> dict[str, Target]:
-    from accgate.launch.job import sbatch_file
-    from accgate.launch.kubernetes import indexed_job, ray_job
-
-    kubectl = ("kubectl", "create", "--filename", "-")
-    return {
-        "slurm": Target(sbatch_file, ("sbatch",), _numbered_note),
-        "k8s": Target(indexed_job, kubectl, _merge_note),
-        "ray_job": Target(ray_job, kubectl, _named_note),
-    }
+    if cluster == "slurm":
+        return [f"The verdict will be in {job.out}/job-ID/accgate.json, with the array's job id."]
+    merge = ["When it is applied, let the merge go after the shards:", *merge_commands(job)] if cluster == "k8s" else []
+    return [f"The verdict will be in {job.out}/accgate.json.", *merge]

@@ -37,14 +37,9 @@ from accgate.text import message_line
 UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP)  # of a file: no system takes it, whatever it is for
 
 
+@messages_may_be_lost()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; a user's mistake prints one line, no traceback."""
-    with messages_may_be_lost():
-        return _exit_code(argv)
-
-
-def _exit_code(argv: Sequence[str] | None) -> int:
-    """Run the command, and print what ended it."""
     arguments = argparse.Namespace(debug=False)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Ids and replies can hold what no encoding has. Line by line, lines keep their order in a log with messages.
@@ -54,7 +49,7 @@ def _exit_code(argv: Sequence[str] | None) -> int:
             arguments = build_parser().parse_args(argv)
         require_output()
         with ending_on_signals(), writing_output():
-            code = _run(arguments)
+            return _run(arguments)
     except KeyboardInterrupt:
         more = "; finished samples are recorded, go on with --resume" if hasattr(arguments, "resume") else ""
         print(f"accgate: interrupted{more}", file=sys.stderr)
@@ -71,7 +66,6 @@ def _exit_code(argv: Sequence[str] | None) -> int:
             return BAD_INPUT
         _print_error(arguments, error, _message_of(error))
         return CANNOT_EVALUATE
-    return code
 
 
 def _message_of(error: Exception) -> str:
@@ -104,7 +98,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"accgate {__version__}")
     debug_option(parser)
-    parser.set_defaults(debug=False)
+    parser.set_defaults(debug=False, parser=parser)
     add_commands(parser, COMMANDS, "COMMAND")
     return parser
 
@@ -115,10 +109,6 @@ def _print_error(arguments: argparse.Namespace, error: Exception, message: str) 
     red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() and not os.environ.get("NO_COLOR") else ("", "")
     for line in message.splitlines():
         print(f"{red}accgate: {message_line(line)}{plain}", file=sys.stderr)
-
-
-def _completion(arguments: argparse.Namespace) -> int:
-    return start.completion(arguments, build_parser())
 
 
 def _command(name: str, text: str, module: ModuleType, *, loads_datasets: bool = False) -> Command:
@@ -165,10 +155,5 @@ COMMANDS = (  # in the order of `accgate --help`
     _command("export", "write a run in another tool's format", export),
     _command("history", "keep every run of the main branch, and show each check over time", history),
     _command("schema", "print the JSON schema of accuracy.toml or of a result", start),
-    Command(
-        "completion",
-        "print the script that completes commands and options in a shell",
-        start.completion_options,
-        _completion,
-    ),
+    _command("completion", "print the script that completes commands and options in a shell", start),
 )

@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from accgate.errors import BAD_INPUT
@@ -28,8 +29,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.register("type", float, _number)
-        self.register("type", int, _whole)
+        self.register("type", float, partial(_parsed, float, "a number"))
+        self.register("type", int, partial(_parsed, int, "a whole number"))
 
     def error(self, message: str) -> NoReturn:
         """End with exit code 2 and one line."""
@@ -96,18 +97,18 @@ def _parser_used(parser: argparse.ArgumentParser, words: Sequence[str]) -> argpa
     return parser
 
 
-def _number(text: str) -> float:
+def _parsed(kind: type[float | int], what: str, text: str) -> float:
     try:
-        return float(text)
+        return kind(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
 
 
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+def count(text: str) -> int:
+    """Read a number of 1 or more, as the type of an option."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
 
 
 # A line to try for each command, which its --help ends with

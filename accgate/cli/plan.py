@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import OUT, config_of, config_options, console, print_json
+from accgate.cli.common import OUT, config_of, config_options, console, print_json, print_outcome
 from accgate.cli.working_folder import as_typed, from_start
 from accgate.errors import PASSED
 from accgate.text import message_line, with_stop
@@ -72,17 +71,13 @@ def plan(arguments: argparse.Namespace) -> int:
 
 def _plan_annotation(arguments: argparse.Namespace) -> int:
     from accgate.planning.annotation import annotation_plan
+    from accgate.report.plans import print_annotation
 
     low, high = arguments.range
     annotation = annotation_plan(
         arguments.margin, confidence=arguments.confidence, low=low, high=high, population=arguments.population
     )
-    if arguments.json:
-        print_json(json.dumps(asdict(annotation), indent=2))
-    else:
-        from accgate.report.plans import print_annotation
-
-        print_annotation(console(), annotation)
+    print_outcome(arguments, annotation, lambda screen: print_annotation(screen, annotation))
     return PASSED
 
 
@@ -96,7 +91,7 @@ def _print_checks(
         rows = plan_rows(checks)
         for row, cost in zip(rows, costs or (), strict=False):
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
-        print_json(json.dumps(rows, indent=2))
+        print_json(rows)
         return PASSED
     from accgate.report.plans import gate_sentence, print_costs, print_overall, print_plan
 

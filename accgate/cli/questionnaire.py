@@ -73,7 +73,7 @@ def _build(arguments: argparse.Namespace) -> int:
         raise BadInput(f"{key_path}: exists; {fix}")
     wording = read_wording(arguments.items)
     reference, candidate, questions = _source_of(arguments)
-    made = draw_questionnaire(
+    page, key = draw_questionnaire(
         questions,
         wording,
         seed=secrets.randbits(63) if arguments.seed is None else arguments.seed,
@@ -82,10 +82,10 @@ def _build(arguments: argparse.Namespace) -> int:
         count=arguments.questions,
         show_targets=bool(arguments.show_targets),
     )
-    page = page_html(made.page)
-    write(key_path, key_json(made.key))
-    write(page_path, page)
-    drawn, answers, items = len(made.key.questions), len(made.key.answers), len(made.key.items)
+    html = page_html(page)
+    write(key_path, key_json(key))
+    write(page_path, html)
+    drawn, answers, items = len(key.questions), len(key.answers), len(key.items)
     print(f"wrote {page_path}: {drawn} of {len(questions)} questions, {answers} answers, {items} items")
     print(f"wrote {key_path}: tells which answer is whose; keep it from the raters until they are done")
     print(f"Next: have people open the page, then accgate questionnaire import RATINGS.json... --key {key_path}")

@@ -40,10 +40,9 @@ def report(arguments: argparse.Namespace) -> int:
 
         print_result(console(), result, flips_of_result(result, arguments.result.parent))
         return PASSED
-    if arguments.junit is not None:
-        write(arguments.junit, junit_xml(result))
-    if arguments.ctrf is not None:
-        write(arguments.ctrf, ctrf_json(result))
+    for name, text_of in ((arguments.junit, junit_xml), (arguments.ctrf, ctrf_json)):
+        if name is not None:
+            write(name, text_of(result))
     folder = arguments.result.parent
     flips = flips_of_result(result, folder, whole=arguments.html is not None)
     if arguments.html is not None:
@@ -65,11 +64,9 @@ def explain(arguments: argparse.Namespace) -> int:
     from accgate.report.terminal import print_explanation
     from accgate.report.words import explanation_of, find_check
 
-    name: str | None = arguments.check
-    path: Path = arguments.result
+    name, path = arguments.check, arguments.result
     if name is not None and name.endswith(".json") and Path(name).is_file():  # only the file was named
-        path = Path(name)
-        name = None
+        path, name = Path(name), None
     result = read_result(path)
     check = find_check(result, name)
     print_explanation(console(), explanation_of(result, check))
@@ -141,7 +138,7 @@ def verify(arguments: argparse.Namespace) -> int:
         statement = statement_of(result, arguments.folder, commit=arguments.commit)
         write(arguments.statement, json.dumps(statement, indent=2) + "\n")
     if arguments.json:
-        print_json(json.dumps({"agrees": True, "verdict": result.verdict, "exit_code": result.exit_code}))
+        print_json({"agrees": True, "verdict": result.verdict, "exit_code": result.exit_code})
     elif arguments.statement != "-":
         print(f"The records give this verdict, with all its figures. {headline_of(result).text}")
     return result.exit_code

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from accgate.cli.common import (
     workspace_option,
     write,
 )
+from accgate.cli.parser import count
 from accgate.cli.streams import writing_output
 from accgate.cli.working_folder import as_typed, from_start
 from accgate.errors import BAD_INPUT, PASSED, BadInput
@@ -83,7 +83,7 @@ def record_options(command: argparse.ArgumentParser) -> None:
     instead.add_argument("--add", action="store_true", help="add this run to the reference as further repeats")
     twice = "evaluate every sample twice, and keep in the reference how many scores differ: the engine's own noise"
     command.add_argument("--check", action="store_true", help=twice)
-    command.add_argument("--runs", type=int, default=1, metavar="N", help="evaluate every sample N times (1)")
+    command.add_argument("--runs", type=count, default=1, metavar="N", help="evaluate every sample N times (1)")
     command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
     command.add_argument(
@@ -124,10 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.shard is not None:
         return _run_shard(arguments)
-    if arguments.first:
-        raise BadInput("--first is for shards; give --shard i/N too, or leave it out")
-    if arguments.together is not None:
-        raise BadInput("--together is for shards; give --shard i/N too, or leave it out")
+    for option in ("first", "together"):
+        if getattr(arguments, option):
+            raise BadInput(f"--{option} is for shards; give --shard i/N too, or leave it out")
     forget_result(arguments.out)  # first: a config that cannot be read must not leave an old verdict there
     config, rules, bootstrap = rules_of(arguments)
     with _reporting_interruption(arguments.out):
@@ -178,9 +177,7 @@ def _options_of(arguments: argparse.Namespace) -> RunOptions:
 def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, what: str) -> int:
     """Print what a shard holds and how to go on with it; its exit code."""
     if arguments.json:
-        from accgate.result import to_json
-
-        print_json(to_json(done))
+        print_json(done)
     else:
         for share in done.checks:
             outcome = as_typed(share.problem or f"{share.records:,} records")
@@ -252,8 +249,6 @@ def record(arguments: argparse.Namespace) -> int:
 
     if arguments.check and (arguments.add or arguments.runs != 1):
         raise BadInput("--check evaluates every sample twice for a new reference; leave --add and --runs out")
-    if arguments.runs < 1:
-        raise BadInput(f"--runs is {arguments.runs}; give 1 or more")
     recording = Recording(arguments.runs, arguments.check, arguments.add)
     if arguments.reread:
         return _record_reread(arguments, recording)
@@ -287,8 +282,8 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
 
     written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
     if arguments.json:
-        counts = {path: None if about.readings is None else asdict(about.readings) for path, about in written.items()}
-        print_json(json.dumps({"references": list(written), "readings": counts}))
+        counts = {path: about.readings for path, about in written.items()}
+        print_json({"references": list(written), "readings": counts})
         return PASSED
     for path, about in written.items():
         noise = _noise_text(about.discordance) if recording.twice else ""
@@ -378,15 +373,13 @@ def report_result(
     place = as_typed(arguments.out / NAME)
     with writing_output(f"the result is in {place}"):
         if arguments.json:
-            from accgate.result import to_json
-
-            print_json(to_json({"readings": readings, "result": result} if readings else result))
+            print_json({"readings": readings, "result": result} if readings else result)
             return
-        from accgate.report.ending import Places, print_result
+        from accgate.report.ending import print_result
         from accgate.report.readings import print_rereadings
 
         print_rereadings(console(), readings)
 
         where = "" if arguments.out == from_start(OUT) else place
-        report = as_typed(arguments.out / (HTML if arguments.html else REPORT))
-        print_result(console(), result, flips, None if quiet else Places(report, where))
+        report = "" if quiet else as_typed(arguments.out / (HTML if arguments.html else REPORT))
+        print_result(console(), result, flips, report=report, place=where)

@@ -74,14 +74,8 @@ def schema_options(command: argparse.ArgumentParser) -> None:
 
 def init(arguments: argparse.Namespace) -> int:
     """Write the starter files, validate them, and print the next step."""
-    from accgate.cli.starter.files import (
-        CONFIG_FILE,
-        SCHEMA_FILE,
-        WORKFLOW_FILE,
-        repository_of,
-        schema_text,
-        workflow_text,
-    )
+    from accgate.cli.starter.files import CONFIG_FILE, SCHEMA_FILE, WORKFLOW_FILE, repository_of, workflow_text
+    from accgate.config.config import config_schema
 
     config, schema, folder = Path(CONFIG_FILE), Path(SCHEMA_FILE), Path.cwd()
     repository = repository_of(folder)
@@ -96,7 +90,7 @@ def init(arguments: argparse.Namespace) -> int:
             return INTERRUPTED
         answers = typed
     own = None if answers.data is None else _own_task(answers, repository)
-    files = {config: _config_text(answers, own), schema: schema_text()}
+    files = {config: _config_text(answers, own), schema: json.dumps(config_schema(), indent=2) + "\n"}
     if own is not None:
         files[Path(f"{own.name}.toml")] = own.text
     if answers.workflow:
@@ -312,18 +306,18 @@ def schema(arguments: argparse.Namespace) -> int:
     from accgate.config.config import config_schema
     from accgate.report.result_file import result_schema
 
-    print_json(json.dumps(config_schema() if arguments.what == "config" else result_schema(), indent=2))
+    print_json(config_schema() if arguments.what == "config" else result_schema())
     return PASSED
 
 
-def completion(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    """Print the script that completes a parser's commands, options and files in a shell."""
+def completion(arguments: argparse.Namespace) -> int:
+    """Print the script that completes the parser's commands, options and files in a shell."""
     import shtab
 
-    for action in _actions_of(parser):
+    for action in _actions_of(arguments.parser):
         if action.type is Path or action.metavar in ("FILE", "DIR"):
             action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
-    print(shtab.complete(parser, arguments.shell))
+    print(shtab.complete(arguments.parser, arguments.shell))
     return PASSED
 
 

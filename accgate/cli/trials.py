@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import CONFIG, OUT, config_of, console, json_option, print_outcome, workspace_option, write
+from accgate.cli.parser import count
 from accgate.cli.run import base_option, decision_options, observer_of, report_result, rules_of
 from accgate.cli.working_folder import as_typed
 from accgate.errors import PASSED, AccgateError, BadInput
@@ -36,7 +37,7 @@ def blame_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--alpha", type=float, default=0.05, help="chance that a setting without effect is named (0.05)"
     )
-    command.add_argument("--samples", type=int, metavar="N", help="ask at most this many questions in all")
+    command.add_argument("--samples", type=count, metavar="N", help="ask at most this many questions in all")
     command.add_argument("--minutes", type=float, metavar="N", help="ask no further question after this time")
     command.add_argument("--out", type=Path, metavar="DIR", help="folder for cause.json and the records (RUN)")
     base_option(command)
@@ -55,8 +56,6 @@ def blame(arguments: argparse.Namespace) -> int:
     from accgate.result import CAUSE, CAUSE_HTML
     from accgate.trials.search import blame
 
-    if arguments.samples is not None and arguments.samples < 1:
-        raise BadInput(f"--samples is {arguments.samples}; give 1 or more")
     if arguments.minutes is not None and not 0.0 < arguments.minutes < math.inf:
         raise BadInput(f"--minutes is {arguments.minutes}; give a number above 0")
     if not 0.0 < arguments.alpha < 0.5:
@@ -142,7 +141,7 @@ def rerun_options(command: argparse.ArgumentParser) -> None:
     what.add_argument("--flips", action="store_true", help="ask again what got worse, several times")
     what.add_argument("--sample", metavar="ID", help="print prompt, replies and scores of one sample; nothing is asked")
     what.add_argument("--reread", action="store_true", help="score the kept replies anew and decide; nothing is asked")
-    command.add_argument("--times", type=int, default=3, metavar="N", help="how often each is asked (3)")
+    command.add_argument("--times", type=count, default=3, metavar="N", help="how often each is asked (3)")
     _loss_options(command)
     command.add_argument("--out", type=Path, metavar="DIR", help=f"with --reread: the new run's folder (RUN/{REREAD})")
     decision_options(command)
@@ -156,8 +155,6 @@ def rerun(arguments: argparse.Namespace) -> int:
     from accgate.result import NAME
     from accgate.trials.loss import rerun
 
-    if arguments.times < 1:
-        raise BadInput(f"--times is {arguments.times}; give 1 or more")
     if arguments.reread:
         return _reread(arguments)
     if arguments.out is not None or arguments.base is not None or arguments.tree is not None or arguments.html:

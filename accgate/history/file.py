@@ -53,7 +53,7 @@ def parse_history(content: bytes, name: str) -> History:
     lines: list[Line] = []
     damaged: list[bytes] = []
     notes: list[str] = []
-    last = content.count(b"\n") + 1
+    last, kept = content.count(b"\n") + 1, "the line is kept, but not shown"
     for number, raw in enumerate(content.split(b"\n"), 1):
         if not (text := raw.strip()):
             continue
@@ -63,13 +63,11 @@ def parse_history(content: bytes, name: str) -> History:
                 damaged.append(part)
                 torn = number == last
                 what = "is cut off, as when a writer is stopped" if torn else "is damaged: it was cut or changed"
-                notes.append(f"{name}:{number}: {what}; the line is kept, but not shown")
+                notes.append(f"{name}:{number}: {what}; {kept}")
             else:
                 lines.append(line)
                 if line.run is None:
-                    notes.append(
-                        f"{name}:{number}: is from another version of accgate; the line is kept, but not shown"
-                    )
+                    notes.append(f"{name}:{number}: is from another version of accgate; {kept}")
     return _tidy(lines, damaged, notes)
 
 

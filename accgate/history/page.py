@@ -69,42 +69,27 @@ def chart_of(series: Series) -> Chart | None:
     if not values:
         return None
     x, y = Axis(0.0, len(steps), LEFT, WIDTH - RIGHT), axis_around(values, AIR).drawn(HEIGHT - BOTTOM, TOP)
-    axes = _Axes(x, y)
     digits = max(0, -math.floor(math.log10(y.step()) + 1e-9))
     spans = _spans(steps)
     return Chart(
         words=series_text(series),
-        band=" ".join(_band(steps, span, axes) for span in spans if steps[span.start].point.error is not None),
-        reference=" ".join(_level(steps, span, 0.0, axes) for span in spans),
+        band=" ".join(_band(steps, span, x, y) for span in spans if steps[span.start].point.error is not None),
+        reference=" ".join(_level(steps, span, 0.0, x, y) for span in spans),
         gamma=" ".join(
-            f"M{axes.x(at + 0.15)} {axes.y(gamma)}H{axes.x(at + 0.85)}"
+            f"M{x.pixel(at + 0.15)} {y.pixel(gamma)}H{x.pixel(at + 0.85)}"
             for at, step in enumerate(steps)
             if (gamma := step.levels.gamma) is not None
         ),
-        line=_line(steps, axes),
+        line=_line(steps, x, y),
         dots=tuple(
-            Dot(axes.x(at + 0.5), axes.y(mean), MARKS[step.point.verdict], step_text(step), step.point.is_declining)
+            Dot(x.pixel(at + 0.5), y.pixel(mean), MARKS[step.point.verdict], step_text(step), step.point.is_declining)
             for at, step in enumerate(steps)
             if (mean := step.levels.mean) is not None
         ),
-        changes=tuple(axes.x(at) for at, step in enumerate(steps) if step.changed),
-        rows=tuple(Tick(axes.y(value), number(value, digits)) for value in y.ticks()),
-        dates=_dates(steps, axes),
+        changes=tuple(x.pixel(at) for at, step in enumerate(steps) if step.changed),
+        rows=tuple(Tick(y.pixel(value), number(value, digits)) for value in y.ticks()),
+        dates=_dates(steps, x),
     )
-
-
-@dataclass(frozen=True)
-class _Axes:
-    """Places of runs and points in the drawing."""
-
-    across: Axis
-    up: Axis
-
-    def x(self, at: float) -> float:
-        return pixel(self.across.at(at))
-
-    def y(self, value: float) -> float:
-        return pixel(self.up.at(value))
 
 
 def series_text(series: Series) -> str:
@@ -155,18 +140,17 @@ def _spans(steps: Sequence[Step]) -> list[range]:
     return spans
 
 
-def _level(steps: Sequence[Step], span: range, errors: float, axes: _Axes) -> str:
+def _level(steps: Sequence[Step], span: range, errors: float, x: Axis, y: Axis) -> str:
     """The path along the references of a stretch, a flat piece for each run, so many errors above."""
-    heights = [axes.y(_high(steps[at], errors)) for at in span]
-    flat = "".join(f"V{height}H{axes.x(at + 1)}" for at, height in zip(span, heights, strict=True))
-    return f"M{axes.x(span.start)} {heights[0]}{flat}"
+    heights = [y.pixel(_high(steps[at], errors)) for at in span]
+    flat = "".join(f"V{height}H{x.pixel(at + 1)}" for at, height in zip(span, heights, strict=True))
+    return f"M{x.pixel(span.start)} {heights[0]}{flat}"
 
 
-def _band(steps: Sequence[Step], span: range, axes: _Axes) -> str:
+def _band(steps: Sequence[Step], span: range, x: Axis, y: Axis) -> str:
     """The area in which chance alone puts the mean, as wide for each run as its own error."""
-    lows = [axes.y(_high(steps[at], -BAND)) for at in span]
-    back = "".join(f"V{low}H{axes.x(at)}" for at, low in reversed(list(zip(span, lows, strict=True))))
-    return f"{_level(steps, span, BAND, axes)}{back}Z"
+    back = "".join(f"V{y.pixel(_high(steps[at], -BAND))}H{x.pixel(at)}" for at in reversed(span))
+    return f"{_level(steps, span, BAND, x, y)}{back}Z"
 
 
 def _high(step: Step, errors: float) -> float:
@@ -175,22 +159,22 @@ def _high(step: Step, errors: float) -> float:
     return reference + errors * (step.point.error or 0.0)
 
 
-def _line(steps: Sequence[Step], axes: _Axes) -> str:
+def _line(steps: Sequence[Step], x: Axis, y: Axis) -> str:
     """The path through the means, with a gap where there is none."""
     path, pen = "", "M"
     for at, step in enumerate(steps):
         mean = step.levels.mean
-        path += "" if mean is None else f"{pen}{axes.x(at + 0.5)} {axes.y(mean)}"
+        path += "" if mean is None else f"{pen}{x.pixel(at + 0.5)} {y.pixel(mean)}"
         pen = "M" if mean is None else "L"
     return path
 
 
-def _dates(steps: Sequence[Step], axes: _Axes) -> tuple[Tick, ...]:
+def _dates(steps: Sequence[Step], x: Axis) -> tuple[Tick, ...]:
     """The days of some runs, evenly spread; the first and last among them."""
     count = min(len(steps), DATES)
     places = sorted({round(k * (len(steps) - 1) / max(count - 1, 1)) for k in range(count)})
     named = {0: "first", len(steps) - 1: "last"} if len(steps) > 1 else {0: "only"}
-    return tuple(Tick(axes.x(at + 0.5), steps[at].date, named.get(at, "between")) for at in places)
+    return tuple(Tick(x.pixel(at + 0.5), steps[at].date, named.get(at, "between")) for at in places)
 
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
@@ -267,31 +251,23 @@ def _headline(series: Sequence[Series]) -> str:
         more = f" and {len(bad) - 3} more" if len(bad) > 3 else ""
         return f"Accuracy over time: {', '.join(bad[:3])}{more} regressed"
     open_, all_ = sum(one.last.point.verdict != "pass" for one in series), len(series)
+    which = "the check" if all_ == 1 else f"{open_ or all_} of {all_} checks"
     if open_:
-        which = "the check" if all_ == 1 else f"{open_} of {all_} checks"
         return f"Accuracy over time: {which} gave no verdict in the latest run"
     declining = sum(one.last.point.is_declining for one in series)
     but = f", but {declining} {'declines' if declining == 1 else 'decline'} slowly" if declining else ""
-    which = "the check" if all_ == 1 else f"{all_} of {all_} checks"
     return f"Accuracy over time: {which} passed in the latest run{but}"
 
 
-# White text on each has a contrast of 4.5 to 1 or more.
-COLOURS: dict[VerdictName, str] = {
-    "pass": "#1a7f37",
-    "regression": "#b42318",
-    "inconclusive": "#8a5a00",
-    "no-reference": "#59636e",
-    "error": "#59636e",
+# White text on each colour has a contrast of 4.5 to 1 or more.
+BADGES: dict[VerdictName, tuple[str, str]] = {
+    "pass": ("no regression", "#1a7f37"),
+    "regression": ("regressed", "#b42318"),
+    "inconclusive": ("too few samples", "#8a5a00"),
+    "no-reference": ("no reference", "#59636e"),
+    "error": ("not evaluated", "#59636e"),
 }
 DRIFTING = "#8a5a00"
-MESSAGES: dict[VerdictName, str] = {
-    "pass": "no regression",
-    "regression": "regressed",
-    "inconclusive": "too few samples",
-    "no-reference": "no reference",
-    "error": "not evaluated",
-}
 
 
 @dataclass(frozen=True)
@@ -321,27 +297,18 @@ def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
     BadInput
         Where there is no run, or no check of that name.
     """
-    if check is None:
-        series_of(runs)
-        last = runs[-1]
-        drifting = any(point.is_declining for point in last.checks)
-        return _badge("accuracy", MESSAGES[last.verdict], last.verdict, drifting=drifting)
     series = series_of(runs, check)
-    verdict = worst(one.last.point.verdict for one in series)
-    drifting = any(one.last.point.is_declining for one in series)
-    message = MESSAGES[verdict]
-    step, mean = series[0].last, series[0].last.levels.mean
-    if len(series) == 1 and verdict in ("pass", "regression") and mean is not None:
+    points = runs[-1].checks if check is None else [one.last.point for one in series]
+    verdict = runs[-1].verdict if check is None else worst(point.verdict for point in points)
+    label = visible(series[0].task) or "accuracy" if check is not None else "accuracy"
+    (message, colour), step = BADGES[verdict], series[0].last
+    if check is not None and len(series) == 1 and verdict in ("pass", "regression") and step.levels.mean is not None:
         error = "" if step.point.error is None else f" ± {step.text(step.point.error)}"
-        figure = f"{step.text(mean)}{error}"
+        figure = f"{step.text(step.levels.mean)}{error}"
         message = figure if verdict == "pass" else f"{figure}, {message}"
-    return _badge(visible(series[0].task) or "accuracy", message, verdict, drifting=drifting)
-
-
-def _badge(label: str, message: str, verdict: VerdictName, *, drifting: bool) -> Badge:
-    if drifting and verdict == "pass":
+    if verdict == "pass" and any(point.is_declining for point in points):
         return Badge(label, f"{message}, but declining", DRIFTING)
-    return Badge(label, message, COLOURS[verdict])
+    return Badge(label, message, colour)
 
 
 PADDING = 6.0  # pixels at both ends of a text

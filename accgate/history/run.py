@@ -11,12 +11,12 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput, VerdictName
+from accgate.result import Result, to_json
 from accgate.stats import PAIRED_TESTS
 from accgate.verdict import CandidateSummary, Drift, Verdict
 
 if TYPE_CHECKING:
     from accgate.config.config import Config
-    from accgate.result import Result
 
 START = b'{"id":"'  # every line begins so: where a line was torn, the next one can be found again
 
@@ -99,8 +99,6 @@ def line_of(run: Run) -> Line:
     >>> read_line(line_of(run).text).run == run, read_line(line_of(run).text.replace(b"pass", b"fail"))
     (True, None)
     """
-    from accgate.result import to_json
-
     id_, text = _line_text(json.loads(to_json(run)))  # a figure that does not exist is null, never NaN
     return Line(run.started, id_, text, run)
 
@@ -111,6 +109,10 @@ def read_line(text: bytes) -> Line | None:
     >>> read_line(b'{"id":"1d7b') is None
     True
     """
+    from pydantic import ValidationError
+
+    from accgate.inputs.typed import adapter_of
+
     try:
         row = json.loads(text)
         if not isinstance(row, dict) or not isinstance(row.get("started"), str):
@@ -119,7 +121,13 @@ def read_line(text: bytes) -> Line | None:
         id_, own = _line_text(row)
     except (ValueError, RecursionError):
         return None
-    return Line(row["started"], id_, own, _run(row)) if written_id == id_ else None
+    if written_id != id_:
+        return None
+    try:
+        run = adapter_of(Run).validate_python(row)
+    except ValidationError:
+        run = None
+    return Line(row["started"], id_, own, run)
 
 
 def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
@@ -127,17 +135,6 @@ def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
     text = json.dumps(row, sort_keys=True, separators=(",", ":"), allow_nan=False)
     id_ = hashlib.sha256(text.encode()).hexdigest()[:16]
     return id_, START + f'{id_}",{text[1:]}'.encode()
-
-
-def _run(row: dict[str, Any]) -> Run | None:
-    from pydantic import ValidationError
-
-    from accgate.inputs.typed import adapter_of
-
-    try:
-        return adapter_of(Run).validate_python(row)
-    except ValidationError:
-        return None
 
 
 def run_of(result: Result, content: bytes, *, commit: str, config: Config | None, now: Callable[[], datetime]) -> Run:
@@ -153,7 +150,8 @@ def run_of(result: Result, content: bytes, *, commit: str, config: Config | None
     """
     started = _utc(result.started) if result.started else _utc_text(now())
     points = tuple(_point(verdict, config) for verdict in result.checks)
-    return Run(started, commit, result.verdict, points, result.accgate, _digest(content))
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return Run(started, commit, result.verdict, points, result.accgate, digest)
 
 
 def _utc(started: str) -> str:
@@ -167,10 +165,6 @@ def _utc(started: str) -> str:
     except ValueError as error:
         raise BadInput(f"accgate.json: started is {started!r}, which is not a time; run the gate again") from error
     return _utc_text(when if when.tzinfo else when.replace(tzinfo=timezone.utc))
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _utc_text(when: datetime) -> str:

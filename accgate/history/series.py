@@ -179,17 +179,10 @@ def cells(step: Step) -> tuple[str, ...]:
         step.text(point.error),
         step.text(point.difference, sign=True),
         step.text(level.gamma),
-        drift_cell(step),
+        step.text(None if point.drift is None else point.drift.difference, sign=True)
+        + (" decline" if point.is_declining else ""),
         point.verdict,
     )
-
-
-def drift_cell(step: Step) -> str:
-    """The difference from the anchor, and whether it is a decline."""
-    drift = step.point.drift
-    if drift is None or drift.difference is None:
-        return figure(None)
-    return step.text(drift.difference, sign=True) + (" decline" if drift.detected else "")
 
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -205,13 +198,10 @@ def sparkline(values: Sequence[float | None]) -> str:
     if not figures:
         return "·" * len(values)
     low, span = min(figures), max(figures) - min(figures)
-    return "".join(_bar(value, low, span) for value in values)
-
-
-def _bar(value: float | None, low: float, span: float) -> str:
-    if value is None:
-        return "·"
-    return BARS[3] if span <= 0.0 else BARS[round((value - low) / span * (len(BARS) - 1))]
+    flat = BARS[3] if span <= 0.0 else None
+    return "".join(
+        "·" if value is None else flat or BARS[round((value - low) / span * (len(BARS) - 1))] for value in values
+    )
 
 
 # In a terminal, and as JSON

@@ -197,8 +197,7 @@ def from_files(reference: Path, candidate: Path) -> tuple[str, str, tuple[Questi
         For files that cannot be read or do not fit together.
     """
     left, right = read_side(reference), read_side(candidate)
-    subset = reference.suffix.lower() == ".toml"
-    return left.name, right.name, questions_of(left, right, subset=subset)
+    return left.name, right.name, questions_of(left, right, subset=reference.suffix.lower() == ".toml")
 
 
 def from_run(folder: Path, config: Path, model: str | None, task: str | None) -> tuple[str, str, tuple[Question, ...]]:

@@ -109,7 +109,6 @@ KIND = "accgate questionnaire key"
 LIMIT = 100_000_000  # bytes of a key or of ratings; far more than people can rate
 STRICT = ConfigDict(extra="forbid", strict=True)
 Side = Literal["reference", "candidate", "both"]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -137,7 +136,7 @@ class QuestionKey:
 class Key:
     """All that an import of ratings needs: the questionnaire's digest, its questions, and the side of each answer."""
 
-    questionnaire: Digest
+    questionnaire: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     seed: int
     reference: str
     candidate: str

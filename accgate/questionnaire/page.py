@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from accgate.errors import BadInput
@@ -15,14 +14,6 @@ from accgate.report.html.inline import embed, page_parts, whole_page
 DEFAULT_QUESTIONS = 20
 
 
-@dataclass(frozen=True)
-class Questionnaire:
-    """The content of the page as JSON, and the key, which the page must not hold."""
-
-    page: dict[str, Any]
-    key: Key
-
-
 def draw_questionnaire(
     questions: Sequence[Question],
     wording: Wording,
@@ -32,8 +23,10 @@ def draw_questionnaire(
     candidate: str,
     count: int | None = None,
     show_targets: bool = False,
-) -> Questionnaire:
+) -> tuple[dict[str, Any], Key]:
     """Draw `count` questions at random for a questionnaire; by default 20, or all if there are fewer.
+
+    Return the content of the page as JSON, and the key, which the page must not hold.
 
     The seed decides which questions are drawn in which order, which answer comes first (the reference's in half of the
     questions) and the answers' names. Only the key holds it: with the seed anybody can tell the sides apart. Answers
@@ -51,7 +44,8 @@ def draw_questionnaire(
     drawn = _by_hash(questions, seed, "draw")[: count or DEFAULT_QUESTIONS]
     if show_targets and (without := [question.id for question in drawn if question.target is None]):
         raise BadInput(f"{len(without)} of {len(drawn)} questions have no target to show; leave --show-targets out")
-    reference_first = {q.id for q in _by_hash(drawn, seed, "first")[: (len(drawn) + _bit(seed)) // 2]}
+    bit = int(_hash(seed, "bit", ""), 16) % 2  # rounds the half of an odd number of questions up or down
+    reference_first = {q.id for q in _by_hash(drawn, seed, "first")[: (len(drawn) + bit) // 2]}
     key_questions, page_questions = [], []
     head = shared_head([question.prompt for question in drawn])
     for question in drawn:
@@ -66,14 +60,9 @@ def draw_questionnaire(
         "levels": list(wording.levels), "items": [{"id": item.id, "text": item.text} for item in wording.items],
         "head": head.strip(), "questions": page_questions,
     }  # fmt: skip
-    digest = digest_of(page)
+    digest = hashlib.sha256(json.dumps(page, sort_keys=True).encode()).hexdigest()  # of all that the page shows
     key = Key(digest, seed, reference, candidate, wording.levels, wording.items, tuple(key_questions))
-    return Questionnaire({"digest": digest, **page}, key)
-
-
-def digest_of(page: dict[str, Any]) -> str:
-    """The name of a questionnaire: the SHA-256 of all that its page shows."""
-    return hashlib.sha256(json.dumps(page, sort_keys=True).encode()).hexdigest()
+    return {"digest": digest, **page}, key
 
 
 def _answers(question: Question, seed: int, *, reference_first: bool) -> list[tuple[AnswerKey, str]]:
@@ -93,10 +82,6 @@ def _name(seed: int, id_: str, place: int) -> str:
 
 def _by_hash(questions: Sequence[Question], seed: int, purpose: str) -> list[Question]:
     return sorted(questions, key=lambda question: _hash(seed, purpose, question.id))
-
-
-def _bit(seed: int) -> int:
-    return int(_hash(seed, "bit", ""), 16) % 2
 
 
 def _hash(seed: int, purpose: str, id_: str) -> str:

@@ -190,10 +190,11 @@ def survey_of(
         raise BadInput(*(_incomplete(one, key, left) for one, left in zip(ratings, missing, strict=True) if left))
     levels = {item.id: by_answer(ratings, key, item.id) for item in key.items}
     sides = {item.id: _sides(key, item, levels[item.id]) for item in key.items}
-    clusters = _clusters(key)
+    groups = [question.cluster for question in key.questions]
+    clusters = None if None in groups else codes_of(groups)
     evidences = [
-        Evidence(candidate, reference, design, key.candidate, item.id, clusters=clusters, binary=False)
-        for item, (reference, candidate) in ((item, sides[item.id]) for item in key.items)
+        Evidence(candidate, reference, design, key.candidate, id_, clusters=clusters, binary=False)
+        for id_, (reference, candidate) in sides.items()
     ]
     checks = decide(evidences, correction=correction)
     items = tuple(
@@ -253,11 +254,6 @@ def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
     return Scores(Ids(ids), means[0][:, None]), Scores(Ids(ids), means[1][:, None])
 
 
-def _clusters(key: Key) -> np.ndarray[tuple[int], np.dtype[np.intp]] | None:
-    names = [question.cluster for question in key.questions]
-    return None if None in names else codes_of(names)
-
-
 def agreement_of(levels: Floats) -> Agreement:
     """The agreement of raters on levels of shape (raters, answers)."""
     counts = (~np.isnan(levels)).sum(axis=0)
@@ -269,18 +265,12 @@ def agreement_of(levels: Floats) -> Agreement:
     return Agreement(answers, krippendorff_alpha(levels, "ordinal"), krippendorff_alpha(levels, "interval"))
 
 
-def _notes(items: Sequence[ItemResult], missing: int, expected: int) -> list[str]:
-    notes = []
+def _notes(items: Sequence[ItemResult], missing: int, expected: int) -> Iterator[str]:
     if missing:
-        notes.append(
-            f"{missing} of {expected} pairs of ratings are missing and left out; they may not be missing at random"
-        )
+        yield f"{missing} of {expected} pairs of ratings are missing and left out; they may not be missing at random"
     weak = [item.id for item in items if item.agreement.ordinal is not None and item.agreement.ordinal < TENTATIVE]
     if weak:
-        notes.append(
-            f"raters agree too little on {', '.join(weak)} for a conclusion (alpha below {TENTATIVE}): "
-            "make the statement clearer, or have more people rate"
-        )
+        fix = "make the statement clearer, or have more people rate"
+        yield f"raters agree too little on {', '.join(weak)} for a conclusion (alpha below {TENTATIVE}): {fix}"
     if all(item.agreement.answers == 0 for item in items):
-        notes.append("there is only one rater, so whether others agree is unknown")
-    return notes
+        yield "there is only one rater, so whether others agree is unknown"

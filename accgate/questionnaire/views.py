@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
 from accgate.report.story import SIGNS
-from accgate.text import number, p_text, signed_number, visible
+from accgate.text import count_of, number, p_text, signed_number, visible
 from accgate.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -32,11 +32,8 @@ def headline(result: SurveyResult) -> str:
 
 def summary(survey: Survey) -> str:
     """Who rated what, in one sentence."""
-    raters = len(survey.raters)
-    return (
-        f"{raters} rater{'s' if raters > 1 else ''}, {survey.questions} questions, {survey.answers} answers; "
-        f"{survey.candidate} against {survey.reference}."
-    )
+    counts = f"{count_of(len(survey.raters), 'rater')}, {survey.questions} questions, {survey.answers} answers"
+    return f"{counts}; {survey.candidate} against {survey.reference}."
 
 
 def legend(result: SurveyResult) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,6 @@ from accgate.text import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-WAYS = {"all back": "put back", "put back": "put back", "pair back": "put back", "set alone": "set alone"}
 HEADINGS = ("Setting", "Reference", "Now", "Came back with it put back", "Lost with it alone", "Finding")
 EITHER_WAY = "flips either way, loses nothing"
 FINDINGS = {"cause": "explains", "no cause": "does not", "either way": EITHER_WAY, "open": "not shown"}
@@ -67,7 +67,10 @@ def _view(blame: Blame) -> CauseView:
 
 def blame_sentences(blame: Blame) -> list[str]:
     """What came of the search: the causes first, then what bounds the answer."""
-    sentences = [*_causes(blame), *_flips(blame), *_chance(blame)]
+    sentences = [*_causes(blame), *_flips(blame)]
+    if blame.by_chance:
+        those = f"{blame.by_chance} of the {blame.control} lost answers that were asked again"
+        sentences.append(f"{those} came back with nothing changed: by chance.")
     if blame.fixed:
         reasons = dict.fromkeys(change.why for change in blame.fixed)
         kinds = (", ".join(str(replace(c, why="")) for c in blame.fixed if c.why == why) for why in reasons)
@@ -76,7 +79,8 @@ def blame_sentences(blame: Blame) -> list[str]:
     problems = {trial.problem: trial for trial in blame.trials if trial.problem}
     for problem, trial in problems.items():
         name = "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
-        sentences.append(f"With {name} {WAYS[trial.kind]} the model could not be asked: {problem}.")
+        way = "set alone" if trial.kind == "set alone" else "put back"
+        sentences.append(f"With {name} {way} the model could not be asked: {problem}.")
     if blame.ended_early is not None:
         sentences.append(f"The search ended {blame.ended_early}; `accgate blame --resume` with more goes on.")
     return sentences
@@ -92,9 +96,8 @@ def _causes(blame: Blame) -> list[str]:
         return ["No single setting is shown to explain the loss."]
     if whole.finding != "cause":
         what = "the setting" if len(blame.changes) == 1 else "all of them"
-        words = "No setting is shown to explain the loss"
-        if whole.finding in ("no cause", "either way"):
-            words = "Nothing in the settings explains the loss"
+        is_shown = whole.finding in ("no cause", "either way")
+        words = "Nothing in the settings explains the loss" if is_shown else "No setting is shown to explain the loss"
         went = f", and {whole.undone} of {whole.gained} gained ones went" if whole.gained else ""
         return [f"{words}: with {what} put back, {whole.back} of {whole.lost} lost answers came back{went}."]
     return [
@@ -105,8 +108,7 @@ def _causes(blame: Blame) -> list[str]:
 
 def _flips(blame: Blame) -> list[str]:
     """Name the settings that flip answers and lose nothing."""
-    rows = [(change.name, *trials_of(blame, (change.name,))) for change in blame.changes]
-    names = [name for name, *trials in rows if finding_of(*trials) == EITHER_WAY]
+    names = [change.name for change in blame.changes if finding_of(*trials_of(blame, (change.name,))) == EITHER_WAY]
     if not names:
         return []
     return [
@@ -117,25 +119,14 @@ def _flips(blame: Blame) -> list[str]:
 def _explains(blame: Blame, cause: Explained) -> str:
     of = {change.name: change for change in blame.changes}
     names = " with ".join(f"{name} = {of[name].now}" if name in of else name for name in cause.settings)
-    confidence = f"{100 * (1 - blame.alpha):g}%"
+    text = f"{names} explains {cause.count} of the {cause.of} lost answers"
     if cause.least:
-        text = (
-            f"{names} explains {cause.count} of the {cause.of} lost answers (at least {cause.least}, at {confidence})"
-        )
-    else:
-        text = f"{names} explains {cause.count} of the {cause.of} lost answers"
+        text += f" (at least {cause.least}, at {100 * (1 - blame.alpha):g}%)"
     if cause.gained:
         text += f", and gained {cause.gained}"
     if cause.alone is False:
         text += "; alone it loses none, so it does so together with others"
     return f"{text}."
-
-
-def _chance(blame: Blame) -> list[str]:
-    if not blame.by_chance:
-        return []
-    those = f"{blame.by_chance} of the {blame.control} lost answers that were asked again"
-    return [f"{those} came back with nothing changed: by chance."]
 
 
 def print_blame(console: Console, blame: Blame) -> None:
@@ -159,17 +150,15 @@ def blame_markdown(blame: Blame) -> str:
     return fill_template({"cause": _view(blame).cut(ROOMS[0])}, "cause.md.j2")
 
 
-def rows_of(blame: Blame) -> list[tuple[str, ...]]:
+def rows_of(blame: Blame) -> Iterator[tuple[str, ...]]:
     """A row for each setting, and for those that were tried together."""
-    rows: list[tuple[str, ...]] = []
     for change in blame.changes:
         back, alone = trials_of(blame, (change.name,))
-        rows.append((change.name, change.before, change.now, share_of(back), share_of(alone), finding_of(back, alone)))
+        yield change.name, change.before, change.now, share_of(back), share_of(alone), finding_of(back, alone)
     for trial in blame.trials:
         if trial.kind in ("all back", "pair back"):
             name = "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
-            rows.append((name, "", "", share_of(trial), "", finding_of(trial, None)))
-    return rows
+            yield name, "", "", share_of(trial), "", finding_of(trial, None)
 
 
 def trials_of(blame: Blame, settings: tuple[str, ...]) -> tuple[Trial | None, Trial | None]:

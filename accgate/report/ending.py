@@ -3,16 +3,14 @@
 The order and the sentences are those of the comment, in at most 80 columns. Colour is for the signs only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from accgate.guard.state import Guard
 from accgate.report import words
-from accgate.report.flips import Answers, Flip
+from accgate.report.flips import Answers, FlipsByCheck
 from accgate.report.forest import Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_table
@@ -20,6 +18,7 @@ from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
 from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_stop
 from accgate.verdict import (
+    Setting,
     Verdict,
     after_inconclusive,
     approval_steps,
@@ -45,18 +44,13 @@ PLAIN = str.maketrans({
 })  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where more of a run is to be read: the report's file, and accgate.json where a command must be told of it."""
-
-    report: str = ""
-    result: str = ""
-
-
 def print_result(
-    console: Console, result: Result, flips: Mapping[Any, Sequence[Flip]] | None = None, places: Places | None = None
+    console: Console, result: Result, flips: FlipsByCheck | None = None, *, report: str = "", place: str = ""
 ) -> None:
-    """Print the end of a run; `places` are None where it left no folder."""
+    """Print the end of a run, and where more of it is to be read: the report's file, where it left one.
+
+    `place` is that of accgate.json, where a command must be told of it.
+    """
     story = story_of(result, flips)
     printer = _Printer(console)
     _print_headline(printer, story)
@@ -68,11 +62,12 @@ def print_result(
         _print_plot(printer, rows)
     _print_undecided(printer, result, story)
     _print_notes(printer, result, story)
-    if story.lead is not None and story.lead.verdict != "pass":
-        _print_settings(printer, result, story)
+    if story.settings and story.lead is not None and story.lead.verdict != "pass":
+        several = len({verdict.model for verdict in result.decided}) > 1
+        _print_settings(printer, story.settings, f", {visible(story.lead.model or '')}" if several else "")
     if story.answers is not None:
         _print_answers(printer, story.answers)
-    _print_steps(printer, story, places)
+    _print_steps(printer, story, report, place)
     saved = words.savings(result)
     cost = words.cost(result)
     parts = [f"{cost}{'' if saved is None else f'; {saved}'}."] if cost else []
@@ -170,26 +165,22 @@ def _lack(verdict: Verdict) -> str:
 
 def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
     """What else a check's figures do not say: replies, groups, drift and remarks."""
-    several, printed = len(story.checks) > 1, False
+    printed = False
     for verdict in story.checks:
-        name = f"{visible(name_in(result, verdict))}: " if several else ""
-        for text in _notes(verdict, is_lead=verdict is story.lead):
+        name = f"{visible(name_in(result, verdict))}: " if len(story.checks) > 1 else ""
+        groups = groups_sentence(verdict)
+        for text in (*_notes(verdict, is_lead=verdict is story.lead), *filter(None, [groups])):
             printer.paragraph(f"{name}{text}.", first="- ", hanging=4)
             printed = True
-        if (groups := groups_sentence(verdict)) is not None:
-            printer.paragraph(f"{name}{groups}.", first="- ", hanging=4)
+        if groups is not None:
             print_groups(printer.console, verdict, most=GROUPS)
-            printed = True
     if printed:
         printer.line()
 
 
 def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
     """The remarks on one check, without full stops; those that the sentences have are left out."""
-    if (readings := readings_sentence(verdict)) is not None:
-        yield readings
-    if (drift := drift_sentence(verdict)) is not None:
-        yield drift
+    yield from filter(None, (readings_sentence(verdict), drift_sentence(verdict)))
     if verdict.p_value is None:  # of the first check the sentences have the first reason, of the others all stand above
         yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
         return
@@ -212,13 +203,9 @@ def print_groups(console: Console, verdict: Verdict, *, most: int | None = None)
         console.print(Text(f" and {len(rows) - most:,} more, which `accgate explain` lists"))
 
 
-def _print_settings(printer: _Printer, result: Result, story: Story) -> None:
-    if not story.settings:
-        return
-    several = len({verdict.model for verdict in result.decided}) > 1 and story.lead is not None
-    of = f", {visible(story.lead.model or '')}" if several and story.lead is not None else ""
+def _print_settings(printer: _Printer, settings: Sequence[Setting], of: str) -> None:
     printer.paragraph(f"Settings that changed{of}")
-    first = story.settings[:8]
+    first = settings[:8]
     width = min(max(len(visible(setting.name)) for setting in first), 30)
     for number, setting in enumerate(first):
         if setting.is_outside and not (number and first[number - 1].is_outside):
@@ -226,8 +213,8 @@ def _print_settings(printer: _Printer, result: Result, story: Story) -> None:
         name = clip(visible(setting.name), 30, "…").ljust(width)
         change = f"{visible(setting.before)} → {visible(setting.now)}" if setting.now else ""
         printer.paragraph(change, indent=4, first=f"{name}   ", hanging=4 + width + 3)
-    if len(story.settings) > len(first):
-        printer.paragraph(f"and {len(story.settings) - len(first)} more", indent=4)
+    if len(settings) > len(first):
+        printer.paragraph(f"and {len(settings) - len(first)} more", indent=4)
     printer.line()
 
 
@@ -259,7 +246,7 @@ def _end(reply: str, most: int) -> str:
     return text if len(text) <= most else f"…{text[-most + 1 :].lstrip()}"
 
 
-def _print_steps(printer: _Printer, story: Story, places: Places | None) -> None:
+def _print_steps(printer: _Printer, story: Story, report: str, place: str) -> None:
     lead = story.lead
     pairs = [("Next", "; ".join(str(step) for step in story.steps if step.kind == "next"))]
     accept = [step for step in story.steps if step.kind == "accept"]
@@ -268,10 +255,10 @@ def _print_steps(printer: _Printer, story: Story, places: Places | None) -> None
         figures = f"gamma {gamma_of(lead)}, theta {theta_of(lead)}, p {p_text(lead.p_value)}, n {samples_of(lead)}"
         pairs.append(("Figures", figures))
         pairs.append(("Answers", "" if lead.lost is None else f"{lead.lost:,} got worse, {lead.gained:,} better"))
-    if places is not None and lead is not None:
+    if report and lead is not None:
         name = "/".join(part for part in (lead.model, lead.task) if part) if len(story.checks) > 1 else ""
-        pairs.append(("Details", " ".join(filter(None, ("accgate explain", name, places.result)))))
-        pairs.append(("Report", places.report))
+        pairs.append(("Details", " ".join(filter(None, ("accgate explain", name, place)))))
+        pairs.append(("Report", report))
     for key, text in pairs:
         if text:
             printer.paragraph(text, first=key, hanging=2 + KEYS)
@@ -280,8 +267,7 @@ def _print_steps(printer: _Printer, story: Story, places: Places | None) -> None
 
 def guard_ending(result: Result | None, guard: Guard, head_sha: str, exit_code: int, *, commands: bool) -> list[str]:
     """The lines with which `publish` ends where a run passes and its pull request loosens the gate; else none."""
-    sentence = None if result is None else guard_sentence(result, guard)
-    if sentence is None or result is None or result.verdict != "pass" or guard.holds:
+    if result is None or result.verdict != "pass" or guard.holds or not (sentence := guard_sentence(result, guard)):
         return []
     lines = [f"{WAITING} Waiting for approval: this pull request loosens the gate", "", f"  {sentence}", ""]
     signs = {"loosening": "▽ loosens", "tightening": "△ tightens", "new": "  new"}

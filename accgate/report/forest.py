@@ -6,6 +6,7 @@ Worse is left. Places are points of the checks' own scale; a check whose figure 
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, axis_around, short
@@ -81,15 +82,6 @@ def scale_of(places: Sequence[Place]) -> Axis:
     return axis_around(ends, ROOM)
 
 
-def tick_text(value: float) -> str:
-    """A round figure of the scale.
-
-    >>> tick_text(-10.0), tick_text(0.5), tick_text(0.0)
-    ('−10', '+0.5', '0')
-    """
-    return f"+{short(value)}" if value > 0.0 else short(value)
-
-
 @dataclass(frozen=True)
 class Row:
     """A check in a plot: `figure` is its change as it is printed."""
@@ -140,32 +132,29 @@ def description_of(rows: Sequence[Row]) -> str:
 # The picture
 
 
-def forest_svg(checks: Sequence[Verdict], *, dark: bool) -> str | None:
-    """The plot as an SVG of its own, 400 pixels wide, for a light or a dark page; None for fewer than two rows."""
+def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
+    """Draw the plot, 400 pixels wide, as an SVG for a light and one for a dark page, by the names of their files.
+
+    There is none for fewer than two rows.
+    """
     rows = rows_of(checks)
     if len(rows) < 2:
-        return None
+        return {}
     right = max(FIGURES, *(FIGURE * (len(row.figure) - 1) for row in rows))
     scale = row_scale(rows, NAMES, WIDTH - right)
-    picture = page_template("accgate.report", "forest.svg.j2").render(
-        dark=dark,
+    picture = partial(
+        page_template("accgate.report", "forest.svg.j2").render,
         rows=rows,
         scale=scale,
         ticks=scale.ticks(TICKS),
-        tick_text=tick_text,
+        short=short,
         description=description_of(rows),
         width=WIDTH,
         height=68 + 24 * len(rows) + 28 * len({row.model for row in rows if row.model}),
         clip=clip,
         pixel=pixel,
     )
-    return f"{picture.strip()}\n"
-
-
-def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
-    """The pictures for a light and a dark page by the names of their files; none for fewer than two rows."""
-    pictures = {name: forest_svg(checks, dark=dark) for name, dark in zip(FILES, (False, True), strict=True)}
-    return {name: picture for name, picture in pictures.items() if picture is not None}
+    return {name: f"{picture(dark=dark).strip()}\n" for name, dark in zip(FILES, (False, True), strict=True)}
 
 
 # The same as text
@@ -226,7 +215,7 @@ def _tick_line(scale: Axis, indent: int) -> str:
     """The round figures above their places, as many as do not touch."""
     line = [" "] * (indent + int(scale.end) + 4)
     for value in sorted(scale.ticks(TICKS), key=abs):
-        text = tick_text(value)
+        text = short(value, plus=True)
         first = max(indent + round(scale.at(value)) - len(text) // 2, 0)
         if all(c == " " for c in line[max(first - 1, 0) : first + len(text) + 1]) and first + len(text) <= len(line):
             line[first : first + len(text)] = text

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from accgate.report import words
-from accgate.report.flips import Answers, FlipsByCheck, first_answers, opening
+from accgate.report.flips import FlipsByCheck, first_answers, opening
 from accgate.report.forest import text_plot
 from accgate.report.room import ROOMS, Room, shorten_result
 from accgate.report.story import story_of, worst_first
@@ -45,7 +45,9 @@ def values_of(
     short = None if result is None else shorten_result(result, room)
     views = Checks() if result is None or short is None else checks_of(result, short, flips, room)
     story = story_of(short, answers_commands=answers_commands)
-    answers = None if result is None else first_answers(worst_first(result.decided), flips)
+    answers = first_answers(worst_first(result.decided), flips) if result is not None and room.answers else None
+    if answers is not None:
+        answers = replace(answers, check=opening(answers.check, room.names), rows=answers.rows[: room.answers])
     standing_out = [view for view in views.rows if view.standing_out is not None]
     settings = [
         Setting(opening(name, room.names), opening(before, room.names), opening(now, room.names), is_outside)
@@ -63,7 +65,7 @@ def values_of(
         "figure_headings": FIGURE_HEADINGS,
         "settings": shown,
         "settings_left_out": len(settings) - len(shown),
-        "answers": _answers(answers, room),
+        "answers": answers,
         "plot": text_plot(story.checks) if room.plot else None,
         "alone": len(story.checks) == 1,
         "passed": short is not None and bool(story.checks) and story.checks[0].verdict == "pass",
@@ -80,12 +82,6 @@ def values_of(
         "version": short.accgate if short else "",
         "left_out": False,
     }
-
-
-def _answers(answers: Answers | None, room: Room) -> Answers | None:
-    if answers is None or not room.answers:
-        return None
-    return replace(answers, check=opening(answers.check, room.names), rows=answers.rows[: room.answers])
 
 
 def fill_template(values: Mapping[str, Any], name: str, template: str | None = None) -> str:
@@ -144,8 +140,7 @@ def cell(text: Any) -> str:
     >>> cell("mmlu_pro: a|b, 3 * 4 <b>")
     'mmlu_pro: a\\\\|b, 3 * 4 &lt;b>'
     """
-    line = HTML.sub(_entity, _inert(text))
-    line = ACTIVE.sub(lambda match: "".join(f"\\{c}" for c in match[0]), line)
+    line = ACTIVE.sub(lambda match: "".join(f"\\{c}" for c in match[0]), _inert(text))
     # GitHub's documentation: a dollar sign that begins no formula stands in span tags.
     return line.replace("$", "<span>$</span>")
 
@@ -156,7 +151,7 @@ def summary(text: Any) -> str:
     >>> summary("mmlu_pro *x* <b>")
     'mmlu_pro *x* &lt;b>'
     """
-    return HTML.sub(_entity, _inert(text)).replace("$", "<span>$</span>")
+    return _inert(text).replace("$", "<span>$</span>")
 
 
 def code(text: Any) -> str:
@@ -177,14 +172,10 @@ def code(text: Any) -> str:
 IN_CODE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!|~@:/=$"} | {"\u200b": "&#8203;"})
 
 
-def _entity(match: re.Match[str]) -> str:
-    return ENTITIES[match[0]]
-
-
 def _inert(text: Any) -> str:
     line = _few_marks(visible(str(text)))
     line = COMMIT.sub(lambda match: "\u200b".join(re.findall(".{1,6}", match[0])), line)
-    return LINKED.sub("\u200b", line)
+    return HTML.sub(lambda match: ENTITIES[match[0]], LINKED.sub("\u200b", line))
 
 
 def _few_marks(line: str) -> str:

@@ -1,12 +1,10 @@
 """The plan in a terminal: each check in words and as a table, what it costs, and the noise that it was planned with."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -14,15 +12,13 @@ from rich.text import Text
 from accgate.config.tables import Gate
 from accgate.planning.annotation import AnnotationPlan
 from accgate.planning.checks import Check, account_of
+from accgate.planning.cost import Cost, Estimate
+from accgate.planning.noise import Noise
 from accgate.planning.samples import ASSUMED_DISCORDANCE
 from accgate.report.terminal import print_table, table_of
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
 from accgate.text import compact, count_of, digits_apart, duration, figure, figure_at_least, number, some_of
 from accgate.verdict import words_of
-
-if TYPE_CHECKING:
-    from accgate.planning.cost import Cost, Estimate
-    from accgate.planning.noise import Noise
 
 
 def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
@@ -164,8 +160,6 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
     """What all checks will cost at most; None for a single check."""
     if len(estimates) < 2:
         return None
-    from accgate.planning.cost import Cost
-
     columns = zip(*(astuple(estimate.most) for estimate in estimates), strict=True)
     totals: list[Any] = [None if None in column else sum(column) for column in columns]
     return f"All checks: at most {_cost_figures(Cost(*totals))}."
@@ -195,27 +189,24 @@ def print_noise(console: Console, noise: Noise) -> None:
         console.print(Text(f"To plan with it, set discordance = {noise.discordance.value:.4f} under [tasks.NAME]."))
 
 
-def _noise_lines(noise: Noise) -> list[str]:
-    lines = [
-        f"{noise.n:,} samples, mean {number(noise.mean)}.",
-        f"sigma: {_interval(noise.sigma.value, noise.sigma.low, noise.sigma.high)} points.",
-    ]
+def _noise_lines(noise: Noise) -> Iterator[str]:
+    yield f"{noise.n:,} samples, mean {number(noise.mean)}."
+    yield f"sigma: {_interval(noise.sigma.value, noise.sigma.low, noise.sigma.high)} points."
     if noise.discordance is None:
-        lines.append("discordance: one run cannot show it; add a second run of the same model.")
+        yield "discordance: one run cannot show it; add a second run of the same model."
     else:
         shares = (noise.discordance.value, noise.discordance.low, noise.discordance.high)
         percent = _interval(*(None if share is None else 100.0 * share for share in shares))
-        lines.append(f"discordance: {percent}% of the samples change their score.")
+        yield f"discordance: {percent}% of the samples change their score."
     if noise.parts is not None and noise.parts.within is not None and noise.parts.between is not None:
         parts = noise.parts
-        lines.append(
+        yield (
             f"variance: {parts.between:,.1f} between questions, {parts.within:,.1f} within; standard error of the mean "
             f"{number(parts.error_now)}, {number(parts.error_2x)} with twice the repeats, "
             f"{number(parts.error_4x)} with four times, {number(parts.error_limit)} with unlimited repeats."
         )
     for estimate in (noise.sigma, noise.discordance):
-        lines += [f"- {reason}" for reason in (estimate.reasons if estimate is not None else ())]
-    return lines
+        yield from (f"- {reason}" for reason in (estimate.reasons if estimate is not None else ()))
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:

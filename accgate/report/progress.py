@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TaskID, TextColumn
 from rich.table import Column
 from rich.text import Text
 
+from accgate.evaluation.assignment import Comparison, Limits
+from accgate.records.file import Record
 from accgate.text import clip, clock_text, number, p_relation, p_text, signed_number, visible
-
-if TYPE_CHECKING:
-    from accgate.evaluation.assignment import Comparison, Limits
-    from accgate.records.file import Record
 
 LINE_EVERY = 60.0  # seconds between the lines of a log
 LIMITS_EVERY = 2.0  # seconds between two looks at how near a decision is, which cost a test each
@@ -140,17 +137,12 @@ class Tally:
         new, seconds = self.done - self._kept, now - self._began
         return new / seconds if new > 0 and seconds > 0.0 else None
 
-    def left(self, now: float) -> float | None:
-        """Seconds that the remaining samples take at this rate."""
-        rate = self.rate(now)
-        return None if rate is None else (self.total - self.done) / rate
-
     def fields(self, now: float) -> dict[str, str]:
         """The texts beside the bar's count."""
-        rate, left = self.rate(now), self.left(now)
+        rate, left = self.rate(now), self.total - self.done
         return {
             "rate": "" if rate is None else f"{rate:,.1f}/s",
-            "left": "" if left is None or self.done >= self.total else f"{clock_text(left)} left",
+            "left": "" if rate is None or left <= 0 else f"{clock_text(left / rate)} left",
             "mean": f"mean {number(self.mean)}",
             "difference": "" if self.difference is None else f"diff {signed_number(self.difference)}",
             "failed": f"{self.failed} failed" if self.failed else "",

@@ -288,7 +288,7 @@ def statement_of(result: Result, out: Path, *, commit: str) -> dict[str, Any]:
             "exitCode": result.exit_code,
             "rules": result.rules,
             "accgate": result.accgate,
-            "checks": [_stated(verdict) for verdict in result.decided],
+            "checks": [{key: row[key] for key in STATED} for row in json.loads(to_json(result.decided))],
             "files": [
                 {"name": file.relative_to(out).as_posix(), "digest": {"sha256": file_digest(file)}} for file in files
             ],
@@ -297,11 +297,6 @@ def statement_of(result: Result, out: Path, *, commit: str) -> dict[str, Any]:
 
 
 ANSWERING = frozenset({"engine", "model", "variant", "options", "sampling"}) - NOT_COMPARED
-
-
-def _stated(verdict: Verdict) -> dict[str, Any]:
-    row: dict[str, Any] = json.loads(to_json(verdict))
-    return {key: row[key] for key in STATED}
 
 
 def _sha(value: Any) -> str:

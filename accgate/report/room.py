@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
 
 from accgate.guard.state import Guard, RuleChange
 from accgate.report.flips import opening
@@ -33,22 +35,15 @@ class Room:
     group_lines: int = 20
 
 
-def _smaller() -> tuple[Room, ...]:
-    """Rooms from large to small; what matters least goes first."""
-    rooms = [Room()]
-    for less in (
-        {"flips": 5}, {"flips": 2}, {"flips": 0}, {"group_lines": 5}, {"passing_details": False}, {"plot": False},
-        {"details": False}, {"changes": 30},
-        {"passing_rows": 100}, {"passing_rows": 10}, {"names": 40, "reasons": 200}, {"passing_rows": 0, "log": 20},
-        {"rows": 200}, {"rows": 100}, {"rows": 50, "changes": 10}, {"rows": 25},
-        {"rows": 10, "changes": 5, "names": 24, "log": 5, "answers": 0}, {"group_lines": 0},
-        {"rows": 0, "changes": 1, "reasons": 100, "log": 0, "settings": 0},
-    ):  # fmt: skip
-        rooms.append(replace(rooms[-1], **less))
-    return tuple(rooms)
-
-
-ROOMS = _smaller()
+LESS: Sequence[dict[str, Any]] = (  # than in the room before; what matters least goes first
+    {"flips": 5}, {"flips": 2}, {"flips": 0}, {"group_lines": 5}, {"passing_details": False}, {"plot": False},
+    {"details": False}, {"changes": 30},
+    {"passing_rows": 100}, {"passing_rows": 10}, {"names": 40, "reasons": 200}, {"passing_rows": 0, "log": 20},
+    {"rows": 200}, {"rows": 100}, {"rows": 50, "changes": 10}, {"rows": 25},
+    {"rows": 10, "changes": 5, "names": 24, "log": 5, "answers": 0}, {"group_lines": 0},
+    {"rows": 0, "changes": 1, "reasons": 100, "log": 0, "settings": 0},
+)  # fmt: skip
+ROOMS = tuple(accumulate(LESS, lambda room, less: replace(room, **less), initial=Room()))  # from large to small
 
 
 def most_of(verdicts: Sequence[Verdict], room: Room) -> int:

@@ -115,11 +115,7 @@ def _plain(value: Any) -> Any:
 
 
 def _without_marks(function: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(function)
-    def plain(*args: Any, **keys: Any) -> Any:
-        return _plain(function(*args, **keys))
-
-    return plain
+    return wraps(function)(lambda *args, **keys: _plain(function(*args, **keys)))
 
 
 def render_here(environment: InertEnvironment, template: str, values: Mapping[str, Any]) -> str:

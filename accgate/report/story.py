@@ -1,12 +1,12 @@
 """A run's story, which every report tells: what dropped, how sure that is, what to do, what changed; worst first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from accgate.errors import VerdictName
 from accgate.guard.state import Guard
-from accgate.report.flips import Answers, Flip, first_answers
+from accgate.report.flips import Answers, FlipsByCheck, first_answers
 from accgate.report.words import surroundings_of
 from accgate.result import Result
 from accgate.text import visible, with_capital, with_stop
@@ -50,17 +50,17 @@ class Story:
     """
 
     headline: Headline
-    sentences: tuple[str, ...]
-    steps: tuple[Step, ...]
-    settings: tuple[Setting, ...]
-    answers: Answers | None
-    checks: tuple[Verdict, ...]
-    lead: Verdict | None
+    sentences: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    answers: Answers | None = None
+    checks: tuple[Verdict, ...] = ()
+    lead: Verdict | None = None
 
 
 def story_of(
     result: Result | None,
-    flips: Mapping[tuple[str | None, str | None], Sequence[Flip]] | None = None,
+    flips: FlipsByCheck | None = None,
     *,
     answers_commands: bool = False,
 ) -> Story:
@@ -68,21 +68,19 @@ def story_of(
 
     `answers_commands` says that the repository answers `/accgate accept`.
     """
-    checks = () if result is None else worst_first(result.decided)
-    lead = checks[0] if checks else None
+    headline = headline_of(result)
+    if result is None or not result.decided:
+        return Story(headline)
+    lead, *_ = checks = worst_first(result.decided)
     return Story(
-        headline=headline_of(result),
-        sentences=() if result is None else tuple(_sentences(result, checks)),
-        steps=() if result is None or lead is None else _steps(result, lead, answers_commands),
-        settings=() if lead is None else settings_of(lead),
+        headline,
+        sentences=tuple(_sentences(result, checks)),
+        steps=tuple(steps_of(lead, surroundings_of(result, lead, answers_commands=answers_commands))),
+        settings=settings_of(lead),
         answers=first_answers(checks, flips or {}),
         checks=checks,
         lead=lead,
     )
-
-
-def _steps(result: Result, lead: Verdict, answers_commands: bool) -> tuple[Step, ...]:
-    return tuple(steps_of(lead, surroundings_of(result, lead, answers_commands=answers_commands)))
 
 
 def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
@@ -223,13 +221,11 @@ def guard_sentence(result: Result, guard: Guard) -> str | None:
 
 
 def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
-    if not checks:
-        return []
     lead = checks[0]
     if lead.verdict == "regression":
-        lines = _regression_lines(result, checks)
+        lines = _regression_lines(result, lead)
     elif lead.verdict == "inconclusive":
-        lines = _inconclusive_lines(lead)
+        lines = [f"{text}." for text in (lack_sentence(lead), lost_answers(lead)) if text is not None]
     else:
         lines = _pass_lines(checks) if lead.verdict == "pass" else _reason_lines(lead)
     if not lead.higher_is_better and lead.verdict in ("regression", "inconclusive"):
@@ -240,16 +236,16 @@ def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
     return lines
 
 
-def _regression_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
-    lead, lines = checks[0], []
-    who = lead.model if lead.model and lead.task else "The candidate"
+def _regression_lines(result: Result, lead: Verdict) -> list[str]:
     if lead.p_value is None:
         return _reason_lines(lead)
+    chance, lines = chance_sentence(lead, together_words(result, lead)), []
     if lead.failed_cost is not None:
-        return [f"{chance_sentence(lead, together_words(result, lead))}.", f"Its accuracy alone: {lead.by_scores}."]
+        return [f"{chance}.", f"Its accuracy alone: {lead.by_scores}."]
     if lead.test != "target":
+        who = lead.model if lead.model and lead.task else "The candidate"
         lines.append(f"{who} lost this much {samples_words(lead)}.")
-    if (chance := chance_sentence(lead, together_words(result, lead))) is not None:
+    if chance is not None:
         lines.append(f"{chance}.")
     silent = [text for cause, text in zip(lead.causes, lead.reasons, strict=True) if cause.kind == "unread"]
     if silent or lead.lost_unread:
@@ -267,18 +263,11 @@ def together_words(result: Result, verdict: Verdict) -> str:
     return f", and {runs_text(allowed.total)} in all{f': {allowed.sources}' if allowed.sources else checks}"
 
 
-def _inconclusive_lines(lead: Verdict) -> list[str]:
-    lines = [f"{lack_sentence(lead)}."]
-    if (counts := lost_answers(lead)) is not None:
-        lines.append(f"{counts}.")
-    return lines
-
-
 def _pass_lines(checks: Sequence[Verdict]) -> list[str]:
     lead, lines = checks[0], []
     if len(checks) > 1:
-        beta = max(each.beta for each in checks)
         if all(each.theta is not None and each.theta_target is not None for each in checks):
+            beta = max(each.beta for each in checks)
             lines.append(f"Of runs with a drop as large as theta in the table, at most {100 * beta:g}% pass.")
     else:
         if (counts := lost_answers(lead)) is not None:
@@ -296,19 +285,18 @@ def _reason_lines(lead: Verdict) -> list[str]:
 def _others(result: Result, checks: Sequence[Verdict]) -> list[str]:
     """What became of the checks that the headline does not speak of, in one sentence."""
     lead = checks[0]
-    groups = {name: [each for each in checks[1:] if each.verdict == name] for name in WORST_FIRST}
     parts = []
     undecided: tuple[tuple[VerdictName, str], ...] = (
         ("error", "could not be decided"), ("no-reference", "{have} no reference"), ("inconclusive", "{be} undecided"),
     )  # fmt: skip
     for name, said in undecided:
-        rows = groups[name]
-        if not rows or name == lead.verdict:
+        rows = [each for each in checks if each.verdict == name != lead.verdict]
+        if not rows:
             continue
         one = len(rows) == 1
         verb = said.format(have="has" if one else "have", be="is" if one else "are")
         parts.append(f"{name_in(result, rows[0]) if one else f'{len(rows):,} checks'} {verb}")
-    passes = len(groups["pass"])
+    passes = sum(each.verdict == "pass" for each in checks)
     if passes and lead.verdict != "pass":
         parts.append("the other check passes" if passes == 1 else f"the other {passes:,} checks pass")
     if not parts:

@@ -18,21 +18,21 @@ ANSWERS = {
     "open": "and {first}: not enough samples to tell",
     "inconclusive": "and {first}: not enough samples to tell",
 }
-COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow", "no-reference": "yellow", "error": "red"}
+COLOURS = {
+    "pass": "green", "regression": "red", "inconclusive": "yellow", "no-reference": "yellow", "error": "red",
+    "worse": "red", "better": "green", "no difference": "green", "open": "yellow",
+}  # fmt: skip # of verdicts, and of what `ab --two-sided` answers
 
 
 def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str | None]]) -> None:
     """Print how the second of two models compares with the first, on each task."""
     for verdict, answer in compared:
-        result = ANSWERS[verdict.verdict] if answer is None else ANSWERS[answer]
+        outcome = verdict.verdict if answer is None else answer
         before, now = verdict.reference.mean, verdict.candidate.mean
         means = f": {points_text(verdict, now)} against {points_text(verdict, before)}"
         means = "" if before is None or now is None else means
-        title = f"{verdict.task}: {verdict.model} {result.format(first=first)}{means}"
-        style = COLOURS.get(
-            verdict.verdict if answer is None else {"worse": "regression", "open": "inconclusive"}.get(answer, "pass")
-        )
-        console.print(Text(visible(title), style=f"bold {style}"))
+        title = f"{verdict.task}: {verdict.model} {ANSWERS[outcome].format(first=first)}{means}"
+        console.print(Text(visible(title), style=f"bold {COLOURS[outcome]}"))
         print_paragraph(console, Text(visible(sentence(verdict))), indent=2)
         for reason in verdict.reasons:
             print_paragraph(console, Text(f"- {visible(reason)}", style="yellow"), indent=2)

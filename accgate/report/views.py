@@ -39,7 +39,6 @@ from accgate.verdict.sentences import flip_counts, settings_sentence
 
 HEADINGS = ("Check", "Change", "Before", "Now", "Limit (gamma)", "Sees (theta)")
 FIGURE_HEADINGS = ("Check", "Samples", "Difference", "p", "alpha", "Worse, better", "Theta asked", "Test")
-WORDS = {"no-reference": "no reference"}
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
     """One check, with as many of its flips as there is room for."""
     first, before, now = flips[: room.flips], verdict.reference.mean, verdict.candidate.mean
     task = subject_of(verdict)
-    word = f"{WORDS.get(verdict.verdict, verdict.verdict)}{', new' if verdict.is_new else ''}"
+    word = f"{verdict.verdict.replace('-', ' ')}{', new' if verdict.is_new else ''}"
     model = (verdict.model or "") if verdict.task else ""
     change, interval = change_of(verdict), interval_text(verdict)
     return CheckView(
@@ -279,13 +278,11 @@ def cost_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
     return tuple(_cost_cells(cost) for cost in verdict.costs if cost.change is not None)
 
 
-def cost_figures(verdict: Verdict) -> tuple[tuple[str, str], ...]:
+def cost_figures(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Each figure under its name, in one cell: both sides, the change and its interval, and what a gate allows."""
-    rows = []
     for name, before, now, change, interval, allowed in cost_rows(verdict):
         gate = "" if allowed == NONE else f", allowed {allowed}"
-        rows.append((f"{name} per sample", f"{before} to {now}, {change} ({interval}){gate}"))
-    return tuple(rows)
+        yield f"{name} per sample", f"{before} to {now}, {change} ({interval}){gate}"
 
 
 def _cost_cells(cost: Cost) -> tuple[str, ...]:

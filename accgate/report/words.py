@@ -20,8 +20,8 @@ def cost(result: Result) -> str | None:
     if not result.samples:
         return None
     cached = f" ({result.cached:,} from the cache)" if result.cached else ""
-    parts = [f"{count_of(result.samples, 'sample')}{cached}"]
-    parts.append(f"{compact(result.prompt_tokens + result.completion_tokens)} tokens")
+    tokens = compact(result.prompt_tokens + result.completion_tokens)
+    parts = [f"{count_of(result.samples, 'sample')}{cached}", f"{tokens} tokens"]
     if result.seconds is not None:
         parts.append(duration(result.seconds))
     return ", ".join(parts)

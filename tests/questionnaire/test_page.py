@@ -8,23 +8,24 @@ from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from accgate.questionnaire.answers import Question
-from accgate.questionnaire.key import Wording
-from accgate.questionnaire.page import Questionnaire, draw_questionnaire, page_html
+from accgate.questionnaire.key import Key, Wording
+from accgate.questionnaire.page import draw_questionnaire, page_html
 from tests.questionnaire.made import Made, N, answers
 
 
-def build(n: int = 200, seed: int = 1, count: int | None = None) -> Questionnaire:
+def build(n: int = 200, seed: int = 1, count: int | None = None) -> tuple[dict[str, Any], Key]:
     questions = [Question(f"q{i}", f"What is {i}?", f"left {i}", f"right {i}", None, None) for i in range(n)]
     return draw_questionnaire(questions, Wording(), seed=seed, reference="a", candidate="b", count=count)
 
 
-def sides(made: Questionnaire) -> list[str]:
+def sides(key: Key) -> list[str]:
     """The side of the first answer of each question, in the page's order."""
-    return [asked.answers[0].side for asked in made.key.questions]
+    return [asked.answers[0].side for asked in key.questions]
 
 
 def test_every_question_is_shown_once_with_both_answers_and_the_key_says_whose_they_are(made: Made) -> None:
@@ -57,11 +58,11 @@ def test_the_page_holds_no_word_about_sides_ids_files_or_seed(made: Made) -> Non
 
 
 def test_the_reference_comes_first_in_half_of_the_questions_and_in_no_regular_order() -> None:
-    first = sides(build(count=200))
+    first = sides(build(count=200)[1])
     assert Counter(first) == {"reference": 100, "candidate": 100}
     changes = sum(a != b for a, b in pairwise(first))
     assert 70 < changes < 130
-    odd = Counter(sides(build(n=7, seed=seed)).count("reference") for seed in range(200))
+    odd = Counter(sides(build(n=7, seed=seed)[1]).count("reference") for seed in range(200))
     assert {*odd} == {3, 4}
     assert min(odd.values()) > 70  # the odd question goes either way
 
@@ -70,7 +71,7 @@ def test_names_and_places_of_answers_are_the_same_whichever_side_gave_which() ->
     """Who knows all but the seed learns nothing: with the sides swapped, the page has the same names in its order."""
     questions = [Question(f"q{i}", "?", f"left {i}", f"right {i}", None, None) for i in range(30)]
     swapped = [Question(q.id, q.prompt, q.candidate, q.reference, None, None) for q in questions]
-    pages = [draw_questionnaire(q, Wording(), seed=3, reference="a", candidate="b").page for q in (questions, swapped)]
+    pages = [draw_questionnaire(q, Wording(), seed=3, reference="a", candidate="b")[0] for q in (questions, swapped)]
     names = [[[answer["id"] for answer in row["answers"]] for row in page["questions"]] for page in pages]
     assert names[0] == names[1]
     texts = [[answer["text"] for row in page["questions"] for answer in row["answers"]] for page in pages]
@@ -80,10 +81,10 @@ def test_names_and_places_of_answers_are_the_same_whichever_side_gave_which() ->
 def test_the_seed_repeats_draw_order_and_names_and_another_changes_them() -> None:
     assert build(seed=4, count=20) == build(seed=4, count=20)
     one, other = build(seed=4, count=20), build(seed=5, count=20)
-    ids = [[asked.id for asked in made.key.questions] for made in (one, other)]
+    ids = [[asked.id for asked in key.questions] for _, key in (one, other)]
     assert set(ids[0]) != set(ids[1])
     assert ids[0] != sorted(ids[0])
-    names = [set(made.key.answers) for made in (one, other)]
+    names = [set(key.answers) for _, key in (one, other)]
     assert not names[0] & names[1]
 
 
@@ -99,9 +100,9 @@ def test_without_a_seed_no_two_builds_are_alike(made: Made) -> None:
 
 
 def test_twenty_questions_are_drawn_where_no_number_is_asked_for() -> None:
-    assert len(build(n=50).key.questions) == 20
-    assert len(build(n=5).key.questions) == 5
-    assert len(build(n=50, count=31).key.questions) == 31
+    assert len(build(n=50)[1].questions) == 20
+    assert len(build(n=5)[1].questions) == 5
+    assert len(build(n=50, count=31)[1].questions) == 31
 
 
 def test_an_answer_that_both_sides_gave_is_shown_once(made: Made) -> None:
@@ -177,18 +178,18 @@ HOSTILE = (
 
 def test_hostile_texts_make_no_element_and_come_back_as_they_were() -> None:
     questions = [Question(f"q{i}", text, text + "1", text + "2", None, None) for i, text in enumerate(HOSTILE)]
-    made = draw_questionnaire(questions, Wording(title="</title><script>"), seed=1, reference="a", candidate="b")
-    html = page_html(made.page)
+    page, _ = draw_questionnaire(questions, Wording(title="</title><script>"), seed=1, reference="a", candidate="b")
+    html = page_html(page)
     assert html.isascii()
-    harmless = page_html(build(n=11, count=11).page)
+    harmless = page_html(build(n=11, count=11)[0])
     assert [tag for tag, _ in Elements(html).found] == [tag for tag, _ in Elements(harmless).found]
     data = html.split('id="data">')[1].split("</script>")[0]
     assert not set(data) & set("<>&")
-    assert json.loads(data) == made.page
+    assert json.loads(data) == page
 
 
 def test_the_policy_lets_only_the_page_s_own_style_and_script_run() -> None:
-    html = page_html(build().page)
+    html = page_html(build()[0])
     (policy,) = [
         attributes["content"] or "" for tag, attributes in Elements(html).found
         if attributes.get("http-equiv") == "Content-Security-Policy"

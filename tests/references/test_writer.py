@@ -314,8 +314,9 @@ def test_several_runs_are_added_and_resumed_as_one(tmp_path: Path, capsys) -> No
     assert (reference_of(project).about.runs, reference_of(project).about.repeats) == (5, 5)
     assert main([*add, "--resume"]) == 2
     assert "every run is in its reference already" in said(capsys)
-    assert main([*add[:-1], "0"]) == 2
-    assert "--runs is 0; give 1 or more" in said(capsys)
+    with pytest.raises(SystemExit, match="2"):
+        main([*add[:-1], "0"])
+    assert "--runs: '0' is not a number of 1 or more" in said(capsys)
 
 
 def test_a_check_against_itself_keeps_the_first_run_and_what_the_second_changed(tmp_path: Path, capsys) -> None:

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from accgate import compare
 from accgate.errors import SEVERITY, exit_code, worst
 from accgate.records.file import Record
-from accgate.report.ending import Places, guard_ending, print_result
+from accgate.report.ending import guard_ending, print_result
 from accgate.report.flips import Flip
 from accgate.report.progress import ProgressBar
 from accgate.report.terminal import print_explanation
@@ -78,7 +78,7 @@ def test_every_kind_of_run_ends_with_its_exit_code_within_80_and_60_columns_in_a
             continue
         for width, encoding in ((80, "utf-8"), (60, "utf-8"), (80, "ascii"), (60, "latin-1")):
             file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-            print_result(Console(file=file, width=width), kind.result, kind.flips, Places("out/report.html"))
+            print_result(Console(file=file, width=width), kind.result, kind.flips, report="out/report.html")
             file.flush()
             text = file.buffer.getvalue().decode(encoding)
             lines = text.splitlines()

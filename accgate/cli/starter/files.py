@@ -141,13 +141,6 @@ def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository
     return "elsewhere" if outside else "in the repository"
 
 
-def schema_text() -> str:
-    """The JSON schema of accuracy.toml for editors; the first line of accuracy.toml names it."""
-    from accgate.config.config import config_schema
-
-    return json.dumps(config_schema(), indent=2) + "\n"
-
-
 def name_fault(name: str) -> str | None:
     """What is wrong with a model's name; None if the folder of its references can have the same name.
 

@@ -46,11 +46,9 @@ def ask_answers(
         return engines.removeprefix("  ") if text == "?" else _choice_fault(text, tuple(ENGINES), "engine")
 
     engine = _ask(ask, say, "Engine", "openai", engine_fault)
-    usual_url = Answers.base_url
-    base_url = _ask(ask, say, "Address of the server", usual_url, _address_fault) if engine == "openai" else usual_url
-    usual = MODELS[engine]
+    base_url, usual = Answers.base_url, MODELS[engine]
     if engine == "openai":
-        base_url, models, about = serves(base_url)
+        base_url, models, about = serves(_ask(ask, say, "Address of the server", base_url, _address_fault))
         say(f"  {about}")
         usual = models[0] if models else usual
     model = _ask(ask, say, "Model", usual, lambda text: _text_fault(text) or missing(engine, text))
@@ -67,13 +65,11 @@ def ask_answers(
     question = f"A JSONL or CSV file of your own, or tasks with commas between them (? lists all {len(library)})"
     tasks = _ask(ask, say, question, ",".join(Answers.tasks), tasks_fault)
     data = tasks if tasks.lower().endswith(ENDINGS) else None
-    workflow = "Write a GitHub workflow, y or n"
-    if data is not None:
-        with_workflow = _ask(ask, say, workflow, "y", _yes_no_fault)
-        return Answers(engine, model, base_url, (), None, with_workflow.lower().startswith("y"), data=data)
-    theta = _ask(ask, say, "Drop in points that must be detected", f"{THETA:g}", _theta_fault)
-    with_workflow = _ask(ask, say, workflow, "y", _yes_no_fault)
-    return Answers(engine, model, base_url, names_of(tasks), float(theta), with_workflow.lower().startswith("y"))
+    theta = None
+    if data is None:
+        theta = float(_ask(ask, say, "Drop in points that must be detected", f"{THETA:g}", _theta_fault))
+    workflow = _ask(ask, say, "Write a GitHub workflow, y or n", "y", _yes_no_fault).lower().startswith("y")
+    return Answers(engine, model, base_url, names_of(tasks) if data is None else (), theta, workflow, data=data)
 
 
 def list_names(names: Sequence[str], width: int) -> str:

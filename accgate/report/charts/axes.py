@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from accgate.report.charts.svg import BELOW, HEIGHT, label, line
+from accgate.report.charts.svg import BELOW, HEIGHT, label, line, pixel
 
 MINUS = "\N{MINUS SIGN}"
 FEW = 5  # lines of an axis
@@ -29,6 +29,10 @@ class Axis:
         """
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
+
+    def pixel(self, value: float) -> float:
+        """The place of a figure in a drawing, to a tenth of a pixel."""
+        return pixel(self.at(value))
 
     def drawn(self, start: float, end: float) -> Axis:
         """The same figures at other places."""
@@ -87,19 +91,20 @@ def figures_beside(y: Axis, *, plus: bool = False, whole: bool = False) -> str:
     for value in y.ticks(whole=whole):
         place = y.at(value)
         parts.append(line(0, place, 1, place, "ax" if value == 0.0 else "gr"))
-        words = f"+{short(value)}" if plus and value > 0.0 else short(value)
-        parts.append(label(0, place + 4, words, anchor="end", dx=-8))
+        parts.append(label(0, place + 4, short(value, plus=plus), anchor="end", dx=-8))
     return "".join(parts)
 
 
-def short(value: float) -> str:
+def short(value: float, *, plus: bool = False) -> str:
     """A round figure: thousands are marked, as everywhere in a report.
 
-    >>> short(1000.0), short(0.0)
-    ('1,000', '0')
+    With `plus` one above 0 has its sign.
+
+    >>> short(1000.0), short(0.0), short(-10.0, plus=True), short(0.5, plus=True)
+    ('1,000', '0', '−10', '+0.5')
     """
     if value == 0.0:
         return "0"
     size = abs(value)
     words = f"{size:.3g}" if size >= 1e6 or size < 1e-3 else f"{size:,.0f}" if size >= 1000 else f"{size:g}"
-    return words if value > 0.0 else f"{MINUS}{words}"
+    return f"{'+' if plus else ''}{words}" if value > 0.0 else f"{MINUS}{words}"

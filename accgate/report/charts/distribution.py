@@ -1,6 +1,7 @@
 """The picture of a test: the means that a run would have by chance, and after a drop of theta."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from accgate.design import oriented
@@ -22,7 +23,7 @@ TITLE = "Chance or a real drop?"
 
 @dataclass(frozen=True)
 class _Figures:
-    """The figures that the picture is made of, in points.
+    """The figures that the picture is made of, in points, turned so that worse is lower.
 
     `error` is the curves' standard error; `dropped` is the reference's mean after a drop of theta, or of the one asked
     for where a run that failed early does not tell what it saw. `limit` is the mean below which the run fails.
@@ -45,7 +46,7 @@ class _Figures:
         """The limits of the run's mean, from those of its difference to the reference."""
         if self.verdict.interval is None:
             return None
-        low, high = self.verdict.interval.two_sided
+        low, high = (oriented(end, self.verdict.higher_is_better) for end in self.verdict.interval.two_sided)
         return self.reference + low, self.reference + high
 
     @property
@@ -56,11 +57,8 @@ class _Figures:
         """
         if self.limit is None or self.verdict.is_early:
             return None, None
-        higher = self.verdict.higher_is_better
-        alpha = normal_cdf(oriented(self.limit - self.reference, higher) / self.error)
-        return alpha, None if self.dropped is None else normal_cdf(
-            oriented(self.dropped - self.limit, higher) / self.error
-        )
+        alpha = normal_cdf((self.limit - self.reference) / self.error)
+        return alpha, None if self.dropped is None else normal_cdf((self.dropped - self.limit) / self.error)
 
 
 def distribution_chart(verdict: Verdict, key: str) -> svg.Chart | None:
@@ -82,8 +80,8 @@ def distribution_chart(verdict: Verdict, key: str) -> svg.Chart | None:
         *_labels(x, figures),
         data_gamma=verdict.gamma,
         data_theta=verdict.theta,
-        data_reference=figures.reference,
-        data_candidate=figures.mean,
+        data_reference=verdict.reference.mean,
+        data_candidate=verdict.candidate.mean,
         data_alpha=verdict.alpha_applied,
         data_beta=verdict.beta,
         data_error=figures.error,
@@ -91,37 +89,32 @@ def distribution_chart(verdict: Verdict, key: str) -> svg.Chart | None:
         data_shaded_beta=shaded[1],
     )
     about = f"Expected {verdict.statistic or 'means'} of {verdict.n:,} samples{'' if verdict.statistic else ', points'}"
-    return svg.Chart(
-        "distribution", TITLE.replace("drop", drop_word(verdict.higher_is_better)), about, picture, _caption(figures)
-    )
+    title = TITLE.replace("drop", drop_word(verdict.higher_is_better))
+    return svg.Chart(title, about, picture, _caption(figures))
 
 
 def _figures(verdict: Verdict) -> _Figures | None:
-    error, reference, mean = verdict.error, verdict.reference.mean, verdict.candidate.mean
+    error, means = verdict.error, (verdict.reference.mean, verdict.candidate.mean, verdict.gamma)
+    reference, mean, limit = (None if each is None else oriented(each, verdict.higher_is_better) for each in means)
     if error is None or reference is None or mean is None:
         return None
     drop = verdict.asked if verdict.sees is None else verdict.sees  # what is allowed included
-    dropped = None if drop is None else reference - oriented(drop, verdict.higher_is_better)
-    return _Figures(verdict, reference, mean, error, dropped, verdict.gamma)
+    return _Figures(verdict, reference, mean, error, None if drop is None else reference - drop, limit)
 
 
 def _axis(figures: _Figures) -> Axis:
     """The axis on which the curves stand, and the figures that are not too far from them; worse is left."""
-    curves, error, higher = figures.curves, figures.error, figures.verdict.higher_is_better
+    curves, error = figures.curves, figures.error
     ends = [center + side * REACH * error for center in curves for side in (-1, 1)]
     values = [figures.mean, *(figures.bar or ()), *([] if figures.limit is None else [figures.limit])]
     ends += [value for value in values if min(abs(value - center) for center in curves) <= FURTHEST * error]
-    low, high = sorted((oriented(min(ends), higher), oriented(max(ends), higher)))
-    return axis_of(low, high)
+    return axis_of(min(ends), max(ends))
 
 
 def _curves(x: Axis, figures: _Figures) -> list[str]:
     """The zone in which the run fails, beta and alpha as areas, and both curves."""
-    higher, parts = figures.verdict.higher_is_better, []
-    reference = oriented(figures.reference, higher)
-    dropped = None if figures.dropped is None else oriented(figures.dropped, higher)
-    if figures.limit is not None:
-        limit = oriented(figures.limit, higher)
+    parts, reference, dropped, limit = [], figures.reference, figures.dropped, figures.limit
+    if limit is not None:
         width = svg.pixel(svg.ACROSS * x.at(limit))
         parts.append(svg.element("rect", x=0, y=TOP, width=width, height=svg.HEIGHT - TOP, class_="zone"))
         alpha, beta = figures.areas
@@ -134,27 +127,25 @@ def _curves(x: Axis, figures: _Figures) -> list[str]:
     return [*parts, svg.path(_curve(x, reference, figures.error), "ln ref")]
 
 
-def _labels(x: Axis, figures: _Figures) -> list[str]:
+def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
     """Limit, reference and candidate, each at a height of its own, so that no two can meet."""
-    verdict, higher = figures.verdict, figures.verdict.higher_is_better
-    parts = []
+    verdict = figures.verdict
     if figures.limit is not None:
-        at = x.at(oriented(figures.limit, higher))
-        parts.append(svg.line(at, TOP, at, svg.HEIGHT, "limit dashed", data_value=figures.limit))
-        worse = "below" if higher else "above"
-        parts.append(svg.beside(at, TOP - 6, f"fails {worse} {points_text(verdict, figures.limit)}", "b"))
-    at = x.at(oriented(figures.reference, higher))
+        at = x.at(figures.limit)
+        yield svg.line(at, TOP, at, svg.HEIGHT, "limit dashed", data_value=verdict.gamma)
+        worse = "below" if verdict.higher_is_better else "above"
+        yield svg.beside(at, TOP - 6, f"fails {worse} {points_text(verdict, verdict.gamma)}", "b")
+    at = x.at(figures.reference)
     anchor, dx = ("end", 20.0) if at > 0.75 else ("start", -20.0) if at < 0.25 else ("middle", None)
     what = "target" if verdict.test == "target" else "reference"
-    words = f"{what} {points_text(verdict, figures.reference)}"
-    parts.append(svg.label(at, PEAK - 10, words, anchor=anchor, dx=dx, class_="rf halo"))
-    at = x.at(oriented(figures.mean, higher))
+    words = f"{what} {points_text(verdict, verdict.reference.mean)}"
+    yield svg.label(at, PEAK - 10, words, anchor=anchor, dx=dx, class_="rf halo")
+    at = x.at(figures.mean)
     if figures.bar is not None:
-        low, high = (x.at(oriented(end, higher)) for end in figures.bar)
-        parts.append(svg.line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}"))
-    parts.append(svg.mark(verdict.verdict, at, LEVEL))
-    parts.append(svg.beside(at, LEVEL - 14, f"this run {points_text(verdict, figures.mean)}", "t halo"))
-    return parts
+        low, high = map(x.at, figures.bar)
+        yield svg.line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}")
+    yield svg.mark(verdict.verdict, at, LEVEL)
+    yield svg.beside(at, LEVEL - 14, f"this run {points_text(verdict, verdict.candidate.mean)}", "t halo")
 
 
 def _curve(
@@ -176,12 +167,13 @@ def _area(x: Axis, center: float, error: float, low: float, high: float, class_:
 
 
 def _description(figures: _Figures) -> str:
-    verdict, kind = figures.verdict, drop_word(figures.verdict.higher_is_better)
-    after = "" if figures.dropped is None else f", and after a {kind} around {points_text(verdict, figures.dropped)}"
-    worse = "below" if verdict.higher_is_better else "above"
-    fails = "" if figures.limit is None else f"; the check fails {worse} {points_text(verdict, figures.limit)}"
-    start = f"Expected scores without a change, around {points_text(verdict, figures.reference)}{after}"
-    return f"{start}{fails}; this run has {points_text(verdict, figures.mean)}."
+    verdict, higher, dropped = figures.verdict, figures.verdict.higher_is_better, figures.dropped
+    around = "" if dropped is None else points_text(verdict, oriented(dropped, higher))
+    after = f", and after a {drop_word(higher)} around {around}" if around else ""
+    worse = "below" if higher else "above"
+    fails = "" if verdict.gamma is None else f"; the check fails {worse} {points_text(verdict, verdict.gamma)}"
+    start = f"Expected scores without a change, around {points_text(verdict, verdict.reference.mean)}{after}"
+    return f"{start}{fails}; this run has {points_text(verdict, verdict.candidate.mean)}."
 
 
 def _caption(figures: _Figures) -> str:

@@ -1,19 +1,14 @@
 """How the evidence of a check grew, sample by sample, and where it would have failed or passed."""
 
-from __future__ import annotations
+from collections.abc import Iterator, Sequence
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
+from accgate.decision.path import SequentialPath
+from accgate.decision.sequential import Bets
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, upright
 from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretch
 from accgate.text import drop_word
 from accgate.verdict import Verdict
-
-if TYPE_CHECKING:
-    from accgate.decision.path import SequentialPath
-    from accgate.decision.sequential import Bets
 
 POINTS, FEW = 160, 32  # of a line; of the upper limit, which jumps with each sample that changed
 TITLE = "Evidence, sample by sample"
@@ -32,11 +27,14 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
     room = max(values) - min(values) or 1.0
     x, y = axis_of(0.0, float(verdict.n)), upright(min(values) - 0.16 * room, max(values) + 0.1 * room)
     run = _places(x, y, [(0, 0.0), *zip(steps.n, sums, strict=True)])
-    curves = [path(_below(_places(x, y, fails)), "zone", closed=True)] if len(fails) > 1 else []
-    curves += [path(_places(x, y, fails), "ln f"), path(_places(x, y, passes, FEW), "ln g"), path(run, "ln")]
-    labels = _limits(verdict, x, y, fails, passes) + _end(verdict, run[-1], _whole(sums[-1], steps.exact))
+    edge = _places(x, y, fails)
+    zone = [*edge, (edge[-1][0], HEIGHT), (edge[0][0], HEIGHT)] if len(fails) > 1 else []  # where a run fails
+    curves = [path(zone, "zone", closed=True), path(edge, "ln f"), path(_places(x, y, passes, FEW), "ln g")]
+    curves.append(path(run, "ln"))
     what = "Answers gained less answers lost" if steps.exact else "Sum of the differences in points, worse is down"
-    total = _whole(sums[-1], steps.exact)
+    total = short(round(sums[-1], 0 if steps.exact else 1), plus=True)
+    across, down = run[-1]
+    words = {"regression": "failed", "pass": "passed"}.get(verdict.verdict, "undecided")
     svg = drawing(
         key,
         "evidence",
@@ -44,50 +42,35 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         figures_beside(y, plus=True, whole=steps.exact),
         stretch(*filter(None, curves)),
         figures_below(x, whole=True),
-        *labels,
+        *_limits(verdict, x, y, fails, passes),
+        mark(verdict.verdict, across, down),
+        beside(across, min(down + 20, HEIGHT - 4), f"{total}: {words}", "t halo"),
         data_n=verdict.n,
         data_n_max=verdict.n_max,
         data_stop=verdict.stop,
         data_difference=oriented(steps.sums[-1] / steps.n[-1], verdict.higher_is_better),
         data_boundaries="recomputed" if steps.is_whole else "final",
     )
-    return Chart("evidence", TITLE, f"{what}, by samples used", svg, _caption(verdict, steps, fails), scale=True)
+    return Chart(TITLE, f"{what}, by samples used", svg, _caption(verdict, steps, fails), scale=True)
 
 
 def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[float, float]]:
     return [(x.at(n), y.at(value)) for n, value in thin(values, most)]
 
 
-def _below(edge: list[tuple[float, float]]) -> Points:
-    """The area under a limit, where a run fails."""
-    return [*edge, (edge[-1][0], HEIGHT), (edge[0][0], HEIGHT)]
-
-
-def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -> list[str]:
+def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -> Iterator[str]:
     """The labels of both limits, where they end; a single limit is a short line at the last sample."""
-    parts = []
     if len(fails) == 1:
         ((n, value),) = fails
         place, level = x.at(n), y.at(value)
-        parts.append(line(place, level, place, HEIGHT, "limit"))
-        parts.append(label(place, min(level + 14, HEIGHT - 6), "fails below", anchor="end", dx=-8, class_="b halo"))
+        yield line(place, level, place, HEIGHT, "limit")
+        yield label(place, min(level + 14, HEIGHT - 6), "fails below", anchor="end", dx=-8, class_="b halo")
     elif fails and verdict.verdict != "regression":  # else the run's own label says it
         at, level = x.at(fails[0][0]), max(y.at(value) for _, value in fails) + 18
-        parts.append(beside(at, min(level, HEIGHT - 6), "fails below", "b"))
+        yield beside(at, min(level, HEIGHT - 6), "fails below", "b")
     if passes:
         at, level = x.at(passes[-1][0]), min(y.at(value) for _, value in passes)
-        parts.append(label(at, max(level - 8, 10), "passes above", anchor="end", class_="gd halo"))
-    return parts
-
-
-def _end(verdict: Verdict, at: tuple[float, float], total: str) -> list[str]:
-    words = {"regression": "failed", "pass": "passed"}.get(verdict.verdict, "undecided")
-    return [mark(verdict.verdict, *at), beside(at[0], min(at[1] + 20, HEIGHT - 4), f"{total}: {words}", "t halo")]
-
-
-def _whole(value: float, exact: bool) -> str:
-    rounded = round(value) if exact else round(value, 1)
-    return f"+{short(rounded)}" if rounded > 0 else short(rounded)
+        yield label(at, max(level - 8, 10), "passes above", anchor="end", class_="gd halo")
 
 
 def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:
@@ -141,4 +124,4 @@ def _bets_chart(verdict: Verdict, n: tuple[int, ...], bets: Bets, key: str) -> C
     caption = (
         f"The run ends where one of both reaches 100%. It used {verdict.n:,} of {verdict.n_max or verdict.n:,} samples."
     )
-    return Chart("evidence", TITLE, "Share of the evidence that decides, %, by samples used", svg, caption, scale=True)
+    return Chart(TITLE, "Share of the evidence that decides, %, by samples used", svg, caption, scale=True)

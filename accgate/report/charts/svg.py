@@ -19,7 +19,6 @@ class Chart:
     `scale` says that figures stand left of it, for which the page leaves room.
     """
 
-    kind: str
     title: str
     about: str
     svg: str

@@ -115,7 +115,7 @@ def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str)
         data_ece=error,
     )
     caption = f"Red lines are the gap to what it stated; they average {number(error)} points."
-    return Chart("reliability", "Is the candidate's confidence right?", about, svg, caption, scale=True)
+    return Chart("Is the candidate's confidence right?", about, svg, caption, scale=True)
 
 
 def coverage_chart(area: float, curve: Sequence[Mapping[str, float]], key: str) -> Chart:
@@ -135,7 +135,7 @@ def coverage_chart(area: float, curve: Sequence[Mapping[str, float]], key: str) 
         data_area=area,
     )
     title = "How right are the answers the candidate is surest of?"
-    return Chart("coverage", title, about, svg, f"The area under the line is {number(area)} points.", scale=True)
+    return Chart(title, about, svg, f"The area under the line is {number(area)} points.", scale=True)
 
 
 # What became of a check

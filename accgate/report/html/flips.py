@@ -11,6 +11,7 @@ from typing import Any
 
 from accgate.report.flips import SCANNED, Flip
 from accgate.report.html.inline import embed
+from accgate.text import clip
 
 SAME, REMOVED, ADDED = 0, -1, 1
 Part = tuple[int, str]
@@ -46,7 +47,8 @@ class ShownFlip:
     @property
     def brief(self) -> bool:
         """Whether all its texts are short enough to stand side by side."""
-        texts = (self.prompt or "", self.expected or "", *("".join(part[1] for part in self.side(k)) for k in (-1, 1)))
+        sides = ("".join(part[1] for part in self.side(kind) or ()) for kind in (REMOVED, ADDED))
+        texts = (self.prompt or "", self.expected or "", *sides)
         return all(len(text) <= BRIEF and text.count("\n") <= 2 for text in texts)
 
     @property
@@ -75,31 +77,17 @@ class ShownFlip:
         """Whether the replies have anything in common, so that marking what differs tells something."""
         return any(part[0] == SAME and part[1].strip() for part in self.parts)
 
-    def side(self, kind: int) -> list[Part]:
-        """The parts of one side: `REMOVED` for the reference's reply, `ADDED` for the candidate's."""
-        return [part for part in self.parts if part[0] in (SAME, kind)]
-
-    @property
-    def reference(self) -> list[Part] | None:
-        """The reference's reply; None where it is not known."""
-        return self.side(REMOVED) if self.before else None
-
-    @property
-    def candidate(self) -> list[Part] | None:
-        """The candidate's reply; None where it is not known."""
-        return self.side(ADDED) if self.got else None
+    def side(self, kind: int) -> list[Part] | None:
+        """The parts of one side: `REMOVED` for the reference's reply, `ADDED` for the candidate's; None if unknown."""
+        is_known = self.before if kind == REMOVED else self.got
+        return [part for part in self.parts if part[0] in (SAME, kind)] if is_known else None
 
 
-@dataclass(frozen=True)
-class FlipsOfReport:
-    """The flips of each check by its number, and the same as JSON that a script element can hold."""
+def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> tuple[Mapping[int, tuple[ShownFlip, ...]], str]:
+    """Cut the flips of a report, by the number of the check, to the room there is.
 
-    by_check: Mapping[int, tuple[ShownFlip, ...]]
-    data: str
-
-
-def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> FlipsOfReport:
-    """The flips of a report, by the number of the check, cut to the room there is."""
+    The second of the pair has the same as JSON that a script element can hold.
+    """
     share = max(1, WITH_TEXT // max(len(flips), 1))
     words = words_to_compare(sum(min(len(own), share) for own in flips.values()))
     whole = {check: [_whole(flip, words, at < share) for at, flip in enumerate(own)] for check, own in flips.items()}
@@ -108,21 +96,18 @@ def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> FlipsOfReport:
         rows = {check: [flip.row for flip in own] for check, own in cut.items()}
         if len(json.dumps(rows)) <= ROOM:
             break
-    return FlipsOfReport(cut, embed(rows))
+    return cut, embed(rows)
 
 
 def _whole(flip: Flip, compared: int, with_text: bool) -> ShownFlip:
     if not with_text:
         return ShownFlip(plain(flip.id), None, None, (), False, False)
-    before, got = (None if text is None else plain(text) for text in (flip.before, flip.got))
+    texts = flip.prompt, flip.expected, flip.before, flip.got
+    prompt, expected, before, got = (None if text is None else plain(text) for text in texts)
     if before is not None and got is not None:
         parts = tuple(word_diff(before, got, most=compared))
     else:
-        reply = before if before is not None else got
-        kind = REMOVED if before is not None else ADDED
-        parts = ((kind, reply),) if reply else ()
-    expected = None if flip.expected is None else plain(flip.expected)
-    prompt = None if flip.prompt is None else plain(flip.prompt)
+        parts = tuple((kind, reply) for kind, reply in ((REMOVED, before), (ADDED, got)) if reply)
     scores = (
         SURE if (flip.score_before, flip.score) == (100.0, 0.0) else (_points(flip.score_before), _points(flip.score))
     )
@@ -135,9 +120,7 @@ def _points(score: float | None) -> str:
 
 
 def _cut(flip: ShownFlip, length: int) -> ShownFlip:
-    expected = flip.expected
-    if expected is not None and len(expected) > length // 2:
-        expected = expected[: length // 2].rstrip() + " …"
+    expected = None if flip.expected is None else clip(flip.expected, length // 2, " …")
     prompt, reasoning = (_end(text, length) for text in (flip.prompt, flip.reasoning))
     parts = tuple(shorten(flip.parts, length))
     return replace(flip, id=flip.id[:120], prompt=prompt, expected=expected, parts=parts, reasoning=reasoning)
@@ -147,13 +130,13 @@ def _end(text: str | None, length: int) -> str | None:
     return text if text is None or len(text) <= length else f"… {text[-length:].lstrip()}"
 
 
-def plain(text: str, most: int = 20_000) -> str:
+def plain(text: str) -> str:
     r"""Any text without characters that turn or hide what is beside them; line breaks stay, the ends are trimmed.
 
     >>> plain("  a\r\nb\x1b[2J ")
     'a\nb�[2J'
     """
-    lines = text.strip()[: SCANNED * most].replace("\r\n", "\n")
+    lines = text.strip()[: SCANNED * READ].replace("\r\n", "\n")
     if lines.isprintable():
         return lines
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in lines)
@@ -182,23 +165,17 @@ def word_diff(before: str, after: str, *, most: int = MOST) -> list[Part]:
     left, right = TOKEN.findall(before[:READ]), TOKEN.findall(after[:READ])
     head = len(os.path.commonprefix([left, right]))  # noqa: RUF071 (words, not paths)
     tail = len(os.path.commonprefix([left[head:][::-1], right[head:][::-1]]))  # noqa: RUF071
-    middle = left[head : len(left) - tail], right[head : len(right) - tail]
+    old, new = left[head : len(left) - tail], right[head : len(right) - tail]
     parts: list[Part] = [(SAME, "".join(left[:head]))]
-    if max(map(len, middle)) > most:
-        parts += [(REMOVED, "".join(middle[0])), (ADDED, "".join(middle[1]))]
+    if max(len(old), len(new)) > most:
+        parts += [(REMOVED, "".join(old)), (ADDED, "".join(new))]
     else:
-        parts += _match(*middle)
+        for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if kind == "equal":
+                parts.append((SAME, "".join(old[a:b])))
+            else:
+                parts += [(REMOVED, "".join(old[a:b])), (ADDED, "".join(new[c:d]))]
     parts.append((SAME, "".join(left[len(left) - tail :])))
-    return [part for part in parts if part[1]]
-
-
-def _match(left: Sequence[str], right: Sequence[str]) -> list[Part]:
-    parts: list[Part] = []
-    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if kind == "equal":
-            parts.append((SAME, "".join(left[a:b])))
-        else:
-            parts += [(REMOVED, "".join(left[a:b])), (ADDED, "".join(right[c:d]))]
     return [part for part in parts if part[1]]
 
 
@@ -211,9 +188,7 @@ def shorten(parts: Sequence[Part], length: int) -> list[Part]:
     result: list[Part] = []
     room = {REMOVED: length, ADDED: length}
     for place, (kind, words) in enumerate(parts):
-        text = words
-        if kind == SAME:
-            text = _elide(words, starts=place > 0, ends=place < len(parts) - 1)
+        text = _elide(words, starts=place > 0, ends=place < len(parts) - 1) if kind == SAME else words
         sides = [kind] if kind != SAME else [REMOVED, ADDED]
         left = min(room[side] for side in sides)
         if left <= 0:
@@ -229,9 +204,7 @@ def _elide(text: str, *, starts: bool, ends: bool) -> str:
     """A stretch that both texts share, but only the words near a change."""
     tokens = TOKEN.findall(text)
     head, tail = 2 * AROUND if starts else 0, 2 * AROUND if ends else 0
-    if not starts and not ends:
-        return text
-    if len(tokens) <= head + tail + AROUND:
+    if not (starts or ends) or len(tokens) <= head + tail + AROUND:
         return text
     return (
         "".join(tokens[:head])

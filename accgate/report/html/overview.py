@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, axis_around, short
-from accgate.report.forest import Place, place_of, place_of_group, scale_of, tick_text
+from accgate.report.forest import Place, place_of, place_of_group, scale_of
 from accgate.report.words import confidence_of, has_evidence, samples_used, savings
 from accgate.text import clip, compact, duration, visible
 from accgate.verdict import groups_paragraph, interval_text, mean_change, name_of, points_text, range_text, theta_text
@@ -76,17 +76,21 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Forest:
-    """All checks on one scale: the axis with its labels, the rows, and what the intervals are called."""
+class Plot:
+    """Checks or groups on one scale: the axis with its labels, the rows, and what the intervals are called.
+
+    `text` is what a check's groups say, and `has_limit` whether a check has its limit drawn.
+    """
 
     x: Axis
     labels: Labels
     rows: tuple[Row, ...]
     interval: str
-    has_limit: bool
+    text: str = ""
+    has_limit: bool = False
 
 
-def forest_of(verdicts: Sequence[Verdict]) -> Forest:
+def forest_of(verdicts: Sequence[Verdict]) -> Plot:
     """The forest plot of all checks, in their order, each with the groups that stand out."""
     rows: list[Row] = []
     for number, verdict in enumerate(verdicts):
@@ -98,7 +102,8 @@ def forest_of(verdicts: Sequence[Verdict]) -> Forest:
     levels = {f"{confidence_of(v)} interval" for v in verdicts if v.interval}
     interval = levels.pop() if len(levels) == 1 else "Interval"
     has_limit = any(place.limit is not None for place in places)
-    return Forest(x, _labels(x, {verdict.higher_is_better for verdict in verdicts}), tuple(rows), interval, has_limit)
+    labels = _labels(x, {verdict.higher_is_better for verdict in verdicts})
+    return Plot(x, labels, tuple(rows), interval, has_limit=has_limit)
 
 
 def _labels(x: Axis, directions: set[bool]) -> Labels:
@@ -109,7 +114,7 @@ def _labels(x: Axis, directions: set[bool]) -> Labels:
         words = f"{short(abs(value))} {'better' if value > 0.0 else 'worse'}"
         place = x.at(value)
         if all(abs(place - other) > (0.2 if both else 0.13) for other, _ in labels):
-            labels.append((place, words if both else tick_text(oriented(value, all(directions)))))
+            labels.append((place, words if both else short(oriented(value, all(directions)), plus=True)))
     return tuple(labels)
 
 
@@ -125,18 +130,7 @@ def _group_row(number: int, verdict: Verdict, group: GroupFigures) -> Row:
     return Row(number, verdict, place, change, interval, f"{group.n:,}", group)
 
 
-@dataclass(frozen=True)
-class GroupTable:
-    """The groups of a check: what they say, what the intervals are called, the axis with its labels, and the rows."""
-
-    text: str
-    level: str
-    x: Axis
-    labels: Labels
-    rows: tuple[Row, ...]
-
-
-def group_table(verdict: Verdict) -> GroupTable | None:
+def group_table(verdict: Verdict) -> Plot | None:
     """The table of a check's groups; None where it has none."""
     text, groups, higher = groups_paragraph(verdict), verdict.groups, verdict.higher_is_better
     if text is None or groups is None:
@@ -145,7 +139,7 @@ def group_table(verdict: Verdict) -> GroupTable | None:
     x = _group_scale([row.place for row in rows if row.place is not None])
     ticks = [value for value in x.ticks() if value == 0.0 or abs(x.at(value) - x.at(0.0)) > 0.2]
     labels = tuple((x.at(value), short(oriented(value, higher))) for value in ticks)
-    return GroupTable(text, f"{100 * (1 - groups.alpha):.4g}% interval", x, labels, rows)
+    return Plot(x, labels, rows, f"{100 * (1 - groups.alpha):.4g}% interval", text)
 
 
 def _group_scale(places: Sequence[Place]) -> Axis:

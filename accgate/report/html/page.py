@@ -11,7 +11,7 @@ from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.inline import page_parts, whole_page
-from accgate.report.html.overview import GroupTable, forest_of, group_table, start_text, stats_of
+from accgate.report.html.overview import Plot, forest_of, group_table, start_text, stats_of
 from accgate.report.room import ROOMS, shorten_result
 from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import COST_HEADINGS, cost_note, cost_rows, figures_of
@@ -61,7 +61,7 @@ class Section:
     steps: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     pictures: Pictures
-    groups: GroupTable | None
+    groups: Plot | None
     flips: tuple[ShownFlip, ...]
     all_flips: int
 
@@ -159,7 +159,7 @@ def _plain(text: str) -> str:
 def _sections(result: Result, short: Result, flips: FlipsByCheck, folder: Path | None) -> tuple[list[Section], str]:
     """The checks of `short`, worst first; files are read by the names of `result`."""
     whole, checks = worst_first(result.decided), worst_first(short.decided)
-    cut = flips_of_report({at: own for at, v in enumerate(whole) if (own := flips.get((v.model, v.task)))})
+    cut, data = flips_of_report({at: own for at, v in enumerate(whole) if (own := flips.get((v.model, v.task)))})
     drawn = [at for at, verdict in enumerate(checks) if verdict.verdict != "pass" or len(checks) == 1][:DRAWN]
     sections = []
     for at, verdict in enumerate(checks):
@@ -168,8 +168,8 @@ def _sections(result: Result, short: Result, flips: FlipsByCheck, folder: Path |
             pictures = pictures_of(whole[at], folder, result.seed, f"c{at}")
         elif verdict.verdict != "pass":
             pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, those with the worst verdicts.",))
-        sections.append(_section(short, verdict, at, cut.by_check.get(at, ()), pictures))
-    return sections, cut.data
+        sections.append(_section(short, verdict, at, cut.get(at, ()), pictures))
+    return sections, data
 
 
 def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ...], pictures: Pictures) -> Section:

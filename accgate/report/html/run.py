@@ -85,7 +85,8 @@ def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
     order = order_of(seed, written.take(firsts), names)[: verdict.n]
     ids, names = written.take(firsts[order]), [names[place] for place in order]
     candidate = _means(ids, written, scores)
-    if not _same(verdict, candidate):
+    is_told = not np.isnan(candidate).any() and verdict.statistic is None  # whether the mean tells the run
+    if len(candidate) != verdict.n or (is_told and not _close(candidate, verdict.candidate.mean)):
         return "the records beside accgate.json belong to another run"
     places = ids.places(written)
     own = np.flatnonzero(places >= 0)
@@ -108,13 +109,6 @@ def _means(ids: Ids, written: Ids, scores: Floats) -> Floats:
     places = ids.places(written)
     own = places >= 0
     return np.bincount(places[own], scores[own], len(ids)) / np.bincount(places[own], minlength=len(ids))
-
-
-def _same(verdict: Verdict, candidate: Floats) -> bool:
-    """Whether the records can be those of the verdict: so many samples, with that mean."""
-    if len(candidate) != verdict.n:
-        return False
-    return bool(np.isnan(candidate).any()) or verdict.statistic is not None or _close(candidate, verdict.candidate.mean)
 
 
 def _close(scores: Floats, mean: float | None) -> bool:

@@ -110,14 +110,12 @@ def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tupl
     return first, sum(differences) / len(differences) if differences else None
 
 
-def checks_of(
-    config: Path, models: Sequence[str] = (), tasks: Sequence[str] = ()
-) -> tuple[Sequence[Check], str | None]:
+def checks_of(config: Path) -> tuple[Sequence[Check], str | None]:
     """The plan of a run's config, without reading what its references hold; and why there is none."""
-    from accgate.config.config import load_config, select
+    from accgate.config.config import load_config
     from accgate.planning.checks import plan_checks
 
     try:
-        return plan_checks(select(load_config(config), tuple(models), tuple(tasks)), stored=True), None
+        return plan_checks(load_config(config), stored=True), None
     except AccgateError as error:
         return (), str(error)

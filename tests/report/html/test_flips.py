@@ -75,16 +75,16 @@ def test_no_side_is_much_longer_than_there_is_room_for(length: int) -> None:
 def test_many_flips_are_cut_short_but_each_keeps_its_texts() -> None:
     texts = [" ".join(f"w{(at * 7 + k) % 50}" for k in range(200)) for at in range(1_500)]
     flips = {0: [Flip(f"{at:016x}", text, "42", text, text[::-1]) for at, text in enumerate(texts)]}
-    found = flips_of_report(flips)
-    assert len(found.data) < 1.5 * ROOM
-    assert all(flip.prompt and flip.parts and flip.before and flip.got for flip in found.by_check[0])
+    cut, data = flips_of_report(flips)
+    assert len(data) < 1.5 * ROOM
+    assert all(flip.prompt and flip.parts and flip.before and flip.got for flip in cut[0])
 
 
 def test_past_the_limit_flips_have_their_id_alone() -> None:
     flips = {check: [Flip(f"{check}-{at}", "p", "e", "b", "g") for at in range(WITH_TEXT)] for check in (0, 1)}
-    found = flips_of_report(flips)
+    cut, _ = flips_of_report(flips)
     for check in (0, 1):
-        rows = found.by_check[check]
+        rows = cut[check]
         assert [flip.id for flip in rows] == [flip.id for flip in flips[check]]
         assert sum(flip.prompt is not None for flip in rows) == WITH_TEXT // 2
         assert rows[-1].row == {"i": f"{check}-{WITH_TEXT - 1}", "k": [False, False], "b": 1}
@@ -92,12 +92,12 @@ def test_past_the_limit_flips_have_their_id_alone() -> None:
 
 @pytest.mark.parametrize(("before", "got"), [(None, "now"), ("then", None), (None, None)])
 def test_an_unknown_reply_is_told_from_an_empty_one(before: str | None, got: str | None) -> None:
-    (flip,) = flips_of_report({0: [Flip("a", "p", "e", before, got)]}).by_check[0]
-    assert (flip.reference, flip.candidate) == (
+    (flip,) = flips_of_report({0: [Flip("a", "p", "e", before, got)]})[0][0]
+    assert (flip.side(REMOVED), flip.side(ADDED)) == (
         None if before is None else [(REMOVED, before)], None if got is None else [(ADDED, got)],
     )  # fmt: skip
-    (empty,) = flips_of_report({0: [Flip("a", "p", "e", "", "")]}).by_check[0]
-    assert (empty.reference, empty.candidate) == ([], [])
+    (empty,) = flips_of_report({0: [Flip("a", "p", "e", "", "")]})[0][0]
+    assert (empty.side(REMOVED), empty.side(ADDED)) == ([], [])
 
 
 def test_work_is_bounded_whatever_the_number_of_flips() -> None:
@@ -110,13 +110,13 @@ def test_line_breaks_stay_and_controls_do_not() -> None:
 
 def test_replies_that_share_nothing_are_shown_without_marks_of_what_differs() -> None:
     flips = [Flip("a", "p", "20", "20", "18"), Flip("b", "p", "20", "It is 20.", "It is 18.")]
-    one, two = flips_of_report({0: flips}).by_check[0]
+    one, two = flips_of_report({0: flips})[0][0]
     assert (one.alike, two.alike) == (False, True)
-    assert (one.brief, flips_of_report({0: [Flip("c", "p", "e", "b" * 61, "g")]}).by_check[0][0].brief) == (True, False)
+    assert (one.brief, flips_of_report({0: [Flip("c", "p", "e", "b" * 61, "g")]})[0][0][0].brief) == (True, False)
 
 
 def test_both_scores_are_texts_in_points_where_they_are_known() -> None:
     flips = [Flip("a", "p", "e", "b", "g", 100.0, 33.333333), Flip("b", "p", "e", "b", "g")]
-    one, two = flips_of_report({0: flips}).by_check[0]
+    one, two = flips_of_report({0: flips})[0][0]
     assert (one.scores, one.row["s"]) == (("100 points", "33.33 points"), ["100 points", "33.33 points"])
     assert (two.scores, "s" in two.row) == (("", ""), False)
