@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from accgate.engines.openai.options import option_text
 from accgate.errors import BadInput, CannotEvaluate, Key
 from accgate.text import closest, nearest
 
@@ -257,11 +256,15 @@ def name_note(name: Any) -> str:
     >>> name_note("toy-2")
     'If that is another name of the same model, declare it: options.same_model = ["toy-2"]'
     """
+    from accgate.engines.openai.options import option_text  # pydantic: files are compared without it
+
     option = option_text(SAME, [name])
     return f"If that is another name of the same model, declare it: options.{option}" if option else ""
 
 
 def _balancer_note(*marks: str) -> str:
+    from accgate.engines.openai.options import option_text
+
     option = option_text("fingerprints", marks) or option_text("fingerprints", [ANY])
     return f'Where all are one model behind a balancer, name them: options.{option}, or ["{ANY}"] for any'
 
