@@ -162,7 +162,7 @@ def betting_path(
     Raises
     ------
     ValueError
-        Where a unit's total is larger than `bound` allows.
+        Where a unit's total is larger than `bound` allows, or more units are finished than planned.
 
     Notes
     -----
@@ -245,6 +245,8 @@ def confidence_sequence(
 def _in_samples(totals: npt.ArrayLike, sizes: npt.ArrayLike, bound: float) -> tuple[Floats, Floats, float]:
     """Totals over `bound`, the sizes of those units, and the number of samples planned."""
     gains, planned = np.asarray(totals, dtype=float) / bound, np.asarray(sizes, dtype=float)
+    if len(gains) > len(planned):
+        raise ValueError(f"{len(gains)} units are finished and {len(planned)} planned; give every planned unit's size")
     weights = planned[: len(gains)]
     outside = ~(np.abs(gains) <= weights * (1.0 + 1e-9))  # not-a-number too
     if outside.any():

@@ -93,6 +93,8 @@ def drift_test(differences: npt.ArrayLike, p_values: npt.ArrayLike, *, alpha: fl
     (-2.1, 0.0032, 0.00357, True, 4)
     """
     means, chances = np.asarray(differences, dtype=np.float64), np.asarray(p_values, dtype=np.float64)
+    if means.ndim != 1 or means.shape != chances.shape:
+        raise ValueError(f"every run has a difference and a p-value: {means.shape} and {chances.shape}")
     if not (np.isfinite(means).all() and ((chances >= 0.0) & (chances <= 1.0)).all()):
         raise ValueError("differences are finite numbers, and p-values from 0 to 1")
     if not len(means):
@@ -132,6 +134,8 @@ def difference_to_anchor(
     (-2.333, 1.0)
     """
     before, now = np.asarray(anchor_scores, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    if before.ndim != 1 or before.shape != now.shape or not len(now):
+        raise ValueError(f"both sides score the same samples, at least one: {before.shape} and {now.shape}")
     difference = now - before
     units = difference if codes is None else np.bincount(np.asarray(codes), weights=difference)
     squares = float(units @ units) + 2.0 * float(np.max(np.abs(units))) ** 2

@@ -282,9 +282,11 @@ class Passing:
         """Whether a run of 0/100 scores with so many samples lost of those changed passes after this unit."""
         n = np.maximum(self.plan.n[unit], event)
         ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), n, theta=self.theta)
-        unseen = unit + 1 >= unseen_n(self.theta, beta=self.beta)
-        passes = np.where(event == 0, unseen, ratio <= self.plan.bound[unit])
+        passes = np.where(event == 0, self._unseen(unit), ratio <= self.plan.bound[unit])
         return passes & (unit >= self.units.earliest)
+
+    def _unseen(self, unit: Ints) -> npt.NDArray[np.bool_]:
+        return (unit + 1 >= unseen_n(self.theta, beta=self.beta)) & (unit >= self.units.earliest)
 
     def largest(self, before: Ints) -> Ints:
         """Largest sum lost that passes at each of these units, one for each number of events; `NONE` for none."""

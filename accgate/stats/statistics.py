@@ -403,4 +403,11 @@ def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
 
 def unit_codes(n: int, clusters: npt.ArrayLike | None) -> Ints:
     """Number of each sample's unit, from 0: the sample itself, or its cluster in the order of the sorted labels."""
-    return np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    if n < 1:
+        raise ValueError("there are no samples")
+    if clusters is None:
+        return np.arange(n)
+    labels = np.asarray(clusters)
+    if labels.shape != (n,):
+        raise ValueError(f"clusters have shape {labels.shape}; give one label for each of the {n} samples")
+    return np.unique(labels, return_inverse=True)[1].astype(np.intp)

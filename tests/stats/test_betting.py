@@ -270,3 +270,8 @@ def test_drifting_differences_still_give_ordered_limits() -> None:
 def test_a_difference_beyond_the_bound_is_refused(total: float) -> None:
     with pytest.raises(ValueError, match=r"unit 1 of 1 samples has the total .*: more than 100 a sample"):
         path([0.0, total, 0.0])
+
+
+def test_more_units_than_planned_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 units are finished and 2 planned"):
+        path([0.0, 0.0, 0.0], planned=2)

@@ -123,6 +123,8 @@ def test_a_normal_test_has_two_tails(difference: float, error: float, tails) -> 
 @each(
     ("differences", "p_values", "message"),
     [
+        ([1.0, 2.0], [1.0], "every run has a difference and a p-value"),
+        ([[1.0]], [[1.0]], "every run has"),
         ([math.nan], [1.0], "finite numbers"),
         ([1.0], [math.inf], "from 0 to 1"),
         ([1.0], [-1.0], "from 0 to 1"),
@@ -246,3 +248,9 @@ def test_copies_of_a_sample_count_as_one_where_they_are_a_cluster() -> None:
     copied = [np.repeat(side, 5) for side in (before, now, np.arange(300))]
     assert difference_to_anchor(*copied) == pytest.approx(alone)
     assert difference_to_anchor(*copied[:2])[1] == pytest.approx(alone[1] / math.sqrt(5), rel=0.02)
+
+
+@pytest.mark.parametrize(("before", "now"), [([], []), ([1.0], [1.0, 2.0]), ([[1.0]], [[1.0]])])
+def test_sides_of_different_samples_have_no_difference(before, now) -> None:
+    with pytest.raises(ValueError, match="score the same samples"):
+        difference_to_anchor(before, now)
