@@ -142,7 +142,7 @@ async def aborted(engine: VllmEngine) -> dict[str, bool]:
     return {"free during": during, "free after": after}
 
 
-def refused_arguments() -> list[str]:
+def refused_arguments(model: str) -> list[str]:
     """What is refused of all that vLLM documents: names and values of enumerations, literals, and its own defaults."""
     from vllm.engine.arg_utils import AsyncEngineArgs
 
@@ -155,7 +155,7 @@ def refused_arguments() -> list[str]:
             values.add(default)
         for value in () if name in ("model", "enable_lora") else values:
             try:
-                AsyncEngineArgs("m", **engine_arguments(Own(), {name: value}, AsyncEngineArgs))
+                AsyncEngineArgs(model, **engine_arguments(Own(), {name: value}, AsyncEngineArgs))
             except KeyFaults as error:
                 refused.append(str(error))
     return refused
@@ -223,7 +223,7 @@ if __name__ == "__main__":
     facts = {"accgate": asyncio.run(session(sys.argv[1])), "transformers": by_transformers(sys.argv[1])}
     from vllm.platforms import current_platform
 
-    facts["refused arguments"] = refused_arguments()
+    facts["refused arguments"] = refused_arguments(sys.argv[1])
     facts["on a processor"] = current_platform.is_cpu()
     facts["commands"] = [command(arguments) for arguments in json.loads(sys.argv[2])]
     print(json.dumps(facts))
