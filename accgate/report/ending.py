@@ -186,7 +186,8 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
         return
     lack = lack_sentence(verdict) if verdict.verdict == "inconclusive" else ""
     pairs = zip(verdict.causes, verdict.reasons, strict=True)
-    remarks = [text.removesuffix(".") for cause, text in pairs if cause.kind not in RESOLUTION]
+    told = {*RESOLUTION, "unread"} if is_lead and verdict.verdict == "regression" else RESOLUTION
+    remarks = [text.removesuffix(".") for cause, text in pairs if cause.kind not in told]
     remarks = [text for text in remarks if text.lower() != lack.lower()]
     yield from remarks[:NOTES]
     if len(remarks) > NOTES:
