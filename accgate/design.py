@@ -124,7 +124,7 @@ def allowed_share(value: str) -> float:
 
 
 def _number_in(text: str) -> float:
-    """The number in a text that may end with %; NaN where there is none."""
+    """The number in a text that may end with %, else NaN."""
     try:
         return float(text.removesuffix("%"))
     except ValueError:

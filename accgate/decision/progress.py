@@ -18,7 +18,9 @@ from accgate.stats import unseen_n
 
 
 class EarlyStop:
-    """Whether the beginning of a check decides it, its limits on tokens and seconds too; it remembers the latest.
+    """Whether the beginning of a check decides it, its limits on tokens and seconds too.
+
+    It remembers the latest beginning.
 
     While too many of its replies hold no answer nothing is decided: of all replies the share may be smaller. A loss
     that comes of silence is decided.

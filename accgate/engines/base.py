@@ -282,7 +282,7 @@ async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
 
 
 def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Versions of what an engine on this machine stands on: packages, the GPU's driver, and the container's image."""
+    """Versions of the packages, driver and image that an engine on this machine stands on."""
     versions = {"image": environ.get(IMAGE, "")}
     for name in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):

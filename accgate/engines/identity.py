@@ -58,7 +58,7 @@ def _are_allowed(allowed: frozenset[str], marks: Collection[str]) -> bool:
 def _contradictions(
     one: Mapping[str, Any], other: Mapping[str, Any], same: Sequence[str] = ()
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The words of both settings that cannot be of one model, with both values; it may have several fingerprints.
+    """The words of both settings that cannot be of one model, with both values.
 
     `same` are its other names, beside those that were declared when either was recorded.
     """
@@ -154,7 +154,9 @@ class Identity:
         self.revision = 0  # grows with all that is learned
 
     def check(self, body: Any, place: str) -> None:
-        """Take a response's word for who gave it, where its body says so; `place` names the server.
+        """Take a response's word for who gave it, where its body says so.
+
+        `place` names the server.
 
         Raises
         ------

@@ -231,7 +231,10 @@ class Client:
             return ""
 
     async def _get(self, base: str, url: str, seconds: float) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of a GET, redirected within the server alone: no other gets the key."""
+        """Status, headers and body of a GET, redirected within the server alone.
+
+        No other server gets the key.
+        """
         import aiohttp
 
         limit = aiohttp.ClientTimeout(total=seconds)
