@@ -14,8 +14,8 @@ from accgate.engines import Request, RequestFailed
 from accgate.engines.base import LogProbs
 from accgate.engines.openai import dispatch
 from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.openai.likelihood import Echoed, first_token
 from accgate.engines.openai.options import Options
-from accgate.engines.wire import Echoed, first_token
 from accgate.errors import CannotEvaluate
 from tests.cases import each
 from tests.servers import Fault, Server, echoed

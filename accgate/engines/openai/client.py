@@ -276,7 +276,9 @@ class Client:
 
 
 def kind_of(status: int) -> Kind | None:
-    """The kind of the fault that a status stands for; None where the same request is refused again.
+    """The kind of the fault that a status stands for, else None.
+
+    None is a request that would be refused again.
 
     Gateways have codes of their own from 502 on, as Cloudflare's 520 to 530.
     """
@@ -286,7 +288,9 @@ def kind_of(status: int) -> Kind | None:
 
 
 def meant_by(body: Any, status: int) -> int:
-    """The status that an answer means: a gateway may send an error as 200, and a limit as any refusal.
+    """The status that an answer means.
+
+    A gateway may send an error as 200, and a limit as any refusal.
 
     >>> meant_by({"error": {"code": 502, "message": "Provider returned error"}}, 200)
     502
@@ -334,7 +338,10 @@ async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:
 
 
 def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) -> str:
-    """Where an answer sends a request on to, without secrets, and what to do; "" for one that does not."""
+    """Where an answer sends a request on to, without secrets, and what to do.
+
+    It is empty for one that does not.
+    """
     place = headers.get("location") if 300 <= status < 400 else None
     if not place:
         return ""
@@ -415,7 +422,9 @@ def key_of(variable: str) -> str:
 
 
 def password_of(login: str) -> str:
-    """The password in a login as Basic has it; "" where there is none, or one too short to be looked for in texts.
+    """The password in a login as Basic has it.
+
+    It is empty where there is none, or one too short to be looked for in texts.
 
     >>> password_of("bWU6aHVudGVyMg=="), password_of("bWU6YQ=="), password_of("no")
     ('hunter2', '', '')

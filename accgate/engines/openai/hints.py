@@ -1,4 +1,4 @@
-"""What to write into accuracy.toml after a server refused a request: only what `accgate validate` takes."""
+"""Settings that `accgate validate` takes, to write after a server refused a request."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,9 @@ def codes_of(body: Any) -> tuple[str, ...]:
 
 
 def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
-    """How to leave out or rename a field of a request that the server refuses by name; "" where nothing would help.
+    """How to leave out or rename a field that the server refuses by name.
+
+    It is empty where nothing would help.
 
     `sent` is the request's body, `fields` the option as it is: what is written in its place keeps what it has.
 

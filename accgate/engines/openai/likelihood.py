@@ -2,21 +2,52 @@
 
 import asyncio
 import contextlib
+import math
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from accgate.engines.base import LogProbs, Request, RequestFailed, all_or_first_error
-from accgate.engines.wire import Echoed, NoEcho, echo_body, echoed_of, first_token, listed_in, next_body
+from accgate.engines.wire import MalformedReply, body_of
 from accgate.errors import CannotEvaluate
 
 ECHOING = "vLLM and SGLang can: serve the model with one of them, or use the engine vllm"
-LISTED = (20, 5)  # the most likeliest tokens that vLLM lists where nothing else is set, and OpenAI
+LISTED = (20, 5)  # the most tokens that vLLM lists where nothing else is set, and OpenAI
 LABEL = re.compile(r"\s\S{1,16}")  # a text that may be one token, whose list shows the space before it
 SAME = 0.1  # natural logarithm: as far apart as two batches may round the same log-probability
 
 
 Ask = Callable[[str, dict[str, Any], Callable[[Any], Any]], Awaitable[Any]]  # of path, body and what reads the response
+
+
+class NoEcho(Exception):
+    """The server does not give log-probabilities of a prompt."""
+
+
+@dataclass(frozen=True)
+class Echoed:
+    """A prompt's tokens: their text, log-probability (the first has none), and the best that any token has there."""
+
+    tokens: tuple[str, ...]
+    values: tuple[float | None, ...]
+    best: tuple[float | None, ...]
+
+    def from_token(self, start: int) -> LogProbs:
+        """The log-probabilities from one token on.
+
+        Raises
+        ------
+        RequestFailed
+            When one of them is missing or no number.
+        """
+        values = [value for value in self.values[start:] if value is not None and math.isfinite(value)]
+        if len(values) < len(self.tokens) - start or not values:
+            raise RequestFailed("the response lacks log-probabilities of the continuation")
+        numbers = [top for top in self.best[start:] if top is not None]
+        greedy = all(v >= t for v, t in zip(values, numbers, strict=True)) if len(numbers) == len(values) else None
+        return LogProbs(self.tokens[start:], tuple(values), greedy)
 
 
 class Likelihood:
@@ -114,3 +145,91 @@ class Likelihood:
             what = f"{self._label()} gives no log-probabilities of a prompt{cause}"
             raise CannotEvaluate(f"{what}; {ECHOING}") from error
         return echoed
+
+
+def echo_body(request: Request, model: str, continuation: str) -> dict[str, Any]:
+    """The body that asks for the log-probabilities of a prompt and its continuation, and for no more text."""
+    fields = _unsampled(request, model)
+    return fields | {"prompt": str(fields["prompt"]) + continuation, "max_tokens": 0, "echo": True, "logprobs": 1}
+
+
+def next_body(request: Request, model: str, most: int) -> dict[str, Any]:
+    """The body that asks for the likeliest tokens right after a prompt, with their log-probabilities."""
+    return _unsampled(request, model) | {"max_tokens": 1, "logprobs": most}
+
+
+def _unsampled(request: Request, model: str) -> dict[str, Any]:
+    body = body_of(request, model)
+    fields = {key: value for key, value in body.items() if key not in ("stop", "seed", "top_p", "top_k")}
+    return fields | {"temperature": 0.0}
+
+
+def listed_in(body: Any) -> dict[str, float]:
+    """The likeliest next tokens in a response and their log-probabilities, as OpenAI has them or llama.cpp.
+
+    A text that several tokens have is left out: which of them was meant nobody can say.
+
+    >>> listed_in({"choices": [{"logprobs": {"top_logprobs": [{" A": -0.1, " B": -2.5}]}}]})
+    {' A': -0.1, ' B': -2.5}
+    >>> rows = [{"token": " A", "logprob": -0.1}, {"token": "B", "logprob": -2.0}, {"token": "B", "logprob": -3.0}]
+    >>> listed_in({"choices": [{"logprobs": {"content": [{"top_logprobs": rows}]}}]})
+    {' A': -0.1}
+    """
+    try:
+        logprobs = body["choices"][0]["logprobs"] or {}
+        rows = logprobs.get("top_logprobs") or logprobs["content"][0]["top_logprobs"]
+        if isinstance(rows[0], Mapping) and "token" not in rows[0]:
+            return {str(token): float(value) for token, value in rows[0].items()}
+        pairs = [(str(row["token"]), float(row["logprob"])) for row in rows]
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
+        return {}
+    counts = Counter(token for token, _ in pairs)
+    return {token: value for token, value in pairs if counts[token] == 1}
+
+
+def echoed_of(body: Any, text: str) -> Echoed:
+    """The echoed tokens of a text in a response.
+
+    Raises
+    ------
+    NoEcho
+        When the server answered as if it was not asked for them.
+    MalformedReply
+        When the response holds no such thing.
+    """
+    try:
+        choice = body["choices"][0]
+        logprobs = choice.get("logprobs")
+        if logprobs is None or not str(choice["text"]).strip().endswith(text.strip()):
+            raise NoEcho
+        tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
+        tops = logprobs.get("top_logprobs") or [None] * len(tokens or ())
+        if tokens is None or values is None:
+            raise NoEcho  # llama.cpp's own form, of generated tokens
+        best = [max(top.values()) if isinstance(top, Mapping) and top else None for top in tops]
+        echoed = Echoed(tuple(map(str, tokens)), tuple(map(_number, values)), tuple(map(_number, best)))
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise MalformedReply("the response holds no log-probabilities") from error
+    if not len(echoed.tokens) == len(echoed.values) == len(echoed.best):
+        raise MalformedReply("the response's lists of log-probabilities differ in length")
+    return echoed
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def first_token(echoed: Echoed, continuation: str) -> int | None:
+    """The index of the continuation's first token; None where texts do not tell it.
+
+    Counted from the end: servers differ in whether a special token at the beginning has a text.
+    """
+    rest = continuation
+    for index in range(len(echoed.tokens) - 1, -1, -1):
+        token = echoed.tokens[index]
+        if not token or not rest.endswith(token):
+            return None  # a part of a character, or a token that begins in the prompt
+        rest = rest[: len(rest) - len(token)]
+        if not rest:
+            return index
+    return None

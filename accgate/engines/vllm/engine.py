@@ -320,9 +320,11 @@ class VllmEngine:
             parameters = self._reading(prompt_logprobs=1, skip_reading_prefix_cache=not is_kept)
             final = await self._final(request, whole, parameters)
             rows = final.prompt_logprobs[-len(tokens) :]
-            pairs = list(zip(rows, tokens, strict=False))
-            if (final.num_cached_tokens or 0) < len(prompt) and all(row and token in row for row, token in pairs):
+            is_whole = len(rows) == len(tokens) and (final.num_cached_tokens or 0) < len(prompt)
+            if is_whole and all(row and token in row for row, token in zip(rows, tokens, strict=True)):
                 break
+        else:
+            raise RequestFailed("vLLM gave no log-probabilities of the text")
         tokenizer = self._engine.get_tokenizer()
         texts = tuple(tokenizer.decode([token]) for token in tokens)
         values = tuple(row[token].logprob for row, token in zip(rows, tokens, strict=True))
