@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, writing
@@ -20,11 +21,15 @@ from accgate.references.writer import replaced_figures
 
 LARGEST = 1_000_000  # bytes; the suite's largest file has 20,000
 DEPTH = 20  # nested tables and lists; a file of the suite has 3
-FIGURES = ("num_samples", "sigma", "alpha", "beta", "higher_is_better")
+FIGURES = ("num_samples", "sigma", "alpha", "beta", "higher_is_better", "threshold", "reference_note")
+# What tells the suite's entries apart (`get_hypothesis_testing_params`), and a key of old entries that it ignores.
+SPECIFICATION = ("dtype", "quant_algo", "kv_cache_quant_algo", "spec_dec_algo", "extra_acc_spec", "mtp_enabled")
+CHAT = "no task of the library: a chat, with strict-match"
+MEDIA = "no task of the library: pictures, sound and video in one request"
 
 
 class NoAccuracies(BadInput):
-    """A file of the suite with figures of another kind, such as acceptance_length.yaml."""
+    """A file of the suite without accuracies: empty, or with other figures, such as acceptance_length.yaml."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ DEFAULTS: Mapping[str, Defaults] = {
         note="the suite's figure is the mean of lm-eval's strict-match and flexible-extract, with other examples; "
         "the library's gsm8k scores flexible-extract",
     ),
-    "gsm8k_inferencemax": Defaults(1319, 50.0, note="no task of the library: a chat, with strict-match"),
+    "gsm8k_inferencemax": Defaults(1319, 50.0, note=CHAT),
+    "gsm8k_inferencex": Defaults(1319, 50.0, note=CHAT),
     "gpqa_diamond": Defaults(198, 50.0),
     "json_mode_eval": Defaults(100, 50.0),
     "mmmu": Defaults(900, 50.0),
@@ -65,6 +71,9 @@ DEFAULTS: Mapping[str, Defaults] = {
     "SlimPajama-6B": Defaults(86, 4.48, alpha=0.01, higher_is_better=False, task="slimpajama"),
     "passkey_retrieval_64k": Defaults(20, 0.0, alpha=0.5),
     "passkey_retrieval_128k": Defaults(20, 0.0, alpha=0.5),
+    "mixed_modality_omni": Defaults(50, 50.0, note=MEDIA),
+    "mixed_modality_qwen_vl": Defaults(50, 50.0, note=MEDIA),
+    "mixed_modality_video_audio_omni": Defaults(50, 50.0, note=MEDIA),
     "voxpopuli": Defaults(32, 50.0, higher_is_better=False, metric="wer"),
 }
 
@@ -168,7 +177,9 @@ def _content(path: Path) -> dict[Any, Any]:
         content = yaml.load(text, Loader=loader)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise BadInput(f"{path}: is not YAML: {error}") from error
-    if not isinstance(content, dict) or not content:
+    if content == {}:
+        raise NoAccuracies(f"{path}: names no model yet, so nothing to import")
+    if not isinstance(content, dict):
         raise BadInput(f"{path}: holds no models")
     return content
 
@@ -198,26 +209,45 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
     higher = entry.get("higher_is_better", defaults.higher_is_better)
     if not isinstance(higher, bool):
         raise BadInput(f"{where}: higher_is_better is {higher!r}; write true or false")
+    if unknown := [str(key) for key in entry if key not in (*FIGURES, *SPECIFICATION, score)]:
+        known = ", ".join((score, *FIGURES, *SPECIFICATION))
+        raise BadInput(f"{where}: {', '.join(unknown)}: no key of the suite; it knows {known}")
+    sigma = _number(entry, "sigma", defaults.sigma, where, 0.0)
+    alpha = _number(entry, "alpha", defaults.alpha, where, 0.0, 1.0)
+    note = defaults.note
+    if entry.get("threshold") is not None:
+        threshold = _number(entry, "threshold", None, where)
+        alpha = _alpha_of(threshold, mean, sigma, n, where, higher=higher)
+        note = "; ".join(filter(None, (note, f"alpha puts gamma at the suite's threshold of {threshold:g}")))
     return SuiteReference(
         source=path,
         model=model,
         task=defaults.task or path.stem,
-        variant=_variant({key: value for key, value in entry.items() if key not in (*FIGURES, score)}),
+        variant=_variant({key: value for key, value in entry.items() if key in SPECIFICATION}),
         mean=mean,
         n=n,
-        sigma=_number(entry, "sigma", defaults.sigma, where, 0.0),
-        alpha=_number(entry, "alpha", defaults.alpha, where, 0.0, 1.0),
+        sigma=sigma,
+        alpha=alpha,
         beta=_number(entry, "beta", defaults.beta, where, 0.0, 1.0),
         higher_is_better=higher,
-        note=defaults.note,
+        note=note,
     )
 
 
-def _variant(specs: Mapping[str, Any]) -> dict[str, Any]:
-    """The specification without the suite's defaults; commas would end a value of a variant.
+def _alpha_of(threshold: float, mean: float, sigma: float, n: int, where: str, *, higher: bool) -> float:
+    """Return the alpha at which the two-sample test's gamma is the threshold that an entry sets.
 
-    Keys that the suite ignores, such as mtp_enabled, tell entries apart too.
+    The suite's `compute_threshold` is `mean + z(alpha) * sqrt(2 sigma^2 / n)`; this solves it for alpha.
     """
+    room = mean - threshold if higher else threshold - mean
+    if room < 0.0 or sigma <= 0.0:
+        lack = "no model like the reference would pass" if room < 0.0 else "sigma is 0, so no alpha gives it"
+        raise BadInput(f"{where}: threshold is {threshold:g} for a mean of {mean:g}: {lack}; correct one of them")
+    return round(NormalDist().cdf(-room / (sigma * math.sqrt(2.0 / n))), 6)
+
+
+def _variant(specs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the specification without the suite's defaults. Commas would end a value of a variant."""
     own = {key: value for key, value in specs.items() if value is not None and (key, value) != ("dtype", "auto")}
     return {str(key): value.replace(",", ";") if isinstance(value, str) else value for key, value in own.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ def test_specifications_become_variants_with_the_suite_s_defaults(tmp_path: Path
         ("mmlu", "mmlu", 4096, 50.0, 0.05),
         ("gpqa_diamond", "gpqa_diamond", 198, 50.0, 0.05),
         ("json_mode_eval", "json_mode_eval", 100, 50.0, 0.05),
+        ("mixed_modality_omni", "mixed_modality_omni", 50, 50.0, 0.05),
         ("mmmu", "mmmu", 900, 50.0, 0.05),
         ("longbench_v2", "longbench_v2", 215, 50.0, 0.05),
         ("cnn_dailymail", "cnn_dailymail", 512, 11.06, 0.002),
@@ -93,6 +95,39 @@ def test_a_reference_judges_by_the_suite_s_own_threshold(tmp_path: Path) -> None
     assert sigma is not None
     found = two_sample_z(30.0, n, mean, n, sigma=sigma, alpha=one.alpha, beta=one.beta)
     assert mean + found.threshold == pytest.approx(threshold, abs=1e-9)
+
+
+@each(
+    ("name", "text", "threshold"),
+    [  # gsm8k_inferencex.yaml as of August 2026, and a rate of errors, of which the threshold is a ceiling
+        ("gsm8k_inferencex", "m:\n  - spec_dec_algo: Eagle3\n    accuracy: 97.0\n    threshold: 94.0", 94.0),
+        ("gsm8k", "m:\n  - accuracy: 95.46\n    threshold: 94\n    alpha: 0.01\n    reference_note: published", 94.0),
+        ("voxpopuli", "m:\n  - wer: 6.2\n    num_samples: 1842\n    threshold: 8.5", 8.5),
+    ],
+)
+def test_a_threshold_of_an_entry_is_where_gamma_lies_and_no_part_of_its_name(
+    tmp_path: Path, name: str, text: str, threshold: float
+) -> None:
+    (one,) = suite(tmp_path, name, text)
+    scale = (2 * one.sigma**2 / one.n) ** 0.5
+    gamma = one.mean + norm.ppf(one.alpha) * scale * (1 if one.higher_is_better else -1)
+    assert gamma == pytest.approx(threshold, abs=1e-4)
+    assert "threshold" not in one.variant
+    assert f"alpha puts gamma at the suite's threshold of {threshold:g}" in task_tables([one])
+
+
+@each(
+    ("entry", "message"),
+    [
+        ("accuracy: 70\n    threshold: 75", "threshold is 75 for a mean of 70: no model like the reference would pass"),
+        ("accuracy: 70\n    sigma: 0\n    threshold: 69", "sigma is 0, so no alpha gives it"),
+        ("accuracy: 70\n    threshold: high", "threshold is 'high'; write a number"),
+        ("accuracy: 70\n    quant_algos: FP8", "quant_algos: no key of the suite; it knows accuracy, num_samples"),
+    ],
+)
+def test_what_an_entry_cannot_mean_is_refused_by_name(tmp_path: Path, entry: str, message: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(message)):
+        suite(tmp_path, "gsm8k", f"m:\n  - {entry}")
 
 
 def test_figures_of_an_entry_go_before_the_defaults(tmp_path: Path) -> None:
@@ -145,6 +180,8 @@ def test_a_data_set_that_is_not_known_needs_its_figures(tmp_path: Path) -> None:
         ("m:\n  - 30", "entry 1 of m is not a table"),
         ("m:\n  ref_al: 2.0", "holds ref_al of tests, no accuracies of models"),
         ("m:\n  ref_al: 2.0\nn:\n  - accuracy: 3", "m has no list of accuracies"),
+        ("{}", "names no model yet, so nothing to import"),
+        ("{}", "names no model yet, so nothing to import"),
         ("m: [", "is not YAML"),
         ("- 3", "holds no models"),
         ("", "holds no models"),
