@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Figure = TypeVar("Figure", float, npt.NDArray[np.float64])
 
 FEWEST_CLUSTERS = 30  # under which there is no early stop
+Tier = Literal["required", "advisory"]  # whether a check can fail the run
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Design:
 
     `discordance` is the share of samples expected to change. With `early_stopping` a paired `auto` test is
     sequential. H0 allows a drop of `allowed_drop`, and `theta` is what H1 exceeds it by. With `certify` a pass must
-    prove by its 1 - alpha bound that the drop is less than both together.
+    prove by its 1 - alpha bound that the drop is less than both together. A check of the `tier` advisory fails no run.
     """
 
     test: TestName = "auto"
@@ -56,6 +57,7 @@ class Design:
     seed: int = 0
     allowed_drop: float = 0.0
     certify: bool = False
+    tier: Tier = "required"
 
     @property
     def drop(self) -> str:

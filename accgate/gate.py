@@ -96,7 +96,7 @@ def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
     """The verdict of every check and the run's, and beside them what a pull request's own rules say of the records."""
     decided = Decided()
     for part in plan.parts:
-        decided += decide_checks(part.gate, part.checks, evaluated).mark_new(part.is_new)
+        decided += decide_checks(part.gate, part.checks, evaluated).of_part(is_new=part.is_new, tier=part.tier)
     result = replace(result_of(plan.parts[0].gate, decided, evaluated), rules=plan.rules)
     if plan.own is None:
         return result

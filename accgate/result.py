@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ CAUSE, CAUSE_HTML = "cause.json", "cause.html"  # what `accgate blame` found
 
 @dataclass(frozen=True)
 class Result:
-    """A whole run: its verdict is the worst of its checks and overall checks.
+    """A whole run: its verdict is the worst of its required checks and overall checks.
 
     `overall` has a verdict for each model with two or more paired checks: the exact test over all their samples, each
     with the same weight. Its `reasons` name the checks that it leaves out; `n_max` is set where one could stop early.
@@ -60,6 +60,12 @@ class Result:
     def decided(self) -> tuple[Verdict, ...]:
         """All verdicts that decide the run's."""
         return (*self.checks, *self.overall)
+
+
+def deciding(verdicts: Iterable[Verdict]) -> list[VerdictName]:
+    """Return the verdicts that a run's own follows from: the required ones, or all where none is."""
+    tiers = [(verdict.tier, verdict.verdict) for verdict in verdicts]
+    return [name for tier, name in tiers if tier == "required"] or [name for _, name in tiers]
 
 
 def to_json(value: Any) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from accgate.config.config import Config
 from accgate.config.tables import Gate
 from accgate.decision.progress import watch_of
+from accgate.design import Tier
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Watch
 from accgate.evaluation.presence import refuse_unknown_ids
@@ -20,14 +21,16 @@ Rules = Literal["own", "base", "bootstrap"]
 
 @dataclass(frozen=True)
 class RulesPart:
-    """The checks that share one set of rules.
+    """The checks that share one set of rules and one account of alpha.
 
-    `is_new` marks those that a pull request adds; `is_whole` says that no task of the file was left out.
+    `is_new` marks those that a pull request adds, `tier` says whether they can fail the run, and `is_whole` that no
+    task of the file was left out.
     """
 
     gate: Gate
     checks: tuple[Check, ...]
     is_new: bool = False
+    tier: Tier = "required"
     is_whole: bool = True
 
 
@@ -94,9 +97,9 @@ def plan_run(
         also for its own rules, which every run would have after the merge.
     """
     if rules is None:
-        plan = RunPlan((_part(config, stored=stored),), "bootstrap" if bootstrap else "own", stored=stored)
+        plan = RunPlan(_parts(config, stored=stored), "bootstrap" if bootstrap else "own", stored=stored)
     else:
-        parts = tuple(_part(each, is_new=each is rules.added, stored=stored) for each in rules.parts)
+        parts = tuple(part for each in rules.parts for part in _parts(each, is_new=each is rules.added, stored=stored))
         plan = RunPlan(parts, "base", rules.own, stored)
         _refuse_broken(rules.own, stored=stored)
     for check in plan.decidable:
@@ -120,5 +123,8 @@ def _refuse_broken(own: Config, *, stored: bool) -> None:
         raise BadInput(*(f"{message} ({why})" for message in error.messages)) from error
 
 
-def _part(config: Config, *, is_new: bool = False, stored: bool = False) -> RulesPart:
-    return RulesPart(config.gate, plan_checks(config, stored=stored), is_new=is_new, is_whole=not config.partial)
+def _parts(config: Config, *, is_new: bool = False, stored: bool = False) -> tuple[RulesPart, ...]:
+    """Plan the checks of a config, the required ones first."""
+    checks, is_whole = plan_checks(config, stored=stored), not config.partial
+    tiers = {tier: tuple(check for check in checks if check.design.tier == tier) for tier in get_args(Tier)}
+    return tuple(RulesPart(config.gate, own, is_new, tier, is_whole) for tier, own in tiers.items() if own)

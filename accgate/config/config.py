@@ -128,7 +128,7 @@ def config_of(file: TomlFile) -> Config:
     with file.locating():
         refuse_faults(faults_between(content, file))
     config = Config(content.gate, content.models, content.tasks, file, report=content.report, judges=content.judges)
-    pairs = config.pairs()
+    pairs = [pair for pair in config.pairs() if config.tasks[pair[1]].tier == "required"]
     models = [model for model, _ in pairs]
     return replace(
         config,

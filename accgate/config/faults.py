@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from accgate.config.tables import AccuracyFile, Model, TaskSettings
+from accgate.config.tables import AccuracyFile, Gate, Model, TaskSettings
 from accgate.design import allowed_points, allowed_share
 from accgate.errors import BadInput, Key, key_text
 from accgate.inputs.paths import no_file
@@ -30,14 +30,20 @@ def faults_between(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key,
         yield from _model_faults(name, model)
     if content.report.template is not None and not file.has_file(content.report.template):
         yield ("report", "template"), no_file(file.path.parent, content.report.template)
-    for variable, hosts in content.gate.secrets.items():
+    if content.tasks and {task.tier for task in content.tasks.values()} == {"advisory"}:
+        yield ("tasks",), "are all advisory, so that no run could fail; leave one of them required"
+    yield from _secret_faults(content.gate)
+    for name, task in content.tasks.items():
+        for key, message in _task_faults(name, task, content, file):
+            yield ("tasks", name, *key), message
+
+
+def _secret_faults(gate: Gate) -> Iterator[tuple[Key, str]]:
+    for variable, hosts in gate.secrets.items():
         for host in hosts:
             if not re.fullmatch(r"(http://)?[a-z0-9._-]+(:[0-9]+)?|(http://)?[0-9a-f:]*:[0-9a-f:]*", host):
                 example = "such as api.example.com, gpu-1:8000 or http://gpu-1:8000"
                 yield ("gate", "secrets", variable), f"holds {host!r}; write a host in small letters, {example}"
-    for name, task in content.tasks.items():
-        for key, message in _task_faults(name, task, content, file):
-            yield ("tasks", name, *key), message
 
 
 def _model_faults(name: str, model: Model) -> Iterator[tuple[Key, str]]:

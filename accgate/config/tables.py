@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from accgate.design import Tier
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole
 from accgate.stats import Correction, TestName
 from accgate.tasks.schema import Beta, ChosenBy, Level, ReasoningUse, Share
@@ -128,6 +129,10 @@ class TaskSettings:
     )
     reference_num_samples: Count | None = Field(default=None, description="number of samples behind `reference`")
     target: Number | None = Field(default=None, description="an absolute mean in points that must hold")
+    tier: Tier = Field(
+        default="required",
+        description="advisory: decided and shown, fails no run, and takes no alpha from the others",
+    )
     models: Texts = Field(default=(), description="models this task is for; all where empty")
     repeats: Count = Field(default=1, description="answers per sample, 1 or more")
     tags: Texts = Field(default=(), description="labels to choose tasks by")

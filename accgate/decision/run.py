@@ -12,6 +12,7 @@ from accgate.decision.comparison import decide
 from accgate.decision.costs import CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
+from accgate.design import Tier
 from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault
@@ -22,7 +23,7 @@ from accgate.records.file import Record
 from accgate.records.log import failed_of
 from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, prompt_change, setting_changes
-from accgate.result import EngineInfo, Result
+from accgate.result import EngineInfo, Result, deciding
 from accgate.stats import PAIRED_TESTS
 from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, texts_of
 
@@ -41,10 +42,12 @@ class Decided:
     def __add__(self, other: Decided) -> Decided:
         return Decided(self.checks + other.checks, self.overall + other.overall, self.allowed + other.allowed)
 
-    def mark_new(self, is_new: bool) -> Decided:
-        """The same as checks that a pull request adds, or not."""
+    def of_part(self, *, is_new: bool, tier: Tier) -> Decided:
+        """Return the same as checks that a pull request adds or not, and that can fail the run or not."""
         both = self.checks, self.overall
-        checks, overall = (tuple(replace(verdict, is_new=is_new) for verdict in verdicts) for verdicts in both)
+        checks, overall = (tuple(replace(verdict, is_new=is_new, tier=tier) for verdict in part) for part in both)
+        if tier == "advisory":
+            return Decided(checks, overall)
         return Decided(checks, overall, self.allowed.as_new() if is_new else self.allowed)
 
 
@@ -155,7 +158,7 @@ def _count_samples(records: Sequence[Record]) -> int:
 
 def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
     """The result of a run: its verdict and its totals."""
-    names = [verdict.verdict for verdict in (*decided.checks, *decided.overall)]
+    names = deciding((*decided.checks, *decided.overall))
     evaluations = [item.evaluation for item in evaluated.checks if item.evaluation is not None]
     figures = [Figures.of(records) for e in evaluations for records in (e.records, e.beyond)]
     count = sum(map(len, figures))

@@ -15,7 +15,7 @@ from accgate.guard.state import Guard
 from accgate.guard.tree import has_rules
 from accgate.inputs.checkout import refuse_conflict
 from accgate.inputs.paths import read_plain
-from accgate.result import Result
+from accgate.result import Result, deciding
 from accgate.verdict import Allowed, Reason, Verdict
 
 WORKFLOW_BYTES = 512 * 1024  # GitHub runs no larger one
@@ -151,7 +151,7 @@ def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
     decided = {v.model for v in result.beside if v.task == "overall" and (v.model, v.task) in listed}
     overall = [v for v in result.overall if v.is_new or v.model not in decided]
     overall += [v for v in own.values() if v.test == "overall"]
-    names = [verdict.verdict for verdict in (*checks, *overall)]
+    names = deciding((*checks, *overall))
     code = exit_code(names, inconclusive_passes=head.gate.on_inconclusive == "warn")
     return replace(
         result,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 from accgate.config.config import Config
 from accgate.decision.comparison import decide
@@ -10,6 +11,7 @@ from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.progress import early_stop
 from accgate.decision.run import Decided
+from accgate.design import Tier
 from accgate.errors import AccgateError, BadInput
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.rescoring import rescore
@@ -20,7 +22,7 @@ from accgate.tasks.task import WORDING
 from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, words_of
 
 # What tells two verdicts apart.
-SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "theta_target", "alpha_applied")
+SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "theta_target", "alpha_applied", "tier")
 
 
 def verdicts_beside(
@@ -52,26 +54,34 @@ def verdicts_beside(
     evidences: dict[tuple[str, str], Evidence] = {}
     scored: dict[tuple[str, str], Sequence[Record]] = {}
     planned: dict[tuple[str, str], Check] = {}
-    account = account_of_pairs(own, pairs, stored=stored)
+    of_tier = {tier: [pair for pair in pairs if own.tasks[pair[1]].tier == tier] for tier in get_args(Tier)}
+    accounts = {tier: account_of_pairs(own, of, stored=stored) for tier, of in of_tier.items()}
     for pair in pairs:
         item = done.get(pair)
         if item is None or item.evaluation is None or not item.evaluation.complete:
             continue
         try:
+            account = accounts[own.tasks[pair[1]].tier]
             (check,) = plan_checks(replace(own, only=frozenset({pair})), stored=stored, account=account)
             planned[pair] = check
             evidences[pair], scored[pair] = _evidence(check, item, stored=stored)
         except AccgateError as error:
             verdict_of[pair] = _inconclusive(by_base[pair], str(error))
-    try:
-        by_own = decide(list(evidences.values()), correction=own.gate.correction, checks=len(pairs), left=account.left)
-        cases = [
-            CostCase(verdict, evidences[pair], planned[pair], scored[pair], evaluated.engines.get(pair[0]))
-            for pair, verdict in zip(evidences, by_own, strict=True)
-        ]
-        verdict_of |= zip(evidences, with_costs(cases, account), strict=True)
-    except BadInput as error:
-        verdict_of |= {pair: _inconclusive(by_base[pair], str(error)) for pair in evidences}
+    for tier, account in accounts.items():
+        mine = {pair: evidence for pair, evidence in evidences.items() if pair in of_tier[tier]}
+        count = len(of_tier[tier])
+        try:
+            by_own = decide(list(mine.values()), correction=own.gate.correction, checks=count, left=account.left)
+            cases = [
+                CostCase(
+                    replace(verdict, tier=tier), mine[pair], planned[pair], scored[pair], evaluated.engines.get(pair[0])
+                )
+                for pair, verdict in zip(mine, by_own, strict=True)
+            ]
+            verdict_of |= zip(mine, with_costs(cases, account), strict=True)
+        except BadInput as error:
+            verdict_of |= {pair: _inconclusive(by_base[pair], str(error)) for pair in mine}
+    account = accounts["required"]
     beside = [verdict_of[pair] for pair in pairs if pair in verdict_of and _differs(verdict_of[pair], by_base[pair])]
     before = {v.model: v for v in decided.overall if not v.is_new}
     whole = {model for model in account.pooled if all(pair in evidences for pair in pairs if pair[0] == model)}

@@ -8,7 +8,18 @@ from typing import Any
 from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import NOT_PLAIN, Difference, Direction, down, effect_of, exact, texts, unreadable, up
+from accgate.guard.difference import (
+    NOT_PLAIN,
+    Difference,
+    Direction,
+    along,
+    down,
+    effect_of,
+    exact,
+    texts,
+    unreadable,
+    up,
+)
 from accgate.guard.rule_files import included_digests, judge_digests, picture_digests
 from accgate.planning.effective import IN_ORDER, IN_PLACE, RATES, EffectiveTask, RowsFile, effective_task, has_same_rows
 from accgate.tasks import DefinitionFile
@@ -35,6 +46,7 @@ PROVEN: Mapping[str, Direction] = {
     "allowed_drop": Direction(_rank_of_allowance, "a smaller loss fails", "a larger loss is accepted"),
     "certify": Direction(up, "a pass must be proven", "a pass need no longer be proven"),
     "max_unread": Direction(down, "fewer replies may hold no answer", "more replies may hold no answer"),
+    "tier": Direction(along("advisory", "required"), "the check can fail the run", "the check no longer fails a run"),
     "max_more_tokens": Direction(_rank_of_share, "fewer more tokens are allowed", "more tokens are allowed"),
     "max_slower": Direction(_rank_of_share, "less more time is allowed", "more time is allowed"),
     "num_samples": SAMPLES,

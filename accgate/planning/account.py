@@ -33,7 +33,8 @@ class Account:
     checks what is left, which they share by the correction. With `none` nothing is shared: every check and every limit
     has its whole alpha, and every overall check a fifth. Groups and the drift decide nothing, so they have no share.
 
-    A pull request's new checks have an account of their own, so that they take nothing from those of its base.
+    A pull request's new checks have an account of their own, so that they take nothing from those of its base, and so
+    have advisory checks.
 
     >>> account = Account("holm", (Claim(0.05, "a"), Claim(0.05, "a"), Claim(0.05, "b", limits=1)))
     >>> round(account.of_check(0.05), 4), round(account.of_overall("a"), 4), round(account.of_limit(0.05), 4)
@@ -90,6 +91,8 @@ class Account:
 
 def reason_not_pooled(reference: Scores | Mean | Target | None, design: Design) -> str | None:
     """Why an overall check leaves a check out; None for one that it pools: 0/100 scores of which no drop is allowed."""
+    if design.tier == "advisory":
+        return "advisory"
     if reference is None:
         return "no reference"
     if not isinstance(reference, Scores) or design.test == "two-sample":

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from accgate.config.config import Config
 from accgate.config.tables import Gate, TaskSettings
@@ -15,6 +15,7 @@ from accgate.design import (
     Design,
     Mean,
     Target,
+    Tier,
     allowed_points,
     allowed_share,
     choose_test,
@@ -156,12 +157,15 @@ def plan_checks(
     pairs = config.pairs_to_evaluate()
     faults: dict[str, None] = {}  # in order, each once: models share the faults of a task
     drafts = _drafts(config, pairs, faults, recording=recording, stored=stored)
-    if account is None:
-        account = _account_of_file(config) if recording else _account(config, drafts, pairs)
+    accounts = {} if account is None else dict.fromkeys(get_args(Tier), account)
+    for tier in {draft.design.tier for draft in drafts if account is None}:
+        own = [pair for pair in pairs if config.tasks[pair[1]].tier == tier]
+        accounts[tier] = _account_of_file(config) if recording else _account(config, drafts, own)
     checks: list[Check] = []
     for draft in drafts:
         try:
             with config.source.locating(("tasks", draft.source.name)):
+                account = accounts[draft.design.tier]
                 alpha = account.of_check(draft.design.alpha)
                 check = _plan_check(config, draft, alpha, recording=recording, stored=stored, known_sizes=known_sizes)
                 limited = account.of_limit(draft.design.alpha) if check.limits else 1.0
@@ -258,6 +262,7 @@ def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str
             draft.source.settings.limits,
         )
         for draft in drafts
+        if (draft.model.name, draft.source.name) in pairs
     }
     others = {
         (model, task): Claim(config.rate(task, "alpha", None), limits=config.tasks[task].limits)

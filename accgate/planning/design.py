@@ -190,6 +190,7 @@ def design_of(config: Config, task: TaskSource) -> Design:
         early_stopping=gate.early_stopping and task.theta is not None and is_mean,  # it stops on what rules out theta
         seed=gate.seed,
         certify=settings.certify,
+        tier=settings.tier,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
-from accgate.design import allowed_points, allowed_share
+from accgate.design import Tier, allowed_points, allowed_share
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.paths import file_digest
 from accgate.metrics import code_digest, helpers_digest
@@ -221,10 +221,12 @@ def shares_of_alpha(
 
     References are not read for it: a check may be pooled where its rules allow that.
     """
-    claims = []
+    claims: dict[Tier, list[Claim]] = {"required": [], "advisory": []}
     for model, name in pairs:
         task = tasks[name]
-        pools = config.gate.overall and task.is_mean and not task.values["allowed_drop"]
-        claims.append(Claim(task.values["alpha"], model if pools else None, task.settings.limits))
-    account = Account(config.gate.correction, tuple(claims))
-    return {name: account.of_check(task.values["alpha"]) for name, task in tasks.items()} if claims else {}
+        pools = task.settings.tier == "required" and task.is_mean and not task.values["allowed_drop"]
+        pooled_by = model if pools and config.gate.overall else None
+        claims[task.settings.tier].append(Claim(task.values["alpha"], pooled_by, task.settings.limits))
+    accounts = {tier: Account(config.gate.correction, tuple(own)) for tier, own in claims.items() if own}
+    tiers = {name: task.settings.tier for name, task in tasks.items()}
+    return {name: accounts[t].of_check(tasks[name].values["alpha"]) for name, t in tiers.items() if t in accounts}

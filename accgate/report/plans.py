@@ -23,10 +23,13 @@ from accgate.verdict import words_of
 
 def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
     """The error rates of the gate as a whole, and how many harmless changes a run of these checks fails."""
-    several = f", {gate.correction} correction over the checks" if len(checks) > 1 and gate.correction != "none" else ""
+    required = [check for check in checks if check.design.tier == "required"]
+    advisory = f", {len(checks) - len(required)} of them advisory" if len(required) < len(checks) else ""
+    is_shared = len(required) > 1 and gate.correction != "none"
+    several = f", {gate.correction} correction over the checks" if is_shared else ""
     early = " Checks with a theta stop as soon as the evidence allows." if gate.early_stopping else ""
     rates = f"{count_of(len(checks), 'check')} at alpha {gate.alpha:g}, beta {gate.beta:g}"
-    return f"{file}: {rates}{several}. {account_of(gate, checks).allowed.sentence}.{early}"
+    return f"{file}: {rates}{several}{advisory}. {account_of(gate, required).allowed.sentence}.{early}"
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
@@ -41,7 +44,7 @@ def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: 
 
 def print_overall(console: Console, gate: Gate, checks: Sequence[Check]) -> None:
     """Print what the overall check of each model sees, where there is one."""
-    account = account_of(gate, checks)
+    account = account_of(gate, [check for check in checks if check.design.tier == "required"])
     for model in account.pooled:
         sees = _overall_sentence(account.of_overall(model), [check for check in checks if check.model == model])
         console.print(Text(f"{model}, overall: {sees}"))

@@ -20,7 +20,7 @@ from accgate.inputs.typed import adapter_of, first_fault
 from accgate.records.file import NOT_COMPARED, paths_of, settings_of_run
 from accgate.records.replacement import refuse_unwritable, write_atomically
 from accgate.report.forest import FILES
-from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
+from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, deciding, result_of_verdict, to_json
 from accgate.text import clip, visible
 from accgate.verdict import Verdict, name_of, sentence
 
@@ -84,7 +84,7 @@ def read_result(path: Path) -> Result:
 
 
 def _consistent(result: Result, path: Path) -> Result:
-    names = [check.verdict for check in result.decided]
+    names = deciding(result.decided)
     code = exit_code(names, inconclusive_passes=result.on_inconclusive == "warn")
     if (result.verdict, result.exit_code) != (worst(names), code):
         raise BadInput(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from accgate.design import Tier
 from accgate.errors import VerdictName
 from accgate.stats import error_of_mean, quantile, quantile_sum
 from accgate.stats.result import Interval
@@ -209,9 +210,10 @@ class Figures:
     changed, and `discordance_planned` what was expected of it, where something was.
     A sequential test used the first `n` of `n_max` samples, and `stop` says why it ended there: `regression`,
     `futility` (evidence against a drop of theta) or `end`. `clusters` counts the samples' clusters. `is_new` marks
-    a check that a pull request adds: its own rules decide it. Where a `statistic` is decided, both sides' `mean` is its
-    value. H0 allows a drop of `allowed_drop` points, and with `certify` a pass proves that it is less than that and
-    theta together. `settings_changed` lists the settings that differ from those of the reference. Of the `lost` samples
+    a check that a pull request adds: its own rules decide it. One of the `tier` advisory fails no run. Where a
+    `statistic` is decided, both sides' `mean` is its value. H0 allows a drop of `allowed_drop` points, and with
+    `certify` a pass proves that it is less than that and theta together. `settings_changed` lists the settings that
+    differ from those of the reference. Of the `lost` samples
     `lost_unread` got worse because no answer could be read in the reply any more.
     `causes` are the reasons with their kinds and figures, and `reasons` their sentences. Make them with `because` and
     `explained_by`: code looks at the kind of a cause, and at no word of a reason.
@@ -251,6 +253,7 @@ class Figures:
     clusters: int | None = None
     drift: Drift | None = None
     is_new: bool = False
+    tier: Tier = "required"
     statistic: str | None = None
     discordance_planned: float | None = None
     settings_changed: tuple[str, ...] = ()
