@@ -59,7 +59,7 @@ TASK: dict[str, st.SearchStrategy[Any]] = {
     "reasoning": st.sampled_from(["strip", "keep"]),
     "tags": st.sampled_from([["a"], ["b"], ["a", "b"]]),
 }
-ALONE = ("library", "target", "lm_eval")  # cannot stand beside file and reference
+ALONE = ("library", "target", "lm_eval", "tier")  # cannot stand beside file and reference, or with the only task
 TOGETHER = ("reference", "reference_num_samples")
 COSTS = {"max_more_tokens", "max_slower"}  # compare with recorded samples, and not with a mean
 

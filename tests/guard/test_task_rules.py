@@ -312,3 +312,14 @@ def test_a_dataset_is_the_rows_that_are_read_and_not_the_bytes(pair: Trees) -> N
     ):
         write_lines(path, other)
         assert effects(pair.changes()) == {"tasks.sums: dataset": "loosening"}
+
+
+@pytest.mark.parametrize("stricter", ["required", None])
+def test_a_required_check_that_becomes_advisory_is_a_loosening(pair: Trees, stricter: str | None) -> None:
+    for tree in (pair.base, pair.head):
+        tree.tasks["other"] = dict(tree.tasks["sums"])
+        tree.write()
+    set_keys(pair.base, tier=stricter)
+    set_keys(pair.head, tier="advisory")
+    assert effects(pair.changes()) == {"tasks.sums.tier": "loosening"}
+    assert effects(pair.back())["tasks.sums.tier"] == "tightening"

@@ -1,0 +1,72 @@
+"""Advisory checks are decided and shown, and fail no run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from accgate.cli.main import main
+from tests.gates import Project, right_but, said
+
+BAD, SAME = right_but(60), right_but(20)
+
+
+def project_of(folder: Path, **advisory: str) -> Project:
+    """A project with two tasks recorded at 90%, of which those named with `tier` have it."""
+    project = Project(folder, tasks=("sums", "more"))
+    for name, tier in advisory.items():
+        project.tasks[name]["tier"] = tier
+    project.write(overall=False)
+    return project.recorded(SAME, SAME)
+
+
+@pytest.mark.parametrize(("tier", "code", "verdict"), [("advisory", 0, "pass"), ("required", 1, "regression")])
+def test_only_a_required_check_fails_the_run(tmp_path: Path, tier: str, code: int, verdict: str) -> None:
+    project = project_of(tmp_path, more=tier)
+    assert project.run(SAME, BAD) == code
+    verdicts = {check["task"]: (check["verdict"], check["tier"]) for check in project.result["checks"]}
+    assert (project.result["verdict"], verdicts["more"]) == (verdict, ("regression", tier))
+    assert main(["verify", str(project.out), "--config", str(project.config)]) == code
+
+
+def test_an_advisory_check_takes_no_alpha_from_a_required_one(tmp_path: Path) -> None:
+    project = project_of(tmp_path, more="advisory")
+    project.run(SAME, BAD)
+    sums, more = project.result["checks"]
+    assert (sums["alpha_applied"], more["alpha_applied"], project.result["allowed"]["checks"]) == (0.05, 0.05, 0.05)
+
+
+def test_a_required_check_still_fails_beside_advisory_ones(tmp_path: Path) -> None:
+    project = project_of(tmp_path, more="advisory")
+    assert project.run(BAD, SAME) == 1
+
+
+def test_advisory_checks_are_in_no_overall_check(tmp_path: Path) -> None:
+    project = project_of(tmp_path, more="advisory")
+    project.write(overall=True)
+    project.run(SAME, BAD)
+    assert project.result["overall"] == []
+
+
+def test_a_run_of_advisory_checks_alone_is_decided_by_them(tmp_path: Path) -> None:
+    project = project_of(tmp_path, more="advisory")
+    assert project.run(SAME, BAD, args=["--tasks", "more"]) == 1
+
+
+def test_a_file_whose_checks_are_all_advisory_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = project_of(tmp_path, more="advisory")
+    project.tasks["sums"]["tier"] = "advisory"
+    project.write()
+    assert project.run(SAME, SAME) == 2
+    assert "tasks: are all advisory, so that no run could fail; leave one of them required" in said(capsys)
+
+
+def test_a_result_that_hides_a_required_regression_as_advisory_is_not_believed(tmp_path: Path) -> None:
+    project = project_of(tmp_path, more="required")
+    assert project.run(SAME, BAD) == 1
+    path = project.out / "accgate.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    result |= {"verdict": "pass", "exit_code": 0}
+    result["checks"][1]["tier"] = "advisory"
+    path.write_text(json.dumps(result), encoding="utf-8")
+    assert main(["verify", str(project.out), "--config", str(project.config)]) == 2
