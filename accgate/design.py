@@ -44,6 +44,8 @@ class Design:
     `discordance` is the share of samples expected to change. With `early_stopping` a paired `auto` test is
     sequential. H0 allows a drop of `allowed_drop`, and `theta` is what H1 exceeds it by. With `certify` a pass must
     prove by its 1 - alpha bound that the drop is less than both together. A check of the `tier` advisory fails no run.
+    `group_alpha` is what its groups may spend together, and `drift_alpha` what the decline since the anchor may; None
+    where these are only reported.
     """
 
     test: TestName = "auto"
@@ -58,6 +60,8 @@ class Design:
     allowed_drop: float = 0.0
     certify: bool = False
     tier: Tier = "required"
+    group_alpha: float | None = None
+    drift_alpha: float | None = None
 
     @property
     def drop(self) -> str:

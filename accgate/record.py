@@ -286,6 +286,7 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
             about = _about(check, replace(both, records=first), evaluated.engines[check.model], recording.commit, both)
             if extended is None:
                 write = partial(write_reference, check.references, about, first, reason=recording.reason)
+                write = partial(write, design=check.design)
             else:
                 write = partial(add_runs, extended, about, first)
             written.append(write(replies=recording.replies, answers=_needs_answers(check), runs=recording.runs))

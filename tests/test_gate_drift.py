@@ -42,3 +42,21 @@ def test_a_reference_that_was_never_replaced_has_no_drift(tmp_path: Path) -> Non
     project.record(right_but(10, 100))
     assert project.run(right_but(10, 100)) == 0
     assert project.check["drift"] is None
+
+
+def test_a_slow_decline_fails_where_the_rules_say_so_and_a_recording_accepts_it(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=400)
+    project.write(drift="fail")
+    assert project.record(right_but(40, 400)) == 0
+    for count in (43, 46, 49):  # each alone is no regression
+        assert project.run(right_but(count, 400)) == 0
+        assert project.record(args=["--reason", "it drifted"]) == 0
+    assert project.run(right_but(52, 400)) == 1
+    check = project.check
+    assert (check["verdict"], check["by_scores"], check["causes"][-1]["kind"]) == ("regression", "pass", "declined")
+    assert -3.0 < check["drift"]["bound"] < 0.0
+    assert [change for _, change in check["drift"]["losses"]] == [-0.75] * 3
+    assert "since the anchor of" in " ".join(capsys.readouterr().out.split())
+    assert project.record(args=["--reason", "the new tokenizer is worth it"]) == 0
+    assert not list(project.store.rglob("*.anchor.toml"))
+    assert project.run(right_but(52, 400)) == 0

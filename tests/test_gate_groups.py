@@ -105,7 +105,47 @@ def test_two_files_with_a_column_of_groups_are_compared_by_group(
     assert "1 of 4 groups stands out: law fell by 50.0 points" in " ".join(capsys.readouterr().out.split())
     write_lines(now, [{**row, "group": "law"} for row in rows])
     assert main(["compare", str(before), str(now)]) == 2
-    assert "180 of 240 samples are in one group in the reference and in another in the candidate" in said(capsys)
+    assert "180 of 240 samples are in one group in the reference and in another in the candidate" in " ".join(
+        capsys.readouterr().out.split()
+    )
     write_lines(now, [{**row, "group": ["law"]} for row in rows])
     assert main(["compare", str(before), str(now)]) == 2
-    assert "now.jsonl:1: group is [" in said(capsys)
+    assert "now.jsonl:1: group is [" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("groups", "code", "verdict"), [("report", 0, "pass"), ("fail", 1, "regression")])
+def test_a_group_that_falls_while_the_mean_stands_fails_where_the_rules_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], groups: str, code: int, verdict: str
+) -> None:
+    project = project_of(tmp_path)
+    project.write(groups=groups)
+    wrong = scores(project, "law", 2)  # half of law is wrong in the reference
+    assert project.record(wrong) == 0
+    assert project.run(scores(project, "bio", 2)) == code  # and half of bio is now, so that the mean stands
+    check = project.check
+    assert (check["difference"], check["verdict"]) == (0.0, verdict)
+    assert project.result["allowed"]["groups"] == pytest.approx(0.005 if groups == "fail" else 0.0)
+    if groups == "fail":
+        (fell,) = [row["name"] for row in check["groups"]["rows"] if row["outcome"] == "regression"]
+        assert (fell, check["by_scores"]) == ("bio", "pass")
+        assert "the group bio fell, 100.0 to 50.0 on 60 samples" in " ".join(capsys.readouterr().out.split())
+
+
+def test_where_no_group_is_large_enough_to_fail_nothing_passes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = project_of(tmp_path)
+    rows = [{"q": f"What is {i} + {i}?", "a": 2 * i, "subject": f"s{i % 60}"} for i in range(N)]  # four of each
+    write_task(project.folder, "sums", rows, columns__group="subject")
+    project.write(groups="fail")
+    assert project.record([RIGHT] * N) == 0
+    assert project.run([RIGHT] * N) == 4
+    assert "none of 60 groups has enough right answers to fail" in " ".join(capsys.readouterr().out.split())
+
+
+def test_groups_that_can_fail_need_all_samples(tmp_path: Path) -> None:
+    project = project_of(tmp_path, early=True)
+    project.write(groups="fail")
+    assert project.record([RIGHT] * N) == 0
+    assert project.run([RIGHT] * N) == 0
+    assert (project.check["n"], project.check["stop"]) == (N, None)

@@ -25,6 +25,12 @@ class Gate:
         default="fail", description="whether a run too small to see theta fails the gate"
     )
     drift_alpha: Level = Field(default=0.05, description="type I error rate of the slow decline over all references")
+    drift: Literal["report", "fail"] = Field(
+        default="report", description="fail: a slow decline since the first reference fails, at a tenth of alpha"
+    )
+    groups: Literal["report", "fail"] = Field(
+        default="report", description="fail: a group of samples that falls by itself fails, at a tenth of alpha"
+    )
     max_failed: Number = Field(
         default=0.01, ge=0, lt=1, description="share of samples that may stay without a score, 0 or more and below 1"
     )

@@ -1,6 +1,7 @@
 """The groups of a check: how far each changed, with intervals that hold for all of them together.
 
-Nothing here decides: a check is decided on all its samples. A group is small, and its limits lie far out: of 57 groups
+A check is decided on all its samples. With `[gate] groups = "fail"`, a group that fell fails it too, by Holm's
+procedure over all of its groups at their own share of alpha. A group is small, and its limits lie far out: of 57 groups
 each may miss once in 2,280 times. Single 0/100 scores have McNemar's exact limits, other bounded scores those of bets,
 which rest on the bounds alone; the bootstrap's miss far too often there (docs/statistics.md). A check that may stop
 early stops on all samples together, so that its groups have no fixed number of them: their limits are those of bets
@@ -23,7 +24,8 @@ from accgate.stats.betting import confidence_sequence
 from accgate.stats.difference import exact_difference_interval
 from accgate.stats.paired import mcnemar_p
 from accgate.stats.sequential import include
-from accgate.verdict import GroupFigures, Verdict
+from accgate.text import count_of, some_of
+from accgate.verdict import GroupFigures, Reason, Verdict
 from accgate.verdict.figures import NO_GROUP, Groups
 
 MOST_GROUPS = 300  # a column with more is not a grouping, and nobody would read its figures
@@ -72,9 +74,73 @@ def add_groups(evidence: Evidence, verdict: Verdict) -> Verdict:
         replace(row, p_adjusted=adjusted_p, errors=failed[row.name], stands_out=_stands_out(row, 2.0 * level))
         for row, adjusted_p in zip(rows, adjusted, strict=True)
     ]
-    rows.sort(key=lambda row: _surely_worse(row, verdict.higher_is_better))
     lack = None if evidence.bounds is not None else UNBOUNDED_STOP if groups.any_stop else UNBOUNDED
-    return replace(verdict, groups=replace(groups, rows=tuple(rows), note=lack))
+    if (alpha := evidence.design.group_alpha) is None:
+        return replace(verdict, groups=replace(groups, rows=_sorted(rows, verdict), note=lack))
+    falls = [_outcomes(table, alpha, len(counts), verdict.higher_is_better) for table in tables]
+    rows = [
+        replace(row, outcome="regression" if all(fell) else "error" if any(fell) else None)
+        for row, *fell in zip(rows, *falls, strict=True)
+    ]
+    blind = _blind(cases[0], verdict.n, alpha / len(counts), counts, any_stop=groups.any_stop)
+    if blind:
+        what = f"{len(blind)} of {count_of(len(counts), 'group')} have too few right answers to fail"
+        lack = f"{what}: {some_of(blind)}{'' if lack is None else f'. {lack}'}"
+    verdict = replace(verdict, groups=replace(groups, rows=_sorted(rows, verdict), note=lack, level=alpha))
+    return _decided_by_groups(verdict, can_fail=len(blind) < len(counts))
+
+
+def _sorted(rows: Sequence[GroupFigures], verdict: Verdict) -> tuple[GroupFigures, ...]:
+    return tuple(sorted(rows, key=lambda row: _surely_worse(row, verdict.higher_is_better)))
+
+
+def _outcomes(table: Sequence[GroupFigures], alpha: float, count: int, higher_is_better: bool) -> list[bool]:
+    """Whether each group fell, by Holm's procedure over all groups at this alpha."""
+    p_values = []
+    for row in table:
+        is_lower = oriented(row.difference, higher_is_better) < 0.0
+        p_values.append(None if row.p_value is None else row.p_value / 2.0 if is_lower else 1.0)
+    return [p is not None and p <= alpha for p in _holm(p_values, count)]
+
+
+def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[str]:
+    """The groups that would not fail at this level if every one of their answers were the worst; sorted."""
+    evidence = evidence.by_cluster()
+    blind = []
+    places = _places(evidence, n) if evidence.worst is not None else {}
+    for name, rows in sorted(places.items()):
+        assert evidence.worst is not None
+        worst = oriented(evidence.worst, evidence.design.higher_is_better)
+        lost = worst - oriented(evidence.before.means()[rows], evidence.design.higher_is_better)
+        limits = _limits(evidence, rows, lost, level / 2.0, counts[name], any_stop=any_stop)
+        if limits is None or limits.p_value / 2.0 > level:
+            blind.append(name or NO_GROUP)
+    return blind
+
+
+def _decided_by_groups(verdict: Verdict, *, can_fail: bool) -> Verdict:
+    """The verdict with what its groups add: one that fell fails the check, and where none could nothing passes."""
+    assert verdict.groups is not None
+    fell = [row for row in verdict.groups.rows if row.outcome == "regression"]
+    open_ = [row for row in verdict.groups.rows if row.outcome == "error"]
+    if verdict.verdict in ("regression", "error", "no-reference"):
+        return verdict
+    if fell:
+        first = fell[0]
+        more = f", and {len(fell) - 1} more of {verdict.groups.count} groups" if len(fell) > 1 else ""
+        reason = Reason.of(
+            "group-fell", group=first.name, before=first.reference, now=first.candidate, n=first.n, more=more
+        )
+        return replace(verdict, verdict="regression", by_scores=verdict.verdict).because(reason)
+    if open_:
+        names = some_of([row.name for row in open_])
+        return replace(verdict, verdict="error", by_scores=verdict.verdict).because(
+            Reason.of("groups-open", names=names)
+        )
+    if not can_fail and verdict.verdict == "pass":
+        reason = Reason.of("groups-unseen", count=verdict.groups.count)
+        return replace(verdict, verdict="inconclusive", by_scores="pass").because(reason)
+    return verdict
 
 
 def _stands_out(row: GroupFigures, level: float) -> bool:
@@ -100,12 +166,8 @@ def _table(evidence: Evidence, n: int, level: float, counts: Counter[str], *, an
     change = evidence.differences[:n]
     before = evidence.before.means()
     higher = evidence.design.higher_is_better
-    places: dict[str, list[int]] = {}
-    for place, id_ in enumerate(evidence.candidate.ids[:n]):
-        places.setdefault(evidence.groups[id_], []).append(place)
     table = []
-    for name, own in sorted(places.items()):
-        rows: Rows = np.array(own, dtype=np.intp)
+    for name, rows in sorted(_places(evidence, n).items()):
         d = change[rows]
         limits = _limits(evidence, rows, d, level, counts[name], any_stop=any_stop)
         ends = None if limits is None else sorted(oriented(end, higher) for end in (limits.low, limits.high))
@@ -125,6 +187,15 @@ def _table(evidence: Evidence, n: int, level: float, counts: Counter[str], *, an
             )
         )
     return table
+
+
+def _places(evidence: Evidence, n: int) -> dict[str, Rows]:
+    """The places of each group's samples among the first n."""
+    assert evidence.groups is not None
+    places: dict[str, list[int]] = {}
+    for place, id_ in enumerate(evidence.candidate.ids[:n]):
+        places.setdefault(evidence.groups[id_], []).append(place)
+    return {name: np.array(own, dtype=np.intp) for name, own in places.items()}
 
 
 def _limits(evidence: Evidence, rows: Rows, d: Floats, level: float, planned: int, *, any_stop: bool) -> _Limits | None:

@@ -25,7 +25,7 @@ from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, prompt_change, setting_changes
 from accgate.result import EngineInfo, Result, deciding
 from accgate.stats import PAIRED_TESTS
-from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, texts_of
+from accgate.verdict import Allowed, CandidateSummary, Drift, Reason, ReferenceSummary, Verdict, texts_of
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,26 @@ def _annotate(
             evidence.candidate,
             clusters=evidence.clusters,
             higher_is_better=check.design.higher_is_better,
-            alpha=gate.drift_alpha,
+            alpha=check.design.drift_alpha or gate.drift_alpha,
+            fails=check.design.drift_alpha is not None,
         )
     changed: tuple[str, ...] = ()
     if check.recorded is not None:
         prompts = prompt_change(check.recorded, Figures.of(_records(item)))
         changed = setting_changes(check.recorded.about, check.planned_model.settings, info, check.task)
         changed = changed if prompts is None else (prompts, *changed)
-    return replace(verdict, drift=drift, settings_changed=changed).because(*notes)
+    return _failed_by(drift, replace(verdict, drift=drift, settings_changed=changed).because(*notes))
+
+
+def _failed_by(drift: Drift | None, verdict: Verdict) -> Verdict:
+    """The verdict; a regression where a decline since the anchor can fail it and shows."""
+    if drift is None or not (drift.fails and drift.detected) or verdict.verdict in ("regression", "error"):
+        return verdict
+    losses = ", ".join(f"{name} ({change:+.2f})" for name, change in drift.losses)
+    reason = Reason.of(
+        "declined", since=drift.since, runs=drift.runs, difference=drift.difference, bound=drift.bound, losses=losses
+    )
+    return replace(verdict, verdict="regression", by_scores=verdict.by_scores or verdict.verdict).because(reason)
 
 
 def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verdict:

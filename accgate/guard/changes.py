@@ -29,6 +29,8 @@ GATE: Mapping[str, Direction] = {
     "on_inconclusive": Direction(
         along("warn", "fail"), "an inconclusive run fails", "an inconclusive run no longer fails"
     ),
+    "drift": Direction(along("report", "fail"), "a slow decline fails", "a slow decline no longer fails"),
+    "groups": Direction(along("report", "fail"), "a group that falls fails", "a group that falls no longer fails"),
     "drift_alpha": Direction(up, "a slower decline fails", "only a faster decline fails"),
     "max_failed": Direction(down, "fewer samples may lack a score", "more samples may lack a score"),
 }

@@ -1,15 +1,17 @@
 """The account of alpha of a run: what each thing that can fail it may spend, and what all may spend together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from accgate.config.tables import Gate
 from accgate.design import Design, Mean, Target
 from accgate.records.scores import Scores
 from accgate.stats import Correction, share_of_alpha
 from accgate.verdict import Allowed
 
 SHARE = 0.2  # of alpha for the overall checks, and as much for the limits on tokens and seconds
+TENTH = 0.1  # for groups that can fail, and as much for a slow decline that can: both see large losses alone
 
 
 @dataclass(frozen=True)
@@ -17,21 +19,22 @@ class Claim:
     """What one check claims of the account.
 
     `alpha` is the check's own rate, `pooled_by` the model whose overall check may pool it, and `limits` counts its
-    limits on tokens and seconds.
+    limits on tokens and seconds. `has_groups` says that its samples come in groups.
     """
 
     alpha: float
     pooled_by: str | None = None
     limits: int = 0
+    has_groups: bool = False
 
 
 @dataclass(frozen=True)
 class Account:
     """How all that can fail a run shares alpha, with a claim of each of its checks.
 
-    The overall checks have a fifth of alpha where there are any, the limits on tokens and seconds another, and the
-    checks what is left, which they share by the correction. With `none` nothing is shared: every check and every limit
-    has its whole alpha, and every overall check a fifth. Groups and the drift decide nothing, so they have no share.
+    The overall checks have a fifth of alpha where there are any, the limits on tokens and seconds another. Where
+    `drift` and `groups` can fail a check, each has a tenth. The checks share what is left by the correction. With
+    `none` nothing is shared: every check and every limit has its whole alpha, every overall check a fifth.
 
     A pull request's new checks have an account of their own, so that they take nothing from those of its base, and so
     have advisory checks.
@@ -45,6 +48,8 @@ class Account:
 
     correction: Correction
     claims: tuple[Claim, ...]
+    drift: bool = False
+    groups: bool = False
 
     @cached_property
     def pooled(self) -> Mapping[str, float]:
@@ -61,7 +66,22 @@ class Account:
     @property
     def left(self) -> float:
         """The share of alpha that all checks have together."""
-        return 1.0 if self.correction == "none" else 1.0 - SHARE * (bool(self.pooled) + bool(self.limits))
+        if self.correction == "none":
+            return 1.0
+        return 1.0 - SHARE * (bool(self.pooled) + bool(self.limits)) - TENTH * (self.drift + bool(self.grouped))
+
+    @cached_property
+    def grouped(self) -> int:
+        """The number of checks whose groups can fail them."""
+        return sum(claim.has_groups for claim in self.claims) if self.groups else 0
+
+    def of_drift(self, alpha: float) -> float | None:
+        """The alpha of one check's decline over all merges; None where it only is reported."""
+        return TENTH * alpha / (1 if self.correction == "none" else len(self.claims)) if self.drift else None
+
+    def of_groups(self, alpha: float) -> float | None:
+        """The alpha that the groups of one check have together; None where they only are reported."""
+        return TENTH * alpha / (1 if self.correction == "none" else self.grouped) if self.grouped else None
 
     def of_check(self, alpha: float) -> float:
         """The alpha that one check has for certain."""
@@ -86,7 +106,14 @@ class Account:
             checks=sum(self.of_check(claim.alpha) for claim in self.claims),
             overall=sum(map(self.of_overall, self.pooled)),
             limits=sum(claim.limits * self.of_limit(claim.alpha) for claim in self.claims if claim.limits),
+            drift=sum(self.of_drift(claim.alpha) or 0.0 for claim in self.claims),
+            groups=sum(self.of_groups(claim.alpha) or 0.0 for claim in self.claims if claim.has_groups),
         )
+
+
+def account_by(gate: Gate, claims: Iterable[Claim]) -> Account:
+    """Return the account of these claims by the rules of [gate]."""
+    return Account(gate.correction, tuple(claims), drift=gate.drift == "fail", groups=gate.groups == "fail")
 
 
 def reason_not_pooled(reference: Scores | Mean | Target | None, design: Design) -> str | None:

@@ -23,9 +23,9 @@ from accgate.design import (
     oriented,
 )
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
-from accgate.planning.account import Account, Claim, reason_not_pooled
+from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
 from accgate.planning.baselines import missing_note
-from accgate.planning.design import TaskSource, design_of, planned_judge, planned_model, task_source
+from accgate.planning.design import TaskSource, design_of, has_groups, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
 from accgate.planning.samples import visible_theta
 from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
@@ -169,7 +169,7 @@ def plan_checks(
                 alpha = account.of_check(draft.design.alpha)
                 check = _plan_check(config, draft, alpha, recording=recording, stored=stored, known_sizes=known_sizes)
                 limited = account.of_limit(draft.design.alpha) if check.limits else 1.0
-                checks.append(replace(check, alpha_limit=limited))
+                checks.append(replace(check, alpha_limit=limited, design=_with_shares(check.design, draft, account)))
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     if faults:
@@ -180,10 +180,15 @@ def plan_checks(
 def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
     """The account of alpha of these checks, which are all that share it."""
     claims = (
-        Claim(check.design.alpha, check.model if gate.overall and check.not_pooled is None else None, check.limits)
+        Claim(
+            check.design.alpha,
+            check.model if gate.overall and check.not_pooled is None else None,
+            check.limits,
+            check.design.group_alpha is not None,
+        )
         for check in checks
     )
-    return Account(gate.correction, tuple(claims))
+    return account_by(gate, claims)
 
 
 def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> Account:
@@ -254,12 +259,21 @@ def _drafts(
     return drafts
 
 
+def _with_shares(design: Design, draft: _Draft, account: Account) -> Design:
+    """Return the design with what its groups and its decline may spend, where these can fail the check."""
+    content = draft.source.definition.content
+    groups = account.of_groups(design.alpha) if has_groups(draft.source.definition) else None
+    drift = account.of_drift(design.alpha) if content.aggregate is None else None  # an anchor keeps no statistic
+    return replace(design, group_alpha=groups, drift_alpha=drift)
+
+
 def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str, str]]) -> Account:
     claims = {
         (draft.model.name, draft.source.name): Claim(
             draft.design.alpha,
             draft.model.name if config.gate.overall and draft.not_pooled is None else None,
             draft.source.settings.limits,
+            has_groups(draft.source.definition),
         )
         for draft in drafts
         if (draft.model.name, draft.source.name) in pairs
@@ -269,14 +283,14 @@ def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str
         for model, task in pairs
         if (model, task) not in claims
     }
-    return Account(config.gate.correction, (*claims.values(), *others.values()))
+    return account_by(config.gate, (*claims.values(), *others.values()))
 
 
 def _account_of_file(config: Config) -> Account:
     """The account that a later run of the whole file may have, for which references are recorded."""
     pooled_by = "any" if config.gate.overall and config.pools_in_file else None
     others = (Claim(config.gate.alpha, pooled_by),) * (config.checks_in_file - 1)
-    return Account(config.gate.correction, (Claim(config.gate.alpha, pooled_by, config.limits_in_file), *others))
+    return account_by(config.gate, (Claim(config.gate.alpha, pooled_by, config.limits_in_file, True), *others))
 
 
 def _draft(config: Config, model_name: str, source: TaskSource, *, recording: bool) -> _Draft:

@@ -179,6 +179,7 @@ def design_of(config: Config, task: TaskSource) -> Design:
     if settings.certify and task.theta is None:
         raise KeyFaults((("certify",), "needs theta: a pass proves that the drop is less than allowed_drop + theta"))
     is_mean = definition.aggregate is None
+    needs_all = gate.groups == "fail" and has_groups(task.definition)  # a stop looks at all samples together
     sigma = definition.sigma if settings.sigma is None else settings.sigma
     return Design(
         test=settings.test,
@@ -187,11 +188,18 @@ def design_of(config: Config, task: TaskSource) -> Design:
         sigma=sigma if is_mean else None,
         theta=task.theta,
         higher_is_better=task.definition.higher_is_better,
-        early_stopping=gate.early_stopping and task.theta is not None and is_mean,  # it stops on what rules out theta
+        # It stops on what rules out theta.
+        early_stopping=gate.early_stopping and task.theta is not None and is_mean and not needs_all,
         seed=gate.seed,
         certify=settings.certify,
         tier=settings.tier,
     )
+
+
+def has_groups(definition: Definition) -> bool:
+    """Whether the scores of a task come in groups."""
+    content = definition.content
+    return content.aggregate is None and (content.columns.group is not None or bool(content.dataset.parts))
 
 
 def planned_model(config: Config, name: str) -> PlannedModel:

@@ -12,7 +12,8 @@ from accgate.design import Tier, allowed_points, allowed_share
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs.paths import file_digest
 from accgate.metrics import code_digest, helpers_digest
-from accgate.planning.account import Account, Claim
+from accgate.planning.account import Claim, account_by
+from accgate.planning.design import has_groups
 from accgate.references.store import baseline_of, find_reference
 from accgate.tasks import MAX_UNREAD, Definition, DefinitionFile, read_definition, read_rows, unloaded_definition
 from accgate.tasks.lm_eval.harness import is_of_harness
@@ -226,7 +227,8 @@ def shares_of_alpha(
         task = tasks[name]
         pools = task.settings.tier == "required" and task.is_mean and not task.values["allowed_drop"]
         pooled_by = model if pools and config.gate.overall else None
-        claims[task.settings.tier].append(Claim(task.values["alpha"], pooled_by, task.settings.limits))
-    accounts = {tier: Account(config.gate.correction, tuple(own)) for tier, own in claims.items() if own}
+        grouped = has_groups(task.definition)
+        claims[task.settings.tier].append(Claim(task.values["alpha"], pooled_by, task.settings.limits, grouped))
+    accounts = {tier: account_by(config.gate, own) for tier, own in claims.items() if own}
     tiers = {name: task.settings.tier for name, task in tasks.items()}
     return {name: accounts[t].of_check(tasks[name].values["alpha"]) for name, t in tiers.items() if t in accounts}

@@ -1,13 +1,14 @@
 """Drift: the first reference of a model and task is the anchor that later ones and runs are compared with."""
 
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from accgate.design import oriented
+from accgate.design import Design, oriented
 from accgate.errors import BadInput
 from accgate.inputs.toml import read_toml
 from accgate.inputs.typed import CLOSED, Number, Text, Whole, parse_table_of
@@ -26,7 +27,8 @@ from accgate.references.store import (
     toml_of,
     without_empty,
 )
-from accgate.stats import anchor_tails, difference_to_anchor
+from accgate.stats import anchor_tails, difference_to_anchor, quantile
+from accgate.stats.difference import exact_difference_interval
 from accgate.stats.drift import drift_test, normal_tails
 from accgate.verdict import Drift
 
@@ -120,11 +122,14 @@ def anchor_beside(reference: Path) -> Anchor | None:
     return Anchor(path, about, scores)
 
 
-def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replacements) -> str:
+def keep_anchor(
+    store: Path, about: ReferenceFile, scores: Scores, files: Replacements, design: Design | None = None
+) -> str:
     """Keep the anchor, and the new reference's difference from it, among the `files` that replace the old reference.
 
-    The anchor is the first reference, whatever replaced it, until one comes that cannot be compared with it. It is then
-    removed, and drift is counted from the new reference: the text says so, for the new reference's file.
+    The anchor is the first reference, whatever replaced it, until one comes that cannot be compared with it, or that
+    accepts a decline which by the check's `design` fails it. It is then removed, and drift is counted from the new
+    reference: the text says so, for the new reference's file.
 
     Raises
     ------
@@ -139,11 +144,16 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replac
         if old is None or old.scores is None:
             return "drift is counted from here: the scores of the reference before are not there"
         anchor = _new_anchor(old, old.scores)
-    if changed := _change(anchor, old, about, scores):
+    changed, codes = _change(anchor, old, about, scores), clusters_of(None, scores)
+    if changed is None and design is not None and design.drift_alpha is not None:
+        up, alpha = design.higher_is_better, design.drift_alpha
+        drift = drift_since(anchor, scores, clusters=codes, higher_is_better=up, alpha=alpha)
+        changed = f"a change of {drift.difference:+.2f} points was accepted" if drift.detected else None
+    if changed is not None:
         files.remove(anchor.path)
         files.remove(anchor.path.with_suffix(".scores.csv"))
         return f"drift is counted from here: {changed} since the anchor of {anchor.about.date or 'an unknown date'}"
-    step, _ = _step(anchor, scores, clusters_of(None, scores), about.date, about.commit)
+    step, _ = _step(anchor, scores, codes, about.date, about.commit)
     assert step is not None, "the samples are compared, so that some are shared"
     if not anchor.path.is_file():
         files.write(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
@@ -205,7 +215,13 @@ def _step(
 
 
 def drift_since(
-    anchor: Anchor, candidate: Scores, *, clusters: Codes | None, higher_is_better: bool, alpha: float
+    anchor: Anchor,
+    candidate: Scores,
+    *,
+    clusters: Codes | None,
+    higher_is_better: bool,
+    alpha: float,
+    fails: bool = False,
 ) -> Drift:
     """The drift of a run since an anchor.
 
@@ -222,6 +238,8 @@ def drift_since(
         Of the task's metric.
     alpha : float
         Type I error rate of the whole history.
+    fails : bool
+        Whether a decline fails the check.
     """
     history, (step, left_out) = anchor.about.history, _step(anchor, candidate, clusters)
     since, runs = anchor.about.date, len(history) + 1
@@ -231,4 +249,33 @@ def drift_since(
     differences = oriented(np.array([step.difference for step in steps]), higher_is_better)
     result = drift_test(differences, [step.p_value(higher_is_better=higher_is_better) for step in steps], alpha=alpha)
     reasons = (*result.reasons, *left_out)
-    return Drift(since, runs, step.difference, result.p_value, alpha, result.detected, reasons)
+    drift = Drift(since, runs, step.difference, result.p_value, alpha, result.detected, reasons, fails)
+    if not result.detected or result.alpha_applied is None:
+        return drift
+    bound = _least_loss(anchor, candidate, float(differences[-1]), step.error, result.alpha_applied, higher_is_better)
+    return replace(drift, bound=oriented(bound, higher_is_better), losses=_losses(steps, higher_is_better))
+
+
+def _least_loss(
+    anchor: Anchor, candidate: Scores, difference: float, error: float, alpha: float, higher_is_better: bool
+) -> float:
+    """The upper limit of a decline at this alpha, points, higher is better: exact for single 0/100 scores."""
+    first, now = anchor.scores, candidate
+    is_single = first.values.shape[1] == now.values.shape[1] == 1 and now.clusters is None
+    if is_single and first.is_binary and now.is_binary:
+        ids = [id_ for id_ in now.ids if id_ in first.ids]
+        changes = oriented(now.take(ids).means() - first.take(ids).means(), higher_is_better)
+        lost, gained, n = (int(count.sum()) for count in (changes < 0.0, changes > 0.0, ~np.isnan(changes)))
+        return exact_difference_interval(lost, gained, n, alpha=alpha).one_sided
+    return min(0.0, difference - quantile(alpha) * error)
+
+
+def _losses(steps: Sequence[Step], higher_is_better: bool) -> tuple[tuple[str, float], ...]:
+    """The merges that lost most, at most three, each with its change to the one before in points."""
+    befores = (0.0, *(step.difference for step in steps[:-1]))
+    changes = [
+        (step.commit[:7] or step.date or ("this run" if step is steps[-1] else "a run without a date"), now)
+        for step, before in zip(steps, befores, strict=True)
+        if oriented(now := step.difference - before, higher_is_better) < 0.0
+    ]
+    return tuple(sorted(changes, key=lambda change: oriented(change[1], higher_is_better))[:3])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from accgate.design import Design
 from accgate.errors import BadInput, writing
 from accgate.inputs.checkout import refuse_stand_in
 from accgate.inputs.paths import content_digest
@@ -53,12 +54,13 @@ def write_reference(
     replies: bool,
     answers: bool = False,
     runs: int = 1,
+    design: Design | None = None,
 ) -> Path:
     """Write a reference; one that replaces another needs a reason, which is kept with the old figures.
 
     The records are those of so many `runs`, one after the other in their repeats. The first reference of all is kept as
-    the anchor that drift is counted from. With `answers` the scores have answer and target
-    beside them, for statistics that need those.
+    the anchor that drift is counted from, until a decline is accepted that by the check's `design` fails it. With
+    `answers` the scores have answer and target beside them, for statistics that need those.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def write_reference(
     digests = about.runs_sha256 or _run_digests(records, runs)  # of replies read anew those of the runs that gave them
     with writing(path), replacing() as files:
         with writing(path.with_suffix(".anchor.toml")):
-            anchor = keep_anchor(store, about, scores, files)
+            anchor = keep_anchor(store, about, scores, files, design)
         about = replace(about, reason=reason or "", replaced=replaced, anchor=anchor, runs=runs, runs_sha256=digests)
         _store(path, about, records, records if replies else (), files, answers=answers)
     return path

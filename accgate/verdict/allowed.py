@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 RUNS = 10_000  # every figure of chance is a count of so many runs
 
@@ -11,24 +11,25 @@ RUNS = 10_000  # every figure of chance is a count of so many runs
 class Allowed:
     """The share of harmless changes that a run fails at most, in parts that add up.
 
-    The `checks` fail so many by their scores, the `overall` checks and the `limits` on tokens and seconds so many more.
-    On a pull request these are the rules of its base; all that it adds may fail the share `new` beside them.
+    The `checks` fail so many by their scores, the `overall` checks and the `limits` on tokens and seconds so many more,
+    and so do `groups` and the `drift` where they can fail a check. On a pull request these are the rules of its base;
+    all that it adds may fail the share `new` beside them.
     """
 
     checks: float = 0.0
     overall: float = 0.0
     limits: float = 0.0
+    groups: float = 0.0
+    drift: float = 0.0
     new: float = 0.0
 
     def __add__(self, other: Allowed) -> Allowed:
-        return Allowed(
-            self.checks + other.checks, self.overall + other.overall, self.limits + other.limits, self.new + other.new
-        )
+        return Allowed(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def base(self) -> float:
         """What all but the new checks may fail."""
-        return self.checks + self.overall + self.limits
+        return self.checks + self.overall + self.limits + self.groups + self.drift
 
     @property
     def total(self) -> float:
@@ -55,10 +56,14 @@ class Allowed:
         if self.new and self.base:
             ours, theirs = runs_text(self.base), runs_text(self.new)
             return f"{ours} by the base's checks, {theirs} more by those that this pull request adds"
-        if self.limits and self.base > self.limits:
-            scores = runs_text(self.checks + self.overall)
-            return f"{scores} by scores, {runs_text(self.limits)} by limits on tokens and seconds"
-        return ""
+        parts = {
+            "scores": self.checks + self.overall,
+            "groups of samples": self.groups,
+            "slow declines": self.drift,
+            "limits on tokens and seconds": self.limits,
+        }
+        texts = [f"{runs_text(share)} by {what}" for what, share in parts.items() if share]
+        return ", ".join(texts) if len(texts) > 1 else ""
 
     @property
     def sentence(self) -> str:

@@ -88,7 +88,9 @@ class Drift:
     """How far a run is from the anchor, in points, and whether that is a decline.
 
     `since` is the anchor's date, and `runs` counts the references after it and this run. `p_value` is corrected for all
-    runs of the history and compares with `alpha`. Where lower is better, a decline has a `difference` above 0.
+    runs of the history and compares with `alpha`. Where lower is better, a decline has a `difference` above 0. One that
+    `fails` the check would do so at this alpha; `bound` is the least loss that this alpha allows, and `losses` names
+    the merges that lost most, each with its change.
     """
 
     since: str
@@ -98,6 +100,9 @@ class Drift:
     alpha: float
     detected: bool
     reasons: tuple[str, ...] = ()
+    fails: bool = False
+    bound: float | None = None
+    losses: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,8 @@ class GroupFigures:
     `interval` is one of all the groups' intervals, which hold together with probability 1 - alpha. `p_value` is
     two-sided: chance alone would change the group as much, for better or worse; `p_adjusted` is corrected by Holm's
     procedure for all groups. `lost` and `gained` count samples whose score got worse and better, and `errors` those
-    that failed. A group that `stands_out` has an interval that excludes 0.
+    that failed. A group that `stands_out` has an interval that excludes 0. Where groups can fail the check, `outcome`
+    is `regression` for one that fell, `error` for one that failed samples leave open, and None for others.
     """
 
     name: str
@@ -122,11 +128,14 @@ class GroupFigures:
     gained: int
     errors: int = 0
     stands_out: bool = False
+    outcome: Literal["regression", "error"] | None = None
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of a check, those that fell most surely first; they are information, and no part of the verdict.
+    """The groups of a check, those that fell most surely first.
+
+    Where they can fail the check, all together do so at `level`; they decide nothing where that is None.
 
     `count` is the number of groups of the whole task, over all of which the intervals hold together; `rows` has those
     of which the check used samples. `any_stop` says that the intervals hold wherever the check stopped. `note` says
@@ -138,6 +147,7 @@ class Groups:
     any_stop: bool
     rows: tuple[GroupFigures, ...] = ()
     note: str | None = None
+    level: float | None = None
 
     @property
     def standing_out(self) -> tuple[GroupFigures, ...]:

@@ -16,6 +16,8 @@ Kind = Literal[
     "failed-unbounded", "failed-alike", "failed-apart", "failed-overall", "unread", "unread-reference", "same-answers",
     # of overall checks and costs
     "pooled", "turned", "left-out", "undecided-checks", "not-binary", "cost",
+    # of groups and of a decline that can fail a check
+    "group-fell", "groups-open", "groups-unseen", "declined",
     # of the plan and its reference
     "no-reference", "unrecorded-baseline", "larger-reference", "more-samples", "near-chance",
     "dataset-not-read", "engine-not-checked", "few-repeats", "not-deterministic", "replies-not-shown",
@@ -119,6 +121,19 @@ def _not_deterministic(of: Mapping[str, Any]) -> str:
     return f"the reference's engine was not deterministic: {share}"
 
 
+def _group_fell(of: Mapping[str, Any]) -> str:
+    moved = "fell" if of["now"] < of["before"] else "rose"
+    sides = f"{of['before']:.1f} to {of['now']:.1f} on {count_of(of['n'], 'sample')}"
+    return f"the group {of['group']} {moved}, {sides}{of['more']}: more than chance explains"
+
+
+def _declined(of: Mapping[str, Any]) -> str:
+    merges = f"since the anchor of {of['since'] or 'an unknown date'}, over {count_of(of['runs'], 'run')}"
+    losses = f"; most was lost by {of['losses']}" if of["losses"] else ""
+    way_back = "`accgate record --reason TEXT` accepts it and moves the anchor"
+    return f"{merges}: {of['difference']:+.2f} points, at least {of['bound']:+.2f}{losses}. {way_back}"
+
+
 _FAILED = "{failed} of {used} samples failed"
 _MEANS = "the mean is {worst_mean:.2f} at worst and {best_mean:.2f} at best"
 _PROOF = "a drop of {possible:.2f} points is possible, and {limit:g} must be ruled out"
@@ -159,5 +174,10 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "few-repeats": _few_repeats,
     "not-deterministic": _not_deterministic,
     "replies-not-shown": "earlier replies are not shown: {error}",
+    "group-fell": _group_fell,
+    "groups-open": "failed samples leave open whether a group fell: {names}; evaluate them again with --resume",
+    "groups-unseen": "none of {count} groups has enough right answers to fail: evaluate more samples, or set "
+    '`groups = "report"`',
+    "declined": _declined,
     "base-rules": "decided by the base's rules: {text}",
 }

@@ -23,7 +23,7 @@ SHARD = "shard.json"  # in the shard's folder, where a whole run has accgate.jso
 # What decides of a check besides its records.
 OF_DESIGN = ("alpha", "beta", "sigma", "theta", "allowed_drop", "certify", "discordance", "early_stopping")
 OF_CHECK = ("test", "n", "repeats", "max_failed", "max_unread")
-OF_GATE = ("correction", "overall", "on_inconclusive", "drift_alpha", "seed")
+OF_GATE = ("correction", "overall", "on_inconclusive", "drift_alpha", "drift", "groups", "seed")
 
 
 @dataclass(frozen=True)
