@@ -1,0 +1,43 @@
+"""Groups that can fail a check: few harmless changes do, and what hides a collapse is no pass.
+
+`python -m benchmarks.groups` measures both error rates.
+"""
+
+import numpy as np
+
+from accgate.decision.comparison import decide
+from accgate.decision.evidence import Evidence
+from accgate.design import Design
+from accgate.records.scores import from_python
+from benchmarks.groups import fallen
+
+ALPHA = 0.05
+
+
+def test_harmless_changes_rarely_fail_a_group() -> None:
+    assert fallen(57, 20, ability=0.8, flicker=0.1, collapse=0.0, runs=12, alpha=ALPHA) <= 3
+
+
+def test_one_group_that_collapses_among_many_is_seen() -> None:
+    assert fallen(20, 50, ability=0.8, flicker=0.02, collapse=0.5, runs=10, alpha=ALPHA) >= 7
+
+
+def test_a_group_whose_answers_are_lost_to_failed_samples_is_no_pass() -> None:
+    ids = [f"{number:03d}" for number in range(200)]
+    group_of = {id_: "small" if number < 20 else "rest" for number, id_ in enumerate(ids)}
+    reference = from_python(dict.fromkeys(ids, 100.0), "reference")
+    scores = np.full((200, 1), 100.0)
+    scores[:20] = np.nan
+    candidate = type(reference)(reference.ids, scores)
+    (verdict,) = decide([Evidence(candidate, reference, Design(theta=20.0, group_alpha=ALPHA), groups=group_of)])
+    assert verdict.verdict in ("error", "regression")
+
+
+def test_the_size_that_a_group_needs_is_told() -> None:
+    ids = [f"{number:03d}" for number in range(103)]
+    group_of = {id_: "tiny" if number < 3 else "large" for number, id_ in enumerate(ids)}
+    reference = from_python(dict.fromkeys(ids, 100.0), "reference")
+    (verdict,) = decide([Evidence(reference, reference, Design(group_alpha=ALPHA), groups=group_of)])
+    assert verdict.groups is not None
+    assert verdict.groups.note == "1 of 2 groups have too few right answers to fail: tiny"
+    assert verdict.verdict == "pass"
