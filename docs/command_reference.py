@@ -36,7 +36,7 @@ They mean the same everywhere; each command below names those it takes.
 """
 ACTIONS_OWN = {"accgate publish", "accgate respond", "accgate propose"}  # the action calls them; its page says what for
 ON_THE_ACTIONS_PAGE = "The [action](action.md) calls it; `{name} --help` lists its options."
-SHARED_BY = 3  # commands, from which on an argument is described once
+SHARED_BY = 2  # commands, from which on an argument is described once
 Command = tuple[str, argparse.ArgumentParser]
 
 
@@ -71,12 +71,13 @@ def _arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 def _common(parent: str, commands: list[Command]) -> list[str]:
     """The arguments that several commands right below a parent describe in the same words."""
     used = Counter(
-        _row(parser, action)
+        (_name(action), _row(parser, action))
         for name, parser in commands
         if name.rpartition(" ")[0] == parent and name not in ACTIONS_OWN
         for action in _arguments(parser)
     )
-    return [row for row, count in used.items() if count >= SHARED_BY]
+    most = {name: row for (name, row), count in reversed(used.most_common()) if count >= SHARED_BY}
+    return [row for (name, row) in used if most.get(name) == row]
 
 
 def _command(name: str, parser: argparse.ArgumentParser, commands: list[Command], everywhere: list[str]) -> list[str]:
