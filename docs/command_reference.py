@@ -14,7 +14,7 @@ PAGE = Path(__file__).with_name("commands.md")
 HEAD = """\
 # Commands
 
-Every command, as `accgate COMMAND --help` prints it. Written by `python -m docs.command_reference`.
+Every command with an example, as `accgate COMMAND --help` prints it. Written by `python -m docs.command_reference`.
 
 ## Exit codes
 
@@ -32,7 +32,7 @@ error's traceback.
 
 ## Arguments of several commands
 
-They mean the same everywhere; each command below names those it takes.
+Each command below names those it takes; where one means something else, the command says so.
 """
 ACTIONS_OWN = {"accgate publish", "accgate respond", "accgate propose"}  # the action calls them; its page says what for
 ON_THE_ACTIONS_PAGE = "The [action](action.md) calls it; `{name} --help` lists its options."
@@ -84,8 +84,7 @@ def _command(name: str, parser: argparse.ArgumentParser, commands: list[Command]
     """Heading, purpose, example and arguments of one command."""
     lines = [f"{'#' * min(name.count(' ') + 1, 3)} {name}", "", _line(parser.description or ""), ""]
     if parser.epilog:
-        word, _, example = parser.epilog.partition(": ")
-        lines += [f"{word}: `{example}`", ""]
+        lines += [f"`{parser.epilog.partition(': ')[2]}`", ""]
     if name in ACTIONS_OWN:
         return [*lines, ON_THE_ACTIONS_PAGE.format(name=name), ""]
     parent = name.rpartition(" ")[0]
