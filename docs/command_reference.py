@@ -32,7 +32,7 @@ error's traceback.
 
 ## Arguments of several commands
 
-Each command below names those it takes; where one means something else, the command says so.
+Each command names those it takes; its own words go first.
 """
 ACTIONS_OWN = {"accgate publish", "accgate respond", "accgate propose"}  # the action calls them; its page says what for
 ON_THE_ACTIONS_PAGE = "The [action](action.md) calls it; `{name} --help` lists its options."
