@@ -3,7 +3,16 @@
 import argparse
 from pathlib import Path
 
-from accgate.cli.common import bounds_option, console, json_option, print_json, rate_options, scale_option
+from accgate.cli.common import (
+    bounds_option,
+    console,
+    json_option,
+    layout_of,
+    layout_options,
+    print_json,
+    rate_options,
+    scale_option,
+)
 from accgate.errors import PASSED
 from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
@@ -12,7 +21,7 @@ from accgate.stats import TESTS
 def compare_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `compare`."""
     command.add_argument(
-        "reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id, score and perhaps cluster"
+        "reference", type=Path, metavar="REFERENCE", help="a table, or another tool's file, with id and score"
     )
     command.add_argument("candidate", type=Path, metavar="CANDIDATE", help="the same of the run to decide on")
     command.add_argument(
@@ -37,6 +46,7 @@ def compare_options(command: argparse.ArgumentParser) -> None:
     words = "what of the samples may differ between the sides, such as the prompt; may be repeated"
     command.add_argument("--may-differ", action="append", default=[], choices=sorted(TOLD), help=words)
     json_option(command)
+    layout_options(command)
 
 
 def sigma_options(command: argparse.ArgumentParser) -> None:
@@ -47,6 +57,7 @@ def sigma_options(command: argparse.ArgumentParser) -> None:
     scale_option(command)
     bounds_option(command)
     json_option(command)
+    layout_options(command)
 
 
 def compare(arguments: argparse.Namespace) -> int:
@@ -58,17 +69,20 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.references.judge import refuse_other_judge
     from accgate.result import result_of_verdict
 
-    bounds = bounds_of(arguments)
+    bounds, layout = bounds_of(arguments), layout_of(arguments)
+    before = read_scores(arguments.reference, "reference", layout)
     reference, candidate = in_points(
-        read_scores(arguments.reference, "reference"),
-        read_scores(arguments.candidate, "candidate"),
+        before,
+        read_scores(arguments.candidate, "candidate", layout),
         arguments.scale,
         bounds=bounds,
         names=(str(arguments.reference), str(arguments.candidate)),
     )
     paths = arguments.reference, arguments.candidate
     unpaired = arguments.test == "two-sample"
-    is_shown = unpaired or refuse_other_samples(paths, reference, candidate, may_differ=arguments.may_differ)
+    is_shown = unpaired or refuse_other_samples(
+        paths, reference, candidate, may_differ=arguments.may_differ, layout=layout
+    )
     refuse_other_judge(*paths)
     design = Design(
         test=arguments.test,
@@ -83,7 +97,9 @@ def compare(arguments: argparse.Namespace) -> int:
         allowed_drop=allowed_points(arguments.allowed_drop, float(reference.means().mean())),
         certify=arguments.certify,
     )
-    result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown))
+    from_marks = arguments.scale is None and reference is not before
+    verdict = compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown, from_marks=from_marks)
+    result = result_of_verdict(verdict)
     if arguments.json:
         print_json(result.checks[0])
     else:
@@ -109,6 +125,7 @@ def sigma(arguments: argparse.Namespace) -> int:
         beta=arguments.beta,
         scale=arguments.scale,
         bounds=bounds_of(arguments),
+        layout=layout_of(arguments),
     )
     if arguments.json:
         print_json(noise)

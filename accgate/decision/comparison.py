@@ -16,7 +16,7 @@ from accgate.errors import BadInput
 from accgate.records.ids import order_of
 from accgate.records.membership import cluster_labels, codes_of, groups_of
 from accgate.records.pairing import chance_correlation
-from accgate.records.scores import LARGEST, ROUNDING, Floats, Scores, check_range, from_python, in_points
+from accgate.records.scores import LARGEST, ROUNDING, Floats, Scores, by_label, check_range, from_python, in_points
 from accgate.stats import Correction, TestName, adjust_p_values, share_of_alpha
 from accgate.stats.multiplicity import level_shares
 from accgate.verdict import Figure, Reason, Verdict
@@ -51,8 +51,9 @@ def compare(
 
     Parameters
     ----------
-    reference, candidate : mapping of id to score, or array of shape (n,)
-        Scores in points, or in another unit with `scale`. Arrays pair by place.
+    reference, candidate : mapping of id to score, Series of pandas, or array of shape (n,)
+        Scores in points, or in another unit with `scale`; true and false, or 1 and 0, on both sides are 100 and 0.
+        A Series pairs by its labels, an array by place, which is what the labels of a Series that has none say.
     test : str
         `auto` pairs by id: exact for 0/100 scores, else a weighted bootstrap, or sign flips of few samples. The others
         are `paired`, `unconditional`, `permutation`, `bootstrap`, the sequential `gsprt`, `group-sequential` and
@@ -108,7 +109,17 @@ def compare(
     design = Design(
         test, alpha, beta, sigma, theta, higher_is_better, discordance, early_stopping, seed, allowed, certify
     )
-    return compare_scores(left, right, design, clusters=clusters, groups=groups, bounds=bounds, order=order)
+    from_marks = scale is None and left is not sides[0]
+    return compare_scores(
+        left,
+        right,
+        design,
+        clusters=by_label(clusters),
+        groups=by_label(groups),
+        bounds=bounds,
+        order=order,
+        from_marks=from_marks,
+    )
 
 
 def compare_scores(
@@ -121,11 +132,13 @@ def compare_scores(
     bounds: tuple[float, float] | None = None,
     order: Order = "random",
     is_shown: bool = False,
+    from_marks: bool = False,
 ) -> Verdict:
     """`compare` for scores already in points and within bounds. Clusters and groups are the scores' own by default.
 
     Unless more than ids shows that the samples are the same (`is_shown`), scores that agree no better than chance would
     make them are a reason of the verdict. It decides nothing: two good models may be right on quite different samples.
+    `from_marks` says that the scores were 0 and 1, which is another reason.
     """
     if order not in get_args(Order):
         raise BadInput(f"order is {order!r}; give one of {', '.join(get_args(Order))}")
@@ -143,6 +156,8 @@ def compare_scores(
     worst, best = ends if design.higher_is_better else ends[::-1]
     evidence = Evidence(candidate, reference, design, worst=worst, best=best, clusters=codes, groups=group_by_id)
     verdict = decide([evidence])[0]
+    if from_marks:
+        verdict = verdict.because(Reason.of("from-marks"))
     correlation = None if unpaired or is_shown else chance_correlation(reference, candidate)
     if correlation is None:
         return verdict

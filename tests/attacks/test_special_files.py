@@ -133,7 +133,7 @@ def test_a_dataset_of_a_parquet_bomb_is_refused_before_it_is_unpacked(tmp_path: 
     parquet = pytest.importorskip("pyarrow.parquet")
 
     from accgate.errors import BadInput
-    from accgate.tasks import rows
+    from accgate.inputs import parquet as rows
 
     path = tmp_path / "rows.parquet"
     parquet.write_table(pyarrow.table({"q": ["x" * 1000] * 5000}), path)
