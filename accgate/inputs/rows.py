@@ -29,11 +29,12 @@ TABLES, TABBED = (".csv", ".tsv", ".tab"), (".tsv", ".tab")
 HEADER = re.compile(rb"(\xef\xbb\xbf)?[^\s{\[][^\n]*[,;\t]")  # of a table in a file that may hold JSONL as well
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # how an .xlsx or .ods begins, and an .xls
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# What a Western European text in Windows-1252 or Latin-1 does not hold: the signs that letters of other code pages
-# become, three such letters in a row, the Hungarian letter that looks like a Portuguese one, and UTF-8.
+# What a Western European text in Windows-1252 or Latin-1 does not hold: signs that letters of other code pages become,
+# three letters or signs beyond ASCII in a row, the Hungarian letter that looks like a Portuguese one, and UTF-8.
 LETTERS = "\u00c0-\u00cf\u00d1-\u00d6\u00d8-\u00dc\u00df-\u00ef\u00f1-\u00f6\u00f8-\u00fc\u0152\u0153"
-SIGNS = "\u00a0\u00a1\u00a3\u00a7\u00a9-\u00ab\u00ae\u00b0\u00b2\u00b4\u00b5\u00b7\u00ba\u00bb\u00bf\u2013-\u2026\u20ac"
-FOREIGN = re.compile(f"[^\0-\x7f{LETTERS}{SIGNS}]|[{LETTERS}]{{3}}|^[^\u00e3]*\u00f5[^\u00e3]*$(?![\\s\\S])")
+SIGNS = "\u00a0\u00a1\u00a3\u00a7\u00a9-\u00ab\u00ae\u00b0\u00b2\u00b4\u00b5\u00b7\u00ba\u00bb\u00bf\u20ac"
+QUOTES = "\u2013\u2014\u2018\u2019\u201c-\u201e\u2022\u2026"
+FOREIGN = re.compile(f"[^\0-\x7f{LETTERS}{SIGNS}{QUOTES}]|[\u00a1-\u00ff]{{3}}|\\A[^\u00e3]*\u00f5[^\u00e3]*\\Z")
 IN_UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 # What is said of an answer in a word, in English and as spreadsheets write it, and the share of it that is right.
 MARKS = {

@@ -110,7 +110,7 @@ def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
                 raise
     if where is not None:
         found = _find(where, [row for _, row in read_table(path)] if content is None else content)
-        content = found[0] if len(found) == 1 and isinstance(found[0], (list, dict)) else found
+        content = found[0] if len(found) == 1 and not {"?", "*"} & {*where} else found  # of a query each value is a row
     return read_table(path) if content is None else enumerate(_samples_in(path, content, where), 1)
 
 
@@ -120,7 +120,8 @@ def _samples_in(path: Path, content: Any, where: str | None) -> list[Row]:
         return list(content)
     places = dict(_places("$", content, DEEPEST))
     lists = {place: rows for place, value in places.items() if (rows := _table_of(value))}
-    tables = {place: rows for place, rows in lists.items() if _has_samples(rows)}
+    tables = {place: rows for place, rows in lists.items() if _known(rows[0])}
+    tables = tables or {place: rows for place, rows in lists.items() if _has_samples(rows)}
     found = [rows for value in places.values() if (rows := _by_outcome(path, value))] or list(tables.values())
     found = found or [rows for value in places.values() if (rows := _by_id(value, is_named=where is not None))]
     if len(found) == 1:
@@ -154,7 +155,7 @@ def _table_of(value: Any) -> list[Row]:
 
 def _has_samples(rows: Sequence[Row]) -> bool:
     flats = [values_of(row) for row in rows[:HEAD]]
-    return bool(_known(rows[0]) or (_first(flats[0], IDS) and _scores_of(flats)))
+    return bool(_first(flats[0], IDS) and _scores_of(flats))
 
 
 def _by_outcome(path: Path, value: Any) -> list[Row]:
