@@ -56,10 +56,13 @@ def scale_option(command: argparse.ArgumentParser) -> None:
     command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
 
 
-def bounds_option(command: argparse.ArgumentParser) -> None:
-    """Add --bounds."""
+def scores_options(command: argparse.ArgumentParser) -> None:
+    """Add what says how files of scores are read, and --json."""
+    scale_option(command)
     what = "lowest and highest score in points (0 100); inf where there is none"
     command.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help=what)
+    json_option(command)
+    layout_options(command)
 
 
 def layout_options(command: argparse.ArgumentParser) -> None:

@@ -3,16 +3,7 @@
 import argparse
 from pathlib import Path
 
-from accgate.cli.common import (
-    bounds_option,
-    console,
-    json_option,
-    layout_of,
-    layout_options,
-    print_json,
-    rate_options,
-    scale_option,
-)
+from accgate.cli.common import console, layout_of, print_json, rate_options, scores_options
 from accgate.errors import PASSED
 from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
@@ -36,8 +27,6 @@ def compare_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--early-stopping", action="store_true", help="use as few samples as the evidence allows")
     command.add_argument("--discordance", type=float, metavar="Q", help="share of samples expected to change")
     command.add_argument("--seed", type=int, default=0, help="seed of the sample order and of resampling (0)")
-    scale_option(command)
-    bounds_option(command)
     command.add_argument("--lower-is-better", action="store_true", help="lower scores are better, as for perplexity")
     command.add_argument(
         "--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of the mean (0)"
@@ -45,8 +34,7 @@ def compare_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--certify", action="store_true", help="a pass must prove that the drop is less than both")
     words = "what of the samples may differ between the sides, such as the prompt; may be repeated"
     command.add_argument("--may-differ", action="append", default=[], choices=sorted(TOLD), help=words)
-    json_option(command)
-    layout_options(command)
+    scores_options(command)
 
 
 def sigma_options(command: argparse.ArgumentParser) -> None:
@@ -54,10 +42,7 @@ def sigma_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="one or two files with id and score")
     command.add_argument("--theta", type=float, default=2.0, help="drop in points to plan for (2)")
     rate_options(command)
-    scale_option(command)
-    bounds_option(command)
-    json_option(command)
-    layout_options(command)
+    scores_options(command)
 
 
 def compare(arguments: argparse.Namespace) -> int:
@@ -70,9 +55,8 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.result import result_of_verdict
 
     bounds, layout = bounds_of(arguments), layout_of(arguments)
-    before = read_scores(arguments.reference, "reference", layout)
     reference, candidate = in_points(
-        before,
+        read_scores(arguments.reference, "reference", layout),
         read_scores(arguments.candidate, "candidate", layout),
         arguments.scale,
         bounds=bounds,
@@ -97,9 +81,7 @@ def compare(arguments: argparse.Namespace) -> int:
         allowed_drop=allowed_points(arguments.allowed_drop, float(reference.means().mean())),
         certify=arguments.certify,
     )
-    from_marks = arguments.scale is None and reference is not before
-    verdict = compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown, from_marks=from_marks)
-    result = result_of_verdict(verdict)
+    result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown))
     if arguments.json:
         print_json(result.checks[0])
     else:

@@ -16,7 +16,7 @@ from accgate.errors import BadInput
 from accgate.records.ids import order_of
 from accgate.records.membership import cluster_labels, codes_of, groups_of
 from accgate.records.pairing import chance_correlation
-from accgate.records.scores import LARGEST, ROUNDING, Floats, Scores, by_label, check_range, from_python, in_points
+from accgate.records.scores import LARGEST, ROUNDING, Floats, Scores, check_range, from_python, in_points
 from accgate.stats import Correction, TestName, adjust_p_values, share_of_alpha
 from accgate.stats.multiplicity import level_shares
 from accgate.verdict import Figure, Reason, Verdict
@@ -109,17 +109,7 @@ def compare(
     design = Design(
         test, alpha, beta, sigma, theta, higher_is_better, discordance, early_stopping, seed, allowed, certify
     )
-    from_marks = scale is None and left is not sides[0]
-    return compare_scores(
-        left,
-        right,
-        design,
-        clusters=by_label(clusters),
-        groups=by_label(groups),
-        bounds=bounds,
-        order=order,
-        from_marks=from_marks,
-    )
+    return compare_scores(left, right, design, clusters=clusters, groups=groups, bounds=bounds, order=order)
 
 
 def compare_scores(
@@ -132,13 +122,12 @@ def compare_scores(
     bounds: tuple[float, float] | None = None,
     order: Order = "random",
     is_shown: bool = False,
-    from_marks: bool = False,
 ) -> Verdict:
     """`compare` for scores already in points and within bounds. Clusters and groups are the scores' own by default.
 
     Unless more than ids shows that the samples are the same (`is_shown`), scores that agree no better than chance would
     make them are a reason of the verdict. It decides nothing: two good models may be right on quite different samples.
-    `from_marks` says that the scores were 0 and 1, which is another reason.
+    That they came as marks, 0 and 1, is another reason.
     """
     if order not in get_args(Order):
         raise BadInput(f"order is {order!r}; give one of {', '.join(get_args(Order))}")
@@ -156,7 +145,7 @@ def compare_scores(
     worst, best = ends if design.higher_is_better else ends[::-1]
     evidence = Evidence(candidate, reference, design, worst=worst, best=best, clusters=codes, groups=group_by_id)
     verdict = decide([evidence])[0]
-    if from_marks:
+    if reference.are_marks:
         verdict = verdict.because(Reason.of("from-marks"))
     correlation = None if unpaired or is_shown else chance_correlation(reference, candidate)
     if correlation is None:

@@ -124,6 +124,7 @@ def _samples_in(path: Path, content: Any, where: str | None) -> list[Row]:
     tables = tables or {place: rows for place, rows in lists.items() if _has_samples(rows)}
     found = [rows for value in places.values() if (rows := _by_outcome(path, value))] or list(tables.values())
     found = found or [rows for value in places.values() if (rows := _by_id(value, is_named=where is not None))]
+    found = found or (list(lists.values()) if len(lists) == 1 else [])
     if len(found) == 1:
         return found[0]
     fault = f"has nothing at {where} that has ids and scores" if where else "shows no list of samples with scores"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from accgate.errors import BadInput
 from accgate.records.pairing import moved_fault
-from accgate.records.scores import Codes, Scores
+from accgate.records.scores import Codes, Scores, by_label
 from accgate.text import some_of
 
 Kind = Literal["cluster", "group"]
@@ -122,6 +122,7 @@ def _own_labels(kind: Kind, scores: Scores) -> Sequence[str] | None:
 
 
 def _given_labels(kind: str, ids: Sequence[str], given: Any) -> Sequence[Any]:
+    given = by_label(given, f"{kind}s")
     if isinstance(given, Mapping):
         label_of = {str(id_): label for id_, label in given.items()}
         if len(label_of) < len(given):

@@ -35,7 +35,7 @@ class Scores:
     `values` has shape (n, repeats), rows in the order of `ids`; NaN marks a sample whose evaluation failed.
     `clusters` has the cluster of each sample in the same order, or is None where the samples are independent. `groups`
     has the group of each, empty where it has none, or is None where no sample has one. `shown` has marks (`mark_of`) of
-    the samples' texts in the columns that say what they are.
+    the samples' texts in the columns that say what they are. `are_marks` says that 0 and 100 came as 0 and 1.
     """
 
     ids: Ids
@@ -43,6 +43,7 @@ class Scores:
     clusters: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
     shown: Mapping[str, Marks] = field(default_factory=dict)
+    are_marks: bool = False
 
     def __post_init__(self) -> None:
         """Pack ids that come as another sequence."""
@@ -281,7 +282,7 @@ class _Rows:
             )
 
 
-def by_label(data: Any) -> Any:
+def by_label(data: Any, side: str) -> Any:
     """A mapping from a Series of pandas by its index; anything else as it is.
 
     Raises
@@ -290,13 +291,13 @@ def by_label(data: Any) -> Any:
         For a table, and for labels that come twice.
     """
     if hasattr(data, "columns") and not isinstance(data, Mapping):
-        raise BadInput("is a table; give one column of it, as table.set_index('id')['score']")
+        raise BadInput(f"{side}: is a table; give one column of it, as table.set_index('id')['score']")
     index = getattr(data, "index", None)
     if index is None or callable(index):  # `index` of a list is a method
         return data
     labels = list(map(str, index))
     if again := [label for label, count in Counter(labels).items() if count > 1]:
-        raise BadInput(f"{len(again)} labels come more than once: {some_of(again)}; each sample must come once")
+        raise BadInput(f"{side}: {len(again)} labels come more than once: {some_of(again)}; each sample must come once")
     return dict(zip(labels, data, strict=True))
 
 
@@ -308,10 +309,7 @@ def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str)
     BadInput
         For no samples, or scores that are not finite numbers: which and how many.
     """
-    try:
-        data = by_label(data)
-    except BadInput as error:
-        raise BadInput(f"{side}: {error}") from error
+    data = by_label(data, side)
     if isinstance(data, Mapping):
         ids = tuple(str(key) for key in data)
         if len(set(ids)) < len(ids):
@@ -356,8 +354,9 @@ def in_points(
         the scale is not positive, the
         bounds are none, or scores are outside them: which, how many, and of which side by its name.
     """
-    if scale is None and bounds in (None, (0.0, 100.0)) and all(map(_are_marks, (reference, candidate))):
-        scale = 100.0
+    are_marks = all(np.isin(side.values, (0.0, 1.0)).all() for side in (reference, candidate))
+    if scale is None and are_marks and bounds in (None, (0.0, 100.0)):
+        reference, candidate = (replace(side.scale(100.0), are_marks=True) for side in (reference, candidate))
     if scale is None:
         for side in (reference, candidate):
             largest = float(np.max(side.values))
@@ -374,10 +373,6 @@ def in_points(
         check_range(side)
     _check_sides(sides, bounds, names)
     return sides
-
-
-def _are_marks(scores: Scores) -> bool:
-    return bool(np.isin(scores.values, (0.0, 1.0)).all())
 
 
 def _check_sides(sides: tuple[Scores, Scores], bounds: tuple[float, float] | None, names: tuple[str, str]) -> None:
