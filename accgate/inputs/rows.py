@@ -5,12 +5,12 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from accgate.errors import BadInput, reading
 from accgate.inputs.checkout import MARKER, MERGE, refuse_conflict, refuse_stand_in
@@ -126,12 +126,14 @@ def _by_json(text: str, path: Path, number: int) -> Any:
 
 
 def _table(path: Path, raw: bytes) -> Iterator[tuple[int, Row]]:
-    text = _decoded(path, with_lf(raw))  # line ends within cells are the checkout's as well
-    if text.startswith("{"):  # JSONL in UTF-16, as some shells write it
+    raw = with_lf(raw)  # line ends within cells are the checkout's as well
+    encoding = _encoding(path, raw)
+    if raw[:2] in UTF16 and (text := raw.decode(encoding)).startswith("{"):  # JSONL, as some shells write it
         yield from _jsonl(path, io.BytesIO(text.encode()))
         return
-    delimiter, skipped = _delimiter(path, text)
-    reader = _cells(text, delimiter)
+    text_of_table = partial(_opened, raw, encoding)
+    delimiter, skipped = _delimiter(path, text_of_table)
+    reader = _cells(text_of_table(), delimiter)
     try:
         header: list[str] = next(islice(reader, skipped, None), [])
         for cells in chain([header], reader):
@@ -146,11 +148,15 @@ def _table(path: Path, raw: bytes) -> Iterator[tuple[int, Row]]:
         raise BadInput(f"{path}:{reader.line_num}: is not CSV ({error})") from error
 
 
-def _cells(text: str, delimiter: str) -> Any:
-    return csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+def _opened(raw: bytes, encoding: str) -> TextIO:
+    return io.TextIOWrapper(io.BytesIO(raw), encoding, newline="")
 
 
-def _delimiter(path: Path, text: str) -> tuple[str, int]:
+def _cells(text: TextIO, delimiter: str) -> Any:
+    return csv.reader(text, strict=True, delimiter=delimiter)
+
+
+def _delimiter(path: Path, text: Callable[[], TextIO]) -> tuple[str, int]:
     """What separates a table's cells, and how many lines say only that.
 
     Raises
@@ -158,13 +164,13 @@ def _delimiter(path: Path, text: str) -> tuple[str, int]:
     BadInput
         When more than one sign could.
     """
-    if match := re.match(r"sep=(.)\r?\n", text):  # as Excel writes and reads it
+    if match := re.match(r"sep=(.)\r?\n", text().readline()):  # as Excel writes and reads it
         return match[1], 1
     if path.suffix.lower() in TABBED:
         return "\t", 0
-    fitting = [sign for sign in ",;\t" if _columns(text, sign, rows=1) > 1]
+    fitting = [sign for sign in ",;\t" if _columns(text(), sign, rows=1) > 1]
     if len(fitting) > 1:
-        fitting = [sign for sign in fitting if _columns(text, sign) > 1] or fitting
+        fitting = [sign for sign in fitting if _columns(text(), sign) > 1] or fitting
     if len(fitting) > 1:
         raise BadInput(
             f"{path}:1: {' or '.join(map(repr, fitting))} may separate its columns; write the right one as a line of "
@@ -173,7 +179,7 @@ def _delimiter(path: Path, text: str) -> tuple[str, int]:
     return (*fitting, ",")[0], 0
 
 
-def _columns(text: str, delimiter: str, rows: int | None = None) -> int:
+def _columns(text: TextIO, delimiter: str, rows: int | None = None) -> int:
     """The number of cells that each of the first rows has; 0 where they differ, or are no CSV."""
     try:
         counts = {len(cells) for cells in islice(_cells(text, delimiter), rows) if cells}
@@ -182,8 +188,8 @@ def _columns(text: str, delimiter: str, rows: int | None = None) -> int:
     return counts.pop() if len(counts) == 1 else 0
 
 
-def _decoded(path: Path, raw: bytes) -> str:
-    """A table's text.
+def _encoding(path: Path, raw: bytes) -> str:
+    """The encoding of a table's text.
 
     Raises
     ------
@@ -192,14 +198,15 @@ def _decoded(path: Path, raw: bytes) -> str:
     """
     if raw.startswith(WORKBOOKS):
         raise BadInput(f"{path}: is a workbook and not text; save the sheet as CSV (in Excel: CSV UTF-8)")
+    encoding = "utf-16" if raw[:2] in UTF16 else "utf-8-sig"
     try:
-        return raw.decode("utf-16" if raw[:2] in UTF16 else "utf-8-sig")
+        raw.decode(encoding)
     except UnicodeDecodeError as error:
-        text = raw.decode("cp1252", "replace")
-        if raw[:2] in UTF16 or IN_UTF8.search(raw) or FOREIGN.search(text):
+        if raw[:2] in UTF16 or IN_UTF8.search(raw) or FOREIGN.search(raw.decode("cp1252", "replace")):
             line = raw.count(b"\n", 0, error.start) + 1
             raise BadInput(f"{path}:{line}: is not UTF-8; save the file as UTF-8 text") from None
-        return text
+        return "cp1252"
+    return encoding
 
 
 def id_of(row: Mapping[str, Any], path: Path, line: int) -> str:

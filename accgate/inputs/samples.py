@@ -77,9 +77,12 @@ def sample_rows(path: Path, layout: Layout) -> Iterator[tuple[int, Row]]:
     first = head[0][1] if head else {}
     rows = chain(head, rows)
     if not head or (layout == Layout(layout.rows) and {"id", "score"} <= first.keys() and not _known(first)):
-        yield from rows
-        return
-    layout = _completed(path, first, [values_of(row) for _, row in head], layout)
+        return rows
+    return _named(rows, _completed(path, first, [values_of(row) for _, row in head], layout))
+
+
+def _named(rows: Iterable[tuple[int, Row]], layout: Layout) -> Iterator[tuple[int, Row]]:
+    """The rows with what a layout names in its place."""
     labels: dict[str, int] = {}
     for number, row in rows:
         flat = values_of(row)

@@ -209,6 +209,12 @@ def read_scores(path: Path, side: str, layout: Layout = AS_FOUND) -> Scores:
     return scores_of_rows(ids, rows.scores, rows.clusters, f"{side} {path}", rows.groups, rows.shown())
 
 
+def _form_of(score: Any) -> str:
+    """What a score shows: a decimal comma, a point, or that it is a mark; empty for other numbers."""
+    text = score if isinstance(score, str) else ""
+    return "," if "," in text else "." if "." in text else "mark" if is_mark(score) else ""
+
+
 class _Rows:
     """The rows of a file of scores, gone through once."""
 
@@ -233,8 +239,7 @@ class _Rows:
                 repeat = repeat_of(row, path, line)
             if type(score) is not float or not isfinite(score):
                 value, score = score, score_of(row, path, line)
-                form = "mark" if is_mark(value) else "," if "," in str(value) else "." if "." in str(value) else ""
-                self._texts.setdefault(form, (line, value))
+                self._texts.setdefault(_form_of(value), (line, value))
                 if score is None:
                     self.unscored.append(id_)
                     score = nan
