@@ -72,8 +72,7 @@ def _jsonl(path: Path, file: BinaryIO) -> Iterator[tuple[int, Row]]:
     from orjson import loads
 
     for number, line in enumerate(iter(partial(file.readline, ROW), b""), 1):
-        is_loose = path.suffix.lower() == ".txt" and HEADER.match(line)
-        if number == 1 and (is_loose or line.startswith((*UTF16, *WORKBOOKS))):
+        if number == 1 and _begins_table(path, line):
             yield from _table(path, line + file.read(TABLE))
             return
         if len(line) == ROW:
@@ -93,6 +92,11 @@ def _jsonl(path: Path, file: BinaryIO) -> Iterator[tuple[int, Row]]:
                 row = _by_json(_text(line, path, number), path, number)
                 break
         yield number, row
+
+
+def _begins_table(path: Path, line: bytes) -> bool:
+    """Whether a file's first line is of a table, of a workbook, or of text in UTF-16."""
+    return line.startswith((*UTF16, *WORKBOOKS)) or bool(path.suffix.lower() == ".txt" and HEADER.match(line))
 
 
 def _large(value: Any) -> bool:
