@@ -43,7 +43,7 @@ MARKS = {
     **dict.fromkeys(("wahr", "ja", "richtig", "vrai", "oui", "verdadero", "verdadeiro", "vero", "waar", "prawda"), 1.0),
     **dict.fromkeys(("falsch", "nein", "faux", "non", "falso", "onwaar", "fa\u0142sz"), 0.0),
 }
-COMMA = re.compile(r"[-+]?(\d+),(\d+)")  # a number with a decimal comma, or with one between thousands
+AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")  # a number with a decimal comma, or with thousands
 WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of them smaller than this
 
 
@@ -258,30 +258,22 @@ def score_of(row: Mapping[str, Any], path: Path, line: int) -> float | None:
     if value is None or value == "":
         return None
     try:
-        number = _number_in(value) if isinstance(value, str) else float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, AmbiguousComma):
-            raise BadInput(f"{path}:{line}: score is {value!r}: {error}") from None
+        number = _number_in(value, path, line) if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise BadInput(f"{path}:{line}: score is {brief(value)}; write a finite number of points")
     return number
 
 
-class AmbiguousComma(ValueError):
-    """A number whose comma may stand before decimals or after thousands."""
-
-
-def _number_in(text: str) -> float:
+def _number_in(text: str, path: Path, line: int) -> float:
     """The number that a text is, or that its mark stands for."""
     text = text.strip()
-    if comma := COMMA.fullmatch(text):
-        if len(comma[2]) == 3 and 1 <= len(comma[1]) <= 3 and comma[1] != "0":
-            fix = f"write {text.replace(',', '.')}" + f" or {text.replace(',', '')}"
-            raise AmbiguousComma(f"the comma may stand before decimals or after thousands; {fix}")
-        text = text.replace(",", ".")
+    if AMBIGUOUS.fullmatch(text):
+        fault = f"score is {text!r}, whose comma may stand before decimals or after thousands"
+        raise BadInput(f"{path}:{line}: {fault}; write {text.replace(',', '.')} or {text.replace(',', '')}")
     mark = MARKS.get(text.casefold())
-    return float(text) if mark is None else mark
+    return float(text.replace(",", ".", 1)) if mark is None else mark
 
 
 def is_mark(value: Any) -> bool:

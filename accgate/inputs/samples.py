@@ -76,7 +76,8 @@ def sample_rows(path: Path, layout: Layout) -> Iterator[tuple[int, Row]]:
     head = list(islice(rows, HEAD))
     first = head[0][1] if head else {}
     rows = chain(head, rows)
-    if not head or (layout == Layout(layout.rows) and {"id", "score"} <= first.keys() and not _known(first)):
+    is_plain = {"id", "score"} <= first.keys() and not first.keys() & {*REPEATS} - {"repeat"} and not _known(first)
+    if not head or (is_plain and layout == Layout(layout.rows)):
         return rows
     return _named(rows, _completed(path, first, [values_of(row) for _, row in head], layout))
 
@@ -101,10 +102,9 @@ def _points_of(preference: Any) -> Any:
 
 
 def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
+    refuse_stand_in(path)
+    table = enumerate(parquet_rows(path), 1) if is_parquet(path) else read_table(path)
     content: Any = None
-    if is_parquet(path):
-        refuse_stand_in(path)
-        return enumerate(parquet_rows(path), 1)
     if path.suffix.lower() == ".json":
         try:
             content = read_json(path, MOST, "is the file cut off?", encoding="utf-8-sig")
@@ -112,9 +112,9 @@ def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
             if "Extra data" not in str(error):  # JSONL
                 raise
     if where is not None:
-        found = _find(where, [row for _, row in read_table(path)] if content is None else content)
+        found = _find(where, [row for _, row in table] if content is None else content)
         content = found[0] if len(found) == 1 and not {"?", "*"} & {*where} else found  # of a query each value is a row
-    return read_table(path) if content is None else enumerate(_samples_in(path, content, where), 1)
+    return table if content is None else enumerate(_samples_in(path, content, where), 1)
 
 
 def _samples_in(path: Path, content: Any, where: str | None) -> list[Row]:

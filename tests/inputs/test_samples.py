@@ -53,7 +53,7 @@ def check(folder: Path, name: str, content: Any, layout: Layout, wanted: Any) ->
     ("a.csv", "question,comment\na,1\n", "F: no column is known to name the samples; name it with --id: there are que"),
     ("a.csv", "id;score\na;66,7\nb;0\n", {"a": 66.7, "b": 0.0}),
     ("a.csv", 'id,score\na,"66,7"\nb,"0,125"\n', {"a": 66.7, "b": 0.125}),
-    ("a.csv", "id;score\na;33,333\nb;0\n", "F:2: score is '33,333': the comma may stand before decimals or after thou"),
+    ("a.csv", "id;score\na;33,333\nb;0\n", "F:2: score is '33,333', whose comma may stand before decimals or after th"),
     ("a.csv", "id;score\na;66,7\nb;1.5\n", "F:2: score is '66,7', with a decimal comma, and line 3 has a decimal po"),
     ("a.csv", "id;score\na;1.234,5\nb;0\n", "F:2: score is '1.234,5'; write a finite number"),
     ("a.csv", "id,score\na,true\nb,FALSE\n", TWO),
@@ -214,6 +214,8 @@ def test_files_of_other_tools_are_read(tmp_path: Path, name: str, content: Any, 
     ("a.jsonl", [{"id": "a", "run": i, "acc": i} for i in (0, 1)], Layout(repeat="run"), {"a": [0.0, 1.0]}),
     ("a.jsonl", [{"id": "a", "seed": s, "acc": 1} for s in ("x", "y")], Layout(repeat="seed"), {"a": [1.0, 1.0]}),
     ("a.jsonl", [{"id": "a", "epoch": e, "acc": 1} for e in (1, 2)], Layout(), {"a": [1.0, 1.0]}),
+    ("a.jsonl", [{"id": "a", "trial": t, "score": 1} for t in (0, 1)], Layout(), {"a": [1.0, 1.0]}),
+    ("a.csv", "id,run,score\na,x,1\na,y,0\n", Layout(repeat="run"), {"a": [1.0, 0.0]}),
     ("a.jsonl", [{"id": "a", "acc": 1}, {"id": "a", "acc": 1}], Layout(), "F:2: id 'a' (repeat 0) is already on line"),
     ("a.jsonl", [{"id": "a", "acc": 1}], Layout(id="idd"), "F: has no 'idd'; did you mean 'id'?"),
     ("a.jsonl", [{"doc_id": 3, "exact_match": 1, "f1": 1}], Layout(), "F: exact_match, f1 may be the score"),
@@ -234,3 +236,4 @@ def test_parquet_is_read(tmp_path: Path) -> None:
         pyarrow.Table.from_pylist([{"id": "a", "acc": True}, {"id": "b", "acc": False}]), tmp_path / "p.parquet"
     )
     assert outcome(tmp_path / "p.parquet", Layout()) == TWO
+    assert outcome(tmp_path / "p.parquet", Layout("$[?@.id == 'b']")) == {"b": 0.0}
