@@ -26,7 +26,7 @@ TOLD = frozenset((*NAMES, "extract", "metric", "files"))
 ROW = 100_000_000  # bytes of a line, far more than a row with pictures has
 TABLE = 2_000_000_000  # bytes of a CSV file, which is held whole
 TABLES, TABBED = (".csv", ".tsv", ".tab"), (".tsv", ".tab")
-HEADER = re.compile(rb"(\xef\xbb\xbf)?[^\s{\[][^\n]*[,;\t]")  # of a table in a file that may hold JSONL as well
+HEADER = re.compile(rb"(?!(\xef\xbb\xbf)?\s*[{\[])\S[^\n]*[,;\t]")  # of a table in a file that may hold JSONL as well
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # how an .xlsx or .ods begins, and an .xls
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # What a Western European text in Windows-1252 or Latin-1 does not hold: signs that letters of other code pages become,
