@@ -178,7 +178,7 @@ def _delimiter(path: Path, text: Callable[[], TextIO]) -> tuple[str, int]:
     if len(fitting) > 1:
         raise BadInput(
             f"{path}:1: {' or '.join(map(repr, fitting))} may separate its columns; write the right one as a line of "
-            f"its own before the header: sep={fitting[-1].expandtabs(1)}"
+            f"its own before the header: sep={fitting[0]}"
         )
     return (*fitting, ",")[0], 0
 

@@ -122,7 +122,9 @@ def _own_labels(kind: Kind, scores: Scores) -> Sequence[str] | None:
 
 
 def _given_labels(kind: str, ids: Sequence[str], given: Any) -> Sequence[Any]:
-    given = by_label(given, f"{kind}s")
+    named = by_label(given, f"{kind}s")
+    if isinstance(named, dict) and (ids[0] in named or [*named] != [str(place) for place in range(len(ids))]):
+        given = named  # else a Series without labels, which goes by place
     if isinstance(given, Mapping):
         label_of = {str(id_): label for id_, label in given.items()}
         if len(label_of) < len(given):

@@ -41,3 +41,11 @@ def test_a_regression_shows_in_series_of_another_order_and_clusters_go_by_label(
     verdict = compare(before, after, clusters=clusters)
     assert (verdict.verdict, verdict.lost) == ("regression", None if verdict.lost is None else 21)
     assert verdict == compare(before, after, clusters=clusters[after.index].tolist())
+
+
+def test_clusters_in_a_series_without_labels_go_by_place() -> None:
+    named = {f"q{i}": 100.0 * (i % 3 > 0) for i in range(60)}
+    clusters = [i // 2 for i in range(60)]
+    assert compare(named, named, clusters=pd.Series(clusters)) == compare(named, named, clusters=clusters)
+    with pytest.raises(BadInput, match="60 of 60 samples have none"):
+        compare(named, named, clusters=pd.Series(clusters, [f"p{i}" for i in range(60)]))
