@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from accgate.config.config import Config
+    from accgate.inputs.samples import Layout
 
 CONFIG, OUT, RESULT = Path("accuracy.toml"), Path("accgate-out"), Path("accgate-out/accgate.json")
 
@@ -55,10 +56,28 @@ def scale_option(command: argparse.ArgumentParser) -> None:
     command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
 
 
-def bounds_option(command: argparse.ArgumentParser) -> None:
-    """Add --bounds."""
+def scores_options(command: argparse.ArgumentParser) -> None:
+    """Add what says how files of scores are read, and --json."""
+    scale_option(command)
     what = "lowest and highest score in points (0 100); inf where there is none"
     command.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help=what)
+    json_option(command)
+    layout_options(command)
+
+
+def layout_options(command: argparse.ArgumentParser) -> None:
+    """Add what says where a file has its samples."""
+    group = command.add_argument_group("where the files have their samples, if that cannot be told")
+    group.add_argument("--rows", metavar="JSONPATH", help="the samples, such as $.results, or $[?@.model == 'm']")
+    for option, what in (("--id", "id of a sample"), ("--score", "score"), ("--repeat", "number of its repeat")):
+        group.add_argument(option, metavar="NAME", help=f"column of the {what}, a.b of a nested one, or a JSONPath")
+
+
+def layout_of(arguments: argparse.Namespace) -> Layout:
+    """Where the files have their samples, as far as the command line says it."""
+    from accgate.inputs.samples import Layout
+
+    return Layout(arguments.rows, arguments.id, arguments.score, arguments.repeat)
 
 
 def config_of(arguments: argparse.Namespace) -> Config:

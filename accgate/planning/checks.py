@@ -22,6 +22,7 @@ from accgate.design import (
     oriented,
 )
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
+from accgate.inputs.parquet import Closed
 from accgate.planning.account import Account, Claim, reason_not_pooled
 from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, planned_judge, planned_model, task_source
@@ -33,7 +34,6 @@ from accgate.records.scores import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import quantile
 from accgate.tasks import Task
-from accgate.tasks.rows import Closed
 from accgate.verdict import Readings, Reason, words_of
 
 RESTORE = "restore the file from git, or record the reference again"

@@ -11,7 +11,7 @@ from accgate.text import count_of, drop_word, figure_at_least, p_relation
 Kind = Literal[
     # of a test, and what it could show
     "test", "undefined", "too-few-evaluated", "no-outcome", "no-outcome-overall", "no-room", "unseen", "too-coarse",
-    "rules-out", "certified", "not-certified", "few-clusters", "no-looks", "unrelated",
+    "rules-out", "certified", "not-certified", "few-clusters", "no-looks", "unrelated", "from-marks",
     # of samples that failed, and of replies
     "failed-unbounded", "failed-alike", "failed-apart", "failed-overall", "unread", "unread-reference", "same-answers",
     # of overall checks and costs
@@ -138,6 +138,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "no-looks": "no early stop: the exact looks at an allowed drop are for single samples scored 0 or 100",
     "unrelated": "the scores of the two sides agree no better than chance (correlation {correlation:.2f} on {n:,} "
     "samples), and only their ids or places say that they are of the same samples",
+    "from-marks": "both sides hold only 0 and 1, or right and wrong: taken as 0 and 100 points",
     "failed-unbounded": f"{_FAILED}, and the range of their scores is unknown",
     "failed-alike": f"{_FAILED}; {_MEANS}: the verdict is the same",
     "failed-apart": f"{_FAILED}; {_MEANS}: {{at_worst}} at worst, {{at_best}} at best. Evaluate them again with "

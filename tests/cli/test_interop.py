@@ -232,3 +232,24 @@ def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(
     write_log(tmp_path / "a", [generated(0, {"acc": 1.0})], "other", date="2026-11-22T00-00-00")
     assert main(command) == 2
     assert "--task sums: names one log, but 2 were found" in capsys.readouterr().err
+
+
+def test_samples_of_any_tool_become_records_and_a_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, right in (("old", 38), ("new", 12)):
+        rows = [{"task": f"t{i}", "run": r, "m": {"acc": i < right, "f1": 0.5}} for i in range(40) for r in "ab"]
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sums.json").write_text(json.dumps({"model": "x", "all": rows, "other": rows[:1]}))
+    old, new = (str(tmp_path / name / "sums.json") for name in ("old", "new"))
+    layout = ["--rows", "$.all", "--id", "task", "--score", "acc", "--repeat", "run"]
+    assert main(["compare", old, new, *layout]) == 1
+    assert main(["compare", old, old, *layout]) == 0
+    assert main(["sigma", old, old, *layout]) == 0
+    places = ["--out", str(tmp_path / "run"), "--references", str(tmp_path / "store")]
+    assert main(["import", "samples", old, *places, *layout]) == 0
+    assert "old / sums: 40 samples, mean 95 (not checked), acc" in capsys.readouterr().out
+    assert (
+        main(["compare", str(tmp_path / "run" / "old" / "sums.jsonl"), str(tmp_path / "store/old/sums.scores.csv")])
+        == 0
+    )
+    assert main(["compare", old, new]) == 2
+    assert "name them with --rows JSONPATH: there are $.all, $.other" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """What is refused: arguments, references and samples that no verdict can be built on."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
 from accgate.stats.names import TestName
+from accgate.verdict import Reason
 from tests.cases import each
 from tests.decisions import one_each
 
@@ -135,13 +137,23 @@ def test_an_array_pairs_with_a_mapping_of_its_positions() -> None:
 
 
 def test_fractions_are_refused_and_scaled_only_on_request() -> None:
-    reference, candidate = [1.0, 1.0, 0.0, 1.0] * 50, [1.0, 0.0, 0.0, 1.0] * 50
+    reference, candidate = [1.0, 1.0, 0.5, 1.0] * 50, [1.0, 0.5, 0.5, 1.0] * 50
     with pytest.raises(BadInput, match="fractions or points"):
         compare(reference, candidate)
     verdict = compare(reference, candidate, scale=100)
     assert verdict == compare([100.0 * r for r in reference], [100.0 * c for c in candidate])
-    assert (verdict.verdict, verdict.difference, verdict.p_mid is None) == ("regression", -25.0, False)
-    assert compare(reference, candidate, scale=1).difference == -0.25
+    assert (verdict.verdict, verdict.difference) == ("regression", -12.5)
+    assert compare(reference, candidate, scale=1).difference == -0.125
+
+
+@each("kind", [bool, int, float, np.float32])
+def test_0_and_1_on_both_sides_are_0_and_100_points(kind: Any) -> None:
+    sides = [[1, 1, 0, 1] * 50, [1, 0, 0, 1] * 50]
+    verdict = compare(*([kind(each) for each in side] for side in sides))
+    points = compare(*([100.0 * each for each in side] for side in sides))
+    assert verdict == points.because(Reason.of("from-marks"))
+    with pytest.raises(BadInput, match="fractions or points"):
+        compare([kind(1), kind(0)], [100.0, 0.0])
 
 
 def test_scores_of_minus_hundred_are_not_zero_and_hundred_scores() -> None:

@@ -70,6 +70,7 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
         "the scores of the two sides agree no better than chance (correlation 0.03 on 1,200 samples), and only their "
         "ids or places say that they are of the same samples",
     ),
+    "from-marks": ({}, "both sides hold only 0 and 1, or right and wrong: taken as 0 and 100 points"),
     "failed-unbounded": (
         {"failed": 3, "used": 60}, "3 of 60 samples failed, and the range of their scores is unknown"
     ),
