@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from accgate.config.config import Config
+    from accgate.result import Result
 
 CONFIG, OUT, RESULT = Path("accuracy.toml"), Path("accgate-out"), Path("accgate-out/accgate.json")
 
@@ -156,3 +157,17 @@ def write(name: str | Path, text: str) -> None:
         if error.errno in DISK_FULL:
             raise CannotEvaluate(f"{fault}; free some space") from error
         raise BadInput(f"{fault}; name another file") from error
+
+
+def write_html(name: str | Path, result: Result, folder: Path) -> None:
+    """Write the report as an HTML page, with the file beside it where one page has no room for all replies."""
+    from accgate.report.html.page import html_report
+    from accgate.report.html.viewer import Beside
+
+    path = None if name == "-" else Path(name).with_suffix(".samples.js")
+    beside = None if path is None else Beside(path.name)
+    write(name, html_report(result, folder, beside))
+    if path is not None and beside is not None and beside.parts:
+        write(path, "".join(beside.parts))
+    elif path is not None and path.is_file():
+        path.unlink()  # of an earlier, larger run

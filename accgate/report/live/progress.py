@@ -1,17 +1,22 @@
 """How far a run is, from the records that it appends to: nothing is asked of the run itself."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 from urllib.parse import unquote
 
 from accgate.errors import AccgateError
 from accgate.planning.checks import Check
-from accgate.records.file import Record, new_records, paths_of
+from accgate.records.file import STOPPED, Record, RecordPaths, count_lines, new_records, paths_of, settings_of_run
 from accgate.records.scores import Scores
+from accgate.references.store import rows_beside
+from accgate.report.samples import Samples, samples_of
 from accgate.result import NAME
 from accgate.text import signed_number, visible
 
+QUIET = 600.0  # seconds without an answer after which checks that have none yet are no longer awaited
 
 @dataclass(frozen=True)
 class Standing:
@@ -44,6 +49,28 @@ class Follower:
         """Whether the run is decided."""
         return (self.folder / NAME).is_file()
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether nothing is left to ask, as in a recording."""
+        pairs = self._pairs_there()
+        paths = [paths_of(self.folder, *pair) for pair in pairs]
+        if not pairs or not all(_is_answered(each) for each in paths):
+            return False
+        last = max(each.records.stat().st_mtime for each in paths)
+        return set(self._checks) <= set(pairs) or time.time() - last > QUIET
+
+    def answers(self, spool: IO[bytes]) -> dict[str, Samples]:
+        """The answers of each check so far, by its name; raises as `look` does."""
+        found = {}
+        for pair in self._pairs_there():
+            check = self._checks.get(pair)
+            reference = None if check is None else check.recorded
+            before = () if reference is None else rows_beside(reference, ())
+            higher = check is None or check.design.higher_is_better
+            if samples := samples_of(spool, self.folder, *pair, before=before, higher_is_better=higher):
+                found["/".join(pair)] = samples
+        return found
+
     def look(self) -> list[Standing]:
         """Where each check stands now.
 
@@ -66,7 +93,7 @@ class Follower:
         return Standing(
             name=visible(" / ".join(pair)),
             done=len(records),
-            total=None if check is None else check.n * check.repeats,
+            total=_total(paths_of(self.folder, *pair), check),
             failed=sum(record.score is None for record in records.values()),
             unread=sum(record.is_unread for record in records.values()),
             first=first,
@@ -85,6 +112,19 @@ class Follower:
             return records
         records.update((record.key, record) for record in new)
         return records
+
+
+def _total(paths: RecordPaths, check: Check | None) -> int | None:
+    """The most answers that a check may need: by the settings beside its records, or else by its plan."""
+    total = settings_of_run(paths).get("records") if paths.settings.is_file() else None
+    if isinstance(total, int):
+        return total
+    return None if check is None else check.n * check.repeats
+
+
+def _is_answered(paths: RecordPaths) -> bool:
+    total = _total(paths, None)
+    return STOPPED in settings_of_run(paths) or (total is not None and count_lines(paths.records) >= total)
 
 
 def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,11 @@ from accgate.text import message_line
 HOME = "127.0.0.1"
 GONE = 180.0  # seconds without a request of the page, which asks every two: a tab in the background asks once a minute
 TICK = 0.2  # seconds between two looks at whether to end
+ANSWERED = (
+    "Every sample is answered",
+    "There is no verdict here: this is a recording, or a run that ended before its verdict. Reload to look for one.",
+)
+GOING_ON = "Answers so far", "This run goes on and is not yet decided. Reload for more answers."
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",  # the address holds the token
@@ -43,6 +49,7 @@ class Viewer(ThreadingHTTPServer):
         self._last, self._visited = clock(), False
         self._reading = threading.Lock()  # a follower remembers what it has read
         self._report: tuple[int, bytes] | None = None
+        self._beside: dict[str, bytes] = {}
         super().__init__((HOME, 0), _Handler)
         self.hosts = frozenset(f"{name}:{self.server_port}" for name in (HOME, "localhost"))
 
@@ -75,9 +82,10 @@ class Viewer(ThreadingHTTPServer):
         with self._reading:
             try:
                 checks = [asdict(standing) for standing in self.follower.look()]
-                return {"finished": self.follower.is_finished, "checks": checks, "fault": None}
+                finished, answered = self.follower.is_finished, self.follower.is_answered
+                return {"finished": finished, "answered": answered, "checks": checks, "fault": None}
             except AccgateError as error:
-                return {"finished": False, "checks": [], "fault": message_line(str(error))}
+                return {"finished": False, "answered": False, "checks": [], "fault": message_line(str(error))}
 
     def report(self) -> bytes | None:
         """The run's report as HTML; None before it is decided.
@@ -88,8 +96,9 @@ class Viewer(ThreadingHTTPServer):
             When the run's files are damaged.
         """
         from accgate.report.html.page import html_report
+        from accgate.report.html.viewer import Beside
         from accgate.report.result_file import read_result
-        from accgate.result import NAME
+        from accgate.result import NAME, SAMPLES
 
         path = self.follower.folder / NAME
         with self._reading:
@@ -97,10 +106,27 @@ class Viewer(ThreadingHTTPServer):
                 return None
             written = path.stat().st_mtime_ns
             if self._report is None or self._report[0] != written:
-                result = read_result(path)
-                page = html_report(result, folder=path.parent)
+                beside = Beside(SAMPLES)
+                page = html_report(read_result(path), path.parent, beside)
+                self._beside[SAMPLES] = "".join(beside.parts).encode()
                 self._report = written, page.encode("utf-8", "replace")
             return self._report[1]
+
+    def answers(self) -> bytes:
+        """The answers so far as HTML; raises as `report` does."""
+        from accgate.report.html.page import answers_page
+        from accgate.report.html.viewer import Beside
+
+        beside = Beside("answers.samples.js")
+        with self._reading, tempfile.TemporaryFile() as spool:
+            title, about = ANSWERED if self.follower.is_answered else GOING_ON
+            page = answers_page(self.follower.answers(spool), title, about, beside)
+            self._beside[beside.name] = "".join(beside.parts).encode()
+        return page.encode("utf-8", "replace")
+
+    def beside(self, name: str) -> bytes | None:
+        """The file of this name beside a page that was served; None where there is none."""
+        return self._beside.get(name)
 
     def page(self) -> tuple[bytes, str]:
         """The page that follows the run, and the policy under which its script and style alone may run."""
@@ -113,14 +139,14 @@ class Viewer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET for three addresses under the token; no path names a file."""
+    """Answers GET for the pages under the token; no path names a file."""
 
     server: Viewer
     server_version, sys_version = "accgate", ""
     timeout = 30
 
     def do_GET(self) -> None:
-        """Answer the page, its state, or the report."""
+        """Answer a page, the state of the run, or what a page loads."""
         viewer = self.server
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host not in viewer.hosts or origin not in (None, f"http://{host}"):
@@ -138,8 +164,12 @@ class _Handler(BaseHTTPRequestHandler):
         if name == "state":
             return self._send("application/json", json.dumps(viewer.state()).encode())
         report = viewer.report() if name in ("", "report") else None
+        if name == "answers" or (name == "" and report is None and viewer.follower.is_answered):
+            report = viewer.answers()
         if report is not None:
             return self._send("text/html; charset=utf-8", report, "frame-ancestors 'none'")
+        if content := viewer.beside(name):
+            return self._send("text/javascript; charset=utf-8", content)
         if name == "":
             return self._send("text/html; charset=utf-8", *viewer.page())
         return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")

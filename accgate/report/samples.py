@@ -1,0 +1,230 @@
+"""Every sample of a check with both its replies, worst first, read from a run's folder one at a time."""
+
+import math
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from accgate.records.figures import KINDS
+from accgate.records.file import paths_of, read_gzip_lines
+from accgate.records.ids import Ids, Places, order_of
+from accgate.records.log import RecordLog, read_log
+from accgate.report.flips import Flip, reply_text, shared_head
+from accgate.stats import Floats
+
+WORSE, BETTER, WRONG, UNREAD, FAILED, CUT = (1 << bit for bit in range(6))
+RANKS = WORSE, FAILED, UNREAD, BETTER, WRONG, CUT  # what comes first in the list
+CHANGED = 1e-9  # points; less is rounding
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of a check; `kinds` adds up WORSE, BETTER and so on, and `answers` counts its repeats.
+
+    The scores are means over the repeats, in points, and the texts those of the repeat with the worst score.
+    """
+
+    flip: Flip
+    own_id: str | None
+    kinds: int
+    answers: int
+    tokens: int | None
+    seconds: float | None
+    group: str | None
+
+
+class Samples:
+    """The samples of a check, each read from its files when it is its turn; `head` begins every prompt.
+
+    Parameters
+    ----------
+    spool : binary file
+        A temporary file, to which prompts and replies go that cannot be read one by one where they are.
+    records : RecordLog
+        The answers, every repeat.
+    prompts, before : iterable of rows
+        Prompts, and the reference's replies and scores; each is gone through once.
+    flips : sequence of str
+        Ids of what got worse, worst first.
+    judged : int, optional
+        Samples that the verdict is about; of all where it is not given.
+    """
+
+    def __init__(
+        self,
+        spool: IO[bytes],
+        records: RecordLog,
+        prompts: Iterable[Mapping[str, Any]],
+        before: Iterable[Mapping[str, Any]],
+        *,
+        flips: Sequence[str] = (),
+        judged: int | None = None,
+        higher_is_better: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.higher_is_better = higher_is_better
+        self._records = records
+        ids, columns = records.figures.ids, records.figures.columns
+        self._ids = ids.take(fixed_order(records, seed))
+        place, scores = self._ids.places(ids), columns["score"]
+        badness = np.where(np.isnan(scores), -math.inf, scores if higher_is_better else -scores)
+        order = np.lexsort((columns["repeat"], badness, place))
+        self._worst = order[np.searchsorted(place[order], np.arange(len(self._ids)))]
+        self._answers = np.bincount(place, minlength=len(self._ids))
+        self._scores = means_of(self._ids, ids, scores)
+        self._prompts = _Texts(spool, prompts, "prompt", self._ids, np.zeros(len(self._ids), dtype=np.int32))
+        self._before = _Texts(spool, before, "reply", self._ids, columns["repeat"][self._worst])
+        self.head = self._prompts.head
+        self.kinds = self._kinds(flips, judged)
+        rank = np.select([self.kinds & kind > 0 for kind in RANKS], range(len(RANKS)), len(RANKS)) * len(self._ids) * 2
+        rank += np.arange(len(self._ids)) + len(self._ids)
+        worst_first = self._ids.places(flips)
+        worst_first = worst_first[worst_first >= 0]
+        rank[worst_first] = np.arange(len(worst_first))
+        self._order = np.argsort(rank, kind="stable")
+
+    def _kinds(self, flips: Sequence[str], judged: int | None) -> Places:
+        """What each sample is, as a sum of kinds."""
+        columns, sign = self._records.figures.columns[self._worst], 1 if self.higher_is_better else -1
+        moved = sign * (self._scores - self._before.scores)
+        moved[judged:] = math.nan  # answered, though the run had been decided
+        failed, kinds = np.isnan(self._scores), np.zeros(len(self._ids), dtype=np.intp)
+        worse, places = moved < -CHANGED, self._ids.places(flips)
+        if judged is not None:
+            worse = np.zeros(len(self._ids), dtype=bool)
+            worse[places[places >= 0]] = True
+        unread = ~np.isin(columns["reading"], (KINDS.index(None), KINDS.index("read")))
+        wrong = (self._scores <= 0.0) & self.higher_is_better
+        for kind, are in (
+            (WORSE, worse), (BETTER, moved > CHANGED), (WRONG, wrong), (UNREAD, unread), (FAILED, failed),
+            (CUT, columns["cut"]),
+        ):  # fmt: skip
+            kinds[are] += kind
+        return kinds
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def sizes(self) -> Places:
+        """About how many bytes the texts of each sample have, in no certain order."""
+        return self._records.sizes()[self._worst] + self._prompts.sizes() + self._before.sizes()
+
+    def __iter__(self) -> Iterator[Sample]:
+        figures = self._records.figures.columns[self._worst]
+        for place, record in zip(map(int, self._order), self._records.take(self._worst[self._order]), strict=True):
+            prompt, tokens, seconds = self._prompts.at(place), *figures[["completion_tokens", "seconds"]][place]
+            flip = Flip(
+                record.id,
+                None if prompt is None else prompt[len(self.head) :],
+                record.target,
+                self._before.at(place),
+                reply_text(record),
+                _number(self._before.scores[place]),
+                _number(self._scores[place]),
+                record.reasoning,
+            )
+            yield Sample(
+                flip, record.own_id, int(self.kinds[place]), int(self._answers[place]),
+                None if tokens < 0 else int(tokens), _number(seconds), record.group,
+            )  # fmt: skip
+
+
+def samples_of(
+    spool: IO[bytes],
+    folder: Path,
+    model: str | None,
+    task: str | None,
+    *,
+    before: Iterable[Mapping[str, Any]] | None = None,
+    **keys: Any,
+) -> Samples | None:
+    """The samples of a (model, task) in a run's folder, None without records there; `keys` are those of `Samples`.
+
+    Raises
+    ------
+    BadInput
+        When a file is damaged.
+    """
+    if model is None or task is None or not (paths := paths_of(folder, model, task)).records.is_file():
+        return None
+    before = read_gzip_lines(paths.before, "reply") if before is None else before
+    return Samples(spool, read_log(paths.records), read_gzip_lines(paths.prompts, "prompt"), before, **keys)
+
+
+def fixed_order(records: RecordLog, seed: int) -> Places:
+    """The place of the first record of each id, in the fixed order of samples."""
+    ids = records.figures.ids
+    firsts = first_places(ids)
+    names = [each.cluster for each in records.take(firsts)] if records.fills("cluster") else None
+    return firsts[order_of(seed, ids.take(firsts), names)]
+
+
+def first_places(ids: Ids) -> Places:
+    """The first place of each distinct id, in the order that they come in."""
+    again = np.concatenate([np.zeros(1, dtype=bool), ids.take(ids.by_text).are_repeated])
+    return np.sort(ids.by_text[~again[: len(ids)]])
+
+
+def means_of(ids: Ids, written: Ids, scores: Floats) -> Floats:
+    """The mean of each id's scores, those of others left out; NaN where one of them is none, or there are none."""
+    places = ids.places(written)
+    own = places >= 0
+    with np.errstate(invalid="ignore"):
+        return np.bincount(places[own], scores[own], len(ids)) / np.bincount(places[own], minlength=len(ids))
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+class _Texts:
+    """The texts of a compressed file by the place of their sample, kept in the spool.
+
+    `scores` has the mean of each sample's scores, NaN where there is none, and `head` what all texts begin with.
+    """
+
+    def __init__(
+        self, spool: IO[bytes], rows: Iterable[Mapping[str, Any]], column: str, ids: Ids, repeats: Places
+    ) -> None:
+        self._file = spool
+        ends, repeat, scores, are_texts = array("q", [spool.seek(0, os.SEEK_END)]), array("q"), array("d"), array("b")
+        self.head, found = "", False
+
+        def written() -> Iterator[str]:
+            nonlocal found
+            for row in rows:
+                text = row[column]
+                if text is not None:
+                    self.head, found = shared_head([self.head, text]) if found else text, True
+                self._file.write((text or "").encode("utf-8", "surrogatepass"))
+                ends.append(self._file.tell())
+                repeat.append(row.get("repeat", 0))
+                scores.append(math.nan if row.get("score") is None else row["score"])
+                are_texts.append(text is not None)
+                yield row["id"]
+
+        names = Ids(written())
+        self._ends, place, known = np.array(ends), ids.places(names), np.array(are_texts, dtype=bool)
+        self.scores = means_of(ids, names, np.array(scores))
+        self._row = np.full(len(ids), -1, dtype=np.intp)
+        own = np.flatnonzero((place >= 0) & known)[::-1]
+        exact = own[np.array(repeat, dtype=np.intp)[own] == repeats[place[own]]]
+        self._row[place[own]] = own  # the first, where there is none of the same repeat
+        self._row[place[exact]] = exact
+        self.head = self.head[: self.head.rfind("\n") + 1] if known.sum() > 1 else ""
+
+    def sizes(self) -> Places:
+        sizes: Places = np.append(np.diff(self._ends), 0)[self._row]
+        return sizes
+
+    def at(self, place: int) -> str | None:
+        """The text of a sample."""
+        if (row := int(self._row[place])) < 0:
+            return None
+        self._file.seek(int(self._ends[row]))
+        return self._file.read(int(self._ends[row + 1] - self._ends[row])).decode("utf-8", "surrogatepass")
