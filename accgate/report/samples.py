@@ -92,11 +92,11 @@ class Samples:
         """What each sample is, as a sum of kinds."""
         columns, sign = self._records.figures.columns[self._worst], 1 if self.higher_is_better else -1
         moved = sign * (self._scores - self._before.scores)
-        moved[judged:] = math.nan  # answered, though the run had been decided
         failed, kinds = np.isnan(self._scores), np.zeros(len(self._ids), dtype=np.intp)
         worse, places = moved < -CHANGED, self._ids.places(flips)
         if judged is not None:
-            worse = np.zeros(len(self._ids), dtype=bool)
+            moved[judged:] = math.nan  # answered when the run had been decided already
+            worse[:] = False
             worse[places[places >= 0]] = True
         unread = ~np.isin(columns["reading"], (KINDS.index(None), KINDS.index("read")))
         wrong = (self._scores <= 0.0) & self.higher_is_better

@@ -204,7 +204,7 @@ def _sections(
 
 def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Samples | None:
     return samples_of(
-        spool, folder, verdict.model, verdict.task, flips=verdict.flips, judged=verdict.n if verdict.flips else None,
+        spool, folder, verdict.model, verdict.task, flips=verdict.flips, judged=None if verdict.lost is None else verdict.n,
         higher_is_better=verdict.higher_is_better, seed=seed,
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ LISTED = 100_000  # samples of a report
 ROWS, TEXTS = 1_500_000, 2_500_000  # bytes of all rows, and of all texts, that a page itself holds
 BESIDE = 60_000_000  # bytes of the file beside it
 LENGTHS = (20_000, 8_000, 4_000, 2_000, 1_000, 500, 250)  # characters of a text; the largest that has room is taken
-ID = 120  # characters of an id
+ID, HEAD = 120, 4_000  # characters of an id, and of what all prompts begin with
 BRIEF = 700  # characters of a text that stands in the page itself
 STATIC = 3  # samples of a check that do, for those without script
 FUNCTION = "accgateSamples"  # of the page's script, which the file beside calls
@@ -118,7 +118,7 @@ def lists_of(checks: Mapping[int, Samples], beside: Beside | None) -> tuple[Mapp
         rows, texts_kept = (len(own.items) + len(rest.items) for own, rest in zip(page, more, strict=True))
         worse = int((samples.kinds & WORSE > 0).sum())
         lists[at] = ShownList(len(samples), rows, len(samples) - texts_kept, worse, len(more[1].items), tuple(first))
-        about = {"n": len(samples), "up": samples.higher_is_better, "head": plain(samples.head), "groups": list(groups)}
+        about = {"n": len(samples), "up": samples.higher_is_better, "head": _beginning(samples.head, HEAD), "groups": list(groups)}
         inside.append(f'"{at}":{{"about":{embed(about)},{_columns(page)}}}')
         outside += [f'"{at}":{{{_columns(more)}}}'] if more[0].items or more[1].items else []
         room = [each - each // left + own.left for each, own in zip(room, page, strict=True)]

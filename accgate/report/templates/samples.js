@@ -5,7 +5,7 @@
   const STEP = 500;
   const MOST = 400; // words of a reply that are compared one by one
   const AROUND = 24; // words kept beside a change
-  const EXCERPT = 140;
+  const EXCERPT = 240; // characters of a prompt in its line
   const KINDS = [["all", "All", 0], ["worse", "Worse", 1], ["better", "Better", 2], ["wrong", "Wrong", 4], ["unread", "Unread", 8], ["failed", "Failed", 16], ["cut", "Cut off", 32]];
   const [ID, OWN, BEFORE, NOW, KIND, TOKENS, SECONDS, GROUP, ANSWERS] = Array(9).keys();
   const [PROMPT, EXPECTED, REFERENCE, CANDIDATE, REASONING] = Array(5).keys();
@@ -103,7 +103,7 @@
     return parts.map(([kind, words], at) => {
       const head = at > 0 ? 2 * AROUND : 0, tail = at < parts.length - 1 ? 2 * AROUND : 0;
       if (kind !== 0 || parts.length === 1 || words.length <= head + tail + AROUND) return [kind, words.join("")];
-      return [0, `${words.slice(0, head).join("")} \u2026 ${words.slice(words.length - tail).join("")}`, true];
+      return [0, `${words.slice(0, head).join("")} \u2026 ${words.slice(words.length - tail).join("")}`.trimStart(), true];
     });
   }
 
@@ -177,10 +177,10 @@
       const [sign, colour] = row[KIND] & 17 ? ["bad", "bad"] : row[KIND] & 40 ? ["ask", "warn"] : row[KIND] & 4 ? ["bad", "muted"] : ["ok", "good"];
       const id = made("code");
       id.append(marked(row[OWN] || row[ID], words));
-      const prompt = texts[at] && texts[at][PROMPT] ? texts[at][PROMPT].replace(/\s+/g, " ") : "";
-      const said = KINDS.slice(1).filter(([, , bit]) => row[KIND] & bit).map(([, title]) => title.toLowerCase()).join(", ");
+      const prompt = texts[at] && texts[at][PROMPT] ? texts[at][PROMPT].slice(0, EXCERPT).replace(/\s+/g, " ") : "";
+      const said = KINDS.slice(4).filter(([, , bit]) => row[KIND] & bit).map(([, title]) => title.toLowerCase()).join(", ");
       const score = row[BEFORE] === null ? known(row[NOW], "\u2013") : `${row[BEFORE]} \u2192 ${known(row[NOW], "\u2013")}`;
-      summary.append(icon(sign, colour), id, made("span", prompt.length > EXCERPT ? `\u2026 ${prompt.slice(-EXCERPT)}` : prompt, "what reply"), made("span", said, "small muted said"), made("span", String(score), "num"));
+      summary.append(icon(sign, colour), id, made("span", prompt, "what reply"), made("span", said, "small muted said"), made("span", String(score), "num"));
       fold.append(summary);
       fold.dataset.at = at;
       fold.addEventListener("toggle", () => {
