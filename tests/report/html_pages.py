@@ -3,7 +3,7 @@
 import csv
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +13,7 @@ from accgate import compare
 from accgate.records.file import Record, paths_of, read_gzip_lines, to_line
 from accgate.records.ids import Ids, order_of
 from accgate.records.replacement import write_gzip_lines
+from accgate.report.flips import Flip
 from accgate.report.html.page import html_report
 from accgate.report.result_file import read_result, write_result
 from accgate.result import Result
@@ -125,8 +126,8 @@ class Document(HTMLParser):
         raise AssertionError(f"a comment: {data}")
 
     @property
-    def flips(self) -> dict[str, list[dict[str, Any]]]:
-        """The flips of each check, as the page's script reads them."""
+    def samples(self) -> dict[str, dict[str, Any]]:
+        """The samples of each check, as the page's script reads them."""
         return dict(json.loads(self.data))
 
     def picture(self, kind: str, at: int = 0) -> Picture:
@@ -185,6 +186,21 @@ def changed(n: int, lost: float, gained: float, seed: int = 0) -> tuple[list[flo
         100.0 - score if draw.random() < (lost / 0.7 if score else gained / 0.3) else score for score in before
     ]  # fmt: skip
     return before, after
+
+
+def write_samples(folder: Path, flips: Sequence[Flip], *, model: str = "m", task: str = "t", **columns: Any) -> None:
+    """The records, prompts and earlier replies of these samples, with further columns of every record."""
+    paths = paths_of(folder, model, task)
+    paths.records.parent.mkdir(parents=True, exist_ok=True)
+    with paths.records.open("wb") as file:
+        for flip in flips:
+            record = Record(flip.id, 0, flip.score, flip.expected or "", None, flip.got, "stop", 50, 40, 1.0, None)
+            file.write(to_line(replace(record, reasoning=flip.reasoning, **columns)))
+    write_gzip_lines(paths.prompts, ({"id": flip.id, "prompt": flip.prompt} for flip in flips if flip.prompt))
+    write_gzip_lines(
+        paths.before,
+        ({"id": flip.id, "repeat": 0, "score": flip.score_before, "reply": flip.before} for flip in flips),
+    )
 
 
 def written_run(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 from accgate.errors import AccgateError
 from accgate.report.live.progress import Follower
@@ -17,6 +17,7 @@ from accgate.text import message_line
 
 HOME = "127.0.0.1"
 GONE = 180.0  # seconds without a request of the page, which asks every two: a tab in the background asks once a minute
+HTML = "text/html; charset=utf-8"
 TICK = 0.2  # seconds between two looks at whether to end
 ANSWERED = (
     "Every sample is answered",
@@ -31,6 +32,14 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+
+
+class Content(NamedTuple):
+    """What an address answers with, under the policy of its header."""
+
+    kind: str
+    body: bytes
+    policy: str = "default-src 'none'"
 
 
 class Viewer(ThreadingHTTPServer):
@@ -124,9 +133,18 @@ class Viewer(ThreadingHTTPServer):
             self._beside[beside.name] = "".join(beside.parts).encode()
         return page.encode("utf-8", "replace")
 
-    def beside(self, name: str) -> bytes | None:
-        """The file of this name beside a page that was served; None where there is none."""
-        return self._beside.get(name)
+    def content(self, name: str) -> Content | None:
+        """What is at an address under the token; None where nothing is. Raises as `report` does."""
+        if name == "state":
+            return Content("application/json", json.dumps(self.state()).encode())
+        page = self.report() if name in ("", "report") else None
+        if name == "answers" or (name == "" and page is None and self.follower.is_answered):
+            page = self.answers()
+        if page is not None:
+            return Content(HTML, page, "frame-ancestors 'none'")
+        if name == "":
+            return Content(HTML, *self.page())
+        return Content("text/javascript; charset=utf-8", self._beside[name]) if self._beside.get(name) else None
 
     def page(self) -> tuple[bytes, str]:
         """The page that follows the run, and the policy under which its script and style alone may run."""
@@ -161,18 +179,9 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, message_line(str(error)))
 
     def _answer(self, viewer: Viewer, name: str) -> None:
-        if name == "state":
-            return self._send("application/json", json.dumps(viewer.state()).encode())
-        report = viewer.report() if name in ("", "report") else None
-        if name == "answers" or (name == "" and report is None and viewer.follower.is_answered):
-            report = viewer.answers()
-        if report is not None:
-            return self._send("text/html; charset=utf-8", report, "frame-ancestors 'none'")
-        if content := viewer.beside(name):
-            return self._send("text/javascript; charset=utf-8", content)
-        if name == "":
-            return self._send("text/html; charset=utf-8", *viewer.page())
-        return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
+        if (content := viewer.content(name)) is None:
+            return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
+        return self._send(*content)
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
         self._send("text/plain; charset=utf-8", f"{text}\n".encode(), status=status)
