@@ -164,10 +164,9 @@ def write_html(name: str | Path, result: Result, folder: Path) -> None:
     from accgate.report.html.page import html_report
     from accgate.report.html.viewer import Beside
 
-    path = None if name == "-" else Path(name).with_suffix(".samples.js")
-    beside = None if path is None else Beside(path.name)
-    write(name, html_report(result, folder, beside))
-    if path is not None and beside is not None and beside.parts:
-        write(path, "".join(beside.parts))
-    elif path is not None and path.is_file():
-        path.unlink()  # of an earlier, larger run
+    beside = Beside(Path(name).with_suffix(".samples.js").name)
+    write(name, html_report(result, folder, None if name == "-" else beside))
+    if beside.parts:
+        write(Path(name).with_name(beside.name), "".join(beside.parts))
+    elif name != "-":
+        Path(name).with_name(beside.name).unlink(missing_ok=True)  # of an earlier, larger run

@@ -4,7 +4,17 @@ import argparse
 import json
 from pathlib import Path
 
-from accgate.cli.common import CONFIG, OUT, RESULT, console, print_json, print_note, selection_options, write, write_html
+from accgate.cli.common import (
+    CONFIG,
+    OUT,
+    RESULT,
+    console,
+    print_json,
+    print_note,
+    selection_options,
+    write,
+    write_html,
+)
 from accgate.cli.run import base_option, rules_of
 from accgate.errors import PASSED, BadInput
 

@@ -70,11 +70,6 @@ class RecordLog(PackedSequence[Record]):
         """Whether some record has this column, which is one of `SPARSE`."""
         return name in self._filled
 
-    def sizes(self) -> Places:
-        """The bytes of the line of each record, of a log as `read_log` gives it."""
-        sizes: Places = np.diff(self._starts, append=self._paths[0].stat().st_size)
-        return sizes
-
     def places(self) -> Places:
         """The places of the records that are there."""
         return np.flatnonzero(self._starts != NOWHERE)

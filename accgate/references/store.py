@@ -117,21 +117,16 @@ class Reference:
         return stored_records(self.path.with_suffix(SCORES))
 
     def kept_records(self) -> list[Record]:
-        """The stored part of each record, with its reply where that was kept. Raises as `replies`."""
-        rows = {(row["id"], row.get("repeat", 0)): row for row in read_gzip_lines(self.replies_path, "reply")}
-        kept = ((record, rows.get(record.key, {})) for record in self.records())
-        return [replace(one, reply=row.get("reply"), finish_reason=row.get("finish_reason")) for one, row in kept]
-
-    def replies(self) -> dict[tuple[str, int], str]:
-        """Recorded replies by (id, repeat); empty without a sidecar.
+        """The stored part of each record, with its reply where that was kept.
 
         Raises
         ------
         BadInput
             When the sidecar is damaged.
         """
-        rows = read_gzip_lines(self.replies_path, "reply")
-        return {(row["id"], row.get("repeat", 0)): row["reply"] or "" for row in rows}
+        rows = {(row["id"], row.get("repeat", 0)): row for row in read_gzip_lines(self.replies_path, "reply")}
+        kept = ((record, rows.get(record.key, {})) for record in self.records())
+        return [replace(one, reply=row.get("reply"), finish_reason=row.get("finish_reason")) for one, row in kept]
 
 
 def variant_label(variant: Mapping[str, Any]) -> str:

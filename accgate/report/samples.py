@@ -5,16 +5,15 @@ import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from accgate.records.figures import KINDS
-from accgate.records.file import paths_of, read_gzip_lines
+from accgate.records.file import Record, RecordPaths, read_gzip_lines
 from accgate.records.ids import Ids, Places, order_of
 from accgate.records.log import RecordLog, read_log
-from accgate.report.flips import Flip, reply_text, shared_head
+from accgate.report.flips import shared_head
 from accgate.stats import Floats
 
 WORSE, BETTER, WRONG, UNREAD, FAILED, CUT = (1 << bit for bit in range(6))
@@ -22,53 +21,62 @@ RANKS = WORSE, FAILED, UNREAD, BETTER, WRONG, CUT  # what comes first in the lis
 CHANGED = 1e-9  # points; less is rounding
 
 
+Rows = Iterable[Mapping[str, Any]]
+
+
 @dataclass(frozen=True)
 class Sample:
-    """A sample of a check; `kinds` adds up WORSE, BETTER and so on, and `answers` counts its repeats.
+    """A sample of a check: its record, of several repeats that with the worst score.
 
-    The scores are means over the repeats, in points, and the texts those of the repeat with the worst score.
+    `scores` are means over the repeats in points, of the reference and now. `kinds` adds up WORSE, BETTER and so on,
+    and `answers` counts the repeats.
     """
 
-    flip: Flip
-    own_id: str | None
+    record: Record
+    prompt: str | None
+    before: str | None
+    scores: tuple[float | None, float | None]
     kinds: int
     answers: int
-    tokens: int | None
-    seconds: float | None
-    group: str | None
 
 
 class Samples:
-    """The samples of a check, each read from its files when it is its turn; `head` begins every prompt.
+    """The samples of a check, each read from its files when it is its turn.
+
+    `head` begins every prompt, and `size` is how many bytes all texts have.
 
     Parameters
     ----------
     spool : binary file
         A temporary file, to which prompts and replies go that cannot be read one by one where they are.
-    records : RecordLog
-        The answers, every repeat.
-    prompts, before : iterable of rows
-        Prompts, and the reference's replies and scores; each is gone through once.
+    paths : RecordPaths
+        The files of the check; of the records there is one.
+    before : iterable of rows, optional
+        The reference's replies and scores, where they are not in a file of `paths`.
     flips : sequence of str
         Ids of what got worse, worst first.
     judged : int, optional
         Samples that the verdict is about; of all where it is not given.
+
+    Raises
+    ------
+    BadInput
+        When a file is damaged.
     """
 
     def __init__(
         self,
         spool: IO[bytes],
-        records: RecordLog,
-        prompts: Iterable[Mapping[str, Any]],
-        before: Iterable[Mapping[str, Any]],
+        paths: RecordPaths,
         *,
+        before: Rows | None = None,
         flips: Sequence[str] = (),
         judged: int | None = None,
         higher_is_better: bool = True,
         seed: int = 0,
     ) -> None:
         self.higher_is_better = higher_is_better
-        self._records = records
+        self._records = records = read_log(paths.records)
         ids, columns = records.figures.ids, records.figures.columns
         self._ids = ids.take(fixed_order(records, seed))
         place, scores = self._ids.places(ids), columns["score"]
@@ -77,9 +85,12 @@ class Samples:
         self._worst = order[np.searchsorted(place[order], np.arange(len(self._ids)))]
         self._answers = np.bincount(place, minlength=len(self._ids))
         self._scores = means_of(self._ids, ids, scores)
-        self._prompts = _Texts(spool, prompts, "prompt", self._ids, np.zeros(len(self._ids), dtype=np.int32))
+        prompts = read_gzip_lines(paths.prompts, "prompt")
+        before = read_gzip_lines(paths.before, "reply") if before is None else before
+        self._prompts = _Texts(spool, prompts, "prompt", self._ids, 0 * self._worst)
         self._before = _Texts(spool, before, "reply", self._ids, columns["repeat"][self._worst])
         self.head = self._prompts.head
+        self.size = paths.records.stat().st_size + self._prompts.size + self._before.size
         self.kinds = self._kinds(flips, judged)
         rank = np.select([self.kinds & kind > 0 for kind in RANKS], range(len(RANKS)), len(RANKS)) * len(self._ids) * 2
         rank += np.arange(len(self._ids)) + len(self._ids)
@@ -92,7 +103,6 @@ class Samples:
         """What each sample is, as a sum of kinds."""
         columns, sign = self._records.figures.columns[self._worst], 1 if self.higher_is_better else -1
         moved = sign * (self._scores - self._before.scores)
-        failed, kinds = np.isnan(self._scores), np.zeros(len(self._ids), dtype=np.intp)
         worse, places = moved < -CHANGED, self._ids.places(flips)
         if judged is not None:
             moved[judged:] = math.nan  # answered when the run had been decided already
@@ -100,60 +110,20 @@ class Samples:
             worse[places[places >= 0]] = True
         unread = ~np.isin(columns["reading"], (KINDS.index(None), KINDS.index("read")))
         wrong = (self._scores <= 0.0) & self.higher_is_better
-        for kind, are in (
-            (WORSE, worse), (BETTER, moved > CHANGED), (WRONG, wrong), (UNREAD, unread), (FAILED, failed),
-            (CUT, columns["cut"]),
-        ):  # fmt: skip
-            kinds[are] += kind
+        every = worse, moved > CHANGED, wrong, unread, np.isnan(self._scores), columns["cut"]
+        kinds: Places = np.asarray(sum(are * (1 << bit) for bit, are in enumerate(every)))
         return kinds
 
     def __len__(self) -> int:
         return len(self._ids)
 
-    def sizes(self) -> Places:
-        """About how many bytes the texts of each sample have, in no certain order."""
-        return self._records.sizes()[self._worst] + self._prompts.sizes() + self._before.sizes()
-
     def __iter__(self) -> Iterator[Sample]:
-        figures = self._records.figures.columns[self._worst]
         for place, record in zip(map(int, self._order), self._records.take(self._worst[self._order]), strict=True):
-            prompt, tokens, seconds = self._prompts.at(place), *figures[["completion_tokens", "seconds"]][place]
-            flip = Flip(
-                record.id,
-                None if prompt is None else prompt[len(self.head) :],
-                record.target,
-                self._before.at(place),
-                reply_text(record),
-                _number(self._before.scores[place]),
-                _number(self._scores[place]),
-                record.reasoning,
-            )
-            yield Sample(
-                flip, record.own_id, int(self.kinds[place]), int(self._answers[place]),
-                None if tokens < 0 else int(tokens), _number(seconds), record.group,
-            )  # fmt: skip
-
-
-def samples_of(
-    spool: IO[bytes],
-    folder: Path,
-    model: str | None,
-    task: str | None,
-    *,
-    before: Iterable[Mapping[str, Any]] | None = None,
-    **keys: Any,
-) -> Samples | None:
-    """The samples of a (model, task) in a run's folder, None without records there; `keys` are those of `Samples`.
-
-    Raises
-    ------
-    BadInput
-        When a file is damaged.
-    """
-    if model is None or task is None or not (paths := paths_of(folder, model, task)).records.is_file():
-        return None
-    before = read_gzip_lines(paths.before, "reply") if before is None else before
-    return Samples(spool, read_log(paths.records), read_gzip_lines(paths.prompts, "prompt"), before, **keys)
+            prompt = self._prompts.at(place)
+            scores = _number(self._before.scores[place]), _number(self._scores[place])
+            shown = None if prompt is None else prompt[len(self.head) :]
+            kinds, answers = int(self.kinds[place]), int(self._answers[place])
+            yield Sample(record, shown, self._before.at(place), scores, kinds, answers)
 
 
 def fixed_order(records: RecordLog, seed: int) -> Places:
@@ -188,9 +158,7 @@ class _Texts:
     `scores` has the mean of each sample's scores, NaN where there is none, and `head` what all texts begin with.
     """
 
-    def __init__(
-        self, spool: IO[bytes], rows: Iterable[Mapping[str, Any]], column: str, ids: Ids, repeats: Places
-    ) -> None:
+    def __init__(self, spool: IO[bytes], rows: Rows, column: str, ids: Ids, repeats: Places) -> None:
         self._file = spool
         ends, repeat, scores, are_texts = array("q", [spool.seek(0, os.SEEK_END)]), array("q"), array("d"), array("b")
         self.head, found = "", False
@@ -209,6 +177,7 @@ class _Texts:
                 yield row["id"]
 
         names = Ids(written())
+        self.size = ends[-1] - ends[0]
         self._ends, place, known = np.array(ends), ids.places(names), np.array(are_texts, dtype=bool)
         self.scores = means_of(ids, names, np.array(scores))
         self._row = np.full(len(ids), -1, dtype=np.intp)
@@ -217,10 +186,6 @@ class _Texts:
         self._row[place[own]] = own  # the first, where there is none of the same repeat
         self._row[place[exact]] = exact
         self.head = self.head[: self.head.rfind("\n") + 1] if known.sum() > 1 else ""
-
-    def sizes(self) -> Places:
-        sizes: Places = np.append(np.diff(self._ends), 0)[self._row]
-        return sizes
 
     def at(self, place: int) -> str | None:
         """The text of a sample."""

@@ -11,18 +11,19 @@ from accgate.errors import BadInput
 from accgate.records.file import Record, paths_of, to_line
 from accgate.records.replacement import write_gzip_lines
 from accgate.report.flips import Flip
-from accgate.report.samples import BETTER, CUT, FAILED, UNREAD, WORSE, WRONG, Sample, samples_of
+from accgate.report.samples import BETTER, CUT, FAILED, UNREAD, WORSE, WRONG, Sample, Samples
 from tests.cases import each
 from tests.report.html_pages import write_samples
-
-RIGHT, WAS_RIGHT = 100.0, {"before": "b", "score_before": 100.0}
 
 
 def listed(folder: Path, **keys: Any) -> list[Sample]:
     with tempfile.TemporaryFile() as spool:
-        samples = samples_of(spool, folder, "m", "t", **keys)
-        assert samples is not None
-        return list(samples)
+        return list(Samples(spool, paths_of(folder, "m", "t"), **keys))
+
+
+def flip_of(sample: Sample) -> Flip:
+    record = sample.record
+    return Flip(record.id, sample.prompt, record.target, sample.before, record.reply, *sample.scores, record.reasoning)
 
 
 @each(
@@ -51,16 +52,22 @@ def test_a_sample_is_of_every_kind_that_it_is(
     write_samples(tmp_path, [Flip("a", "p", "e", "b", "g", before, now)], **columns)
     (sample,) = listed(tmp_path, **keys)
     assert sample.kinds == kinds
-    assert (sample.flip.score_before, sample.flip.score) == (before, now)
+    assert sample.scores == (before, now)
 
 
 def test_what_got_worse_comes_first_in_the_verdicts_order_and_nothing_is_left_out(tmp_path: Path) -> None:
-    scores = {"worst": (100.0, 0.0), "bad": (100.0, 50.0), "better": (0.0, 100.0), "wrong": (0.0, 0.0), "same": (9.0, 9.0)}
+    scores = {
+        "worst": (100.0, 0.0),
+        "bad": (100.0, 50.0),
+        "better": (0.0, 100.0),
+        "wrong": (0.0, 0.0),
+        "same": (9.0, 9.0),
+    }
     flips = [Flip(name, f"p {name}", "e", f"b {name}", f"g {name}", *each) for name, each in scores.items()]
     write_samples(tmp_path, flips[::-1])
     found = listed(tmp_path, flips=("worst", "bad", "of another run"), judged=5)
-    assert [sample.flip for sample in found] == flips
-    assert [(s.tokens, s.seconds, s.group, s.answers) for s in found] == [(40, 1.0, None, 1)] * 5
+    assert [flip_of(sample) for sample in found] == flips
+    assert [sample.answers for sample in found] == [1] * 5
 
 
 def test_of_several_answers_the_worst_is_shown_with_the_means_and_its_own_earlier_reply(tmp_path: Path) -> None:
@@ -71,17 +78,16 @@ def test_of_several_answers_the_worst_is_shown_with_the_means_and_its_own_earlie
     rows = [{"id": "a", "repeat": at, "score": 50.0 + 50 * at, "reply": f"then {at}"} for at in (0, 1)]
     write_gzip_lines(paths.before, rows)
     (sample,) = listed(tmp_path)
-    assert sample.flip == Flip("a", None, "e", "then 1", "bad", 75.0, 50.0)
-    assert (sample.answers, sample.own_id, sample.group, sample.tokens, sample.seconds) == (2, "mine", "g", None, None)
+    assert flip_of(sample) == Flip("a", None, "e", "then 1", "bad", 75.0, 50.0)
+    assert (sample.answers, sample.record.shown_id) == (2, "mine")
 
 
 def test_what_all_prompts_begin_with_is_said_once(tmp_path: Path) -> None:
     write_samples(tmp_path, [Flip(f"{at}", f"Examples.\n1 + 1 = 2\n{at} + 1 =", "e", None, "g") for at in (3, 4)])
     with tempfile.TemporaryFile() as spool:
-        samples = samples_of(spool, tmp_path, "m", "t")
-        assert samples is not None
+        samples = Samples(spool, paths_of(tmp_path, "m", "t"))
         assert samples.head == "Examples.\n1 + 1 = 2\n"
-        assert {sample.flip.prompt for sample in samples} == {"3 + 1 =", "4 + 1 ="}
+        assert {sample.prompt for sample in samples} == {"3 + 1 =", "4 + 1 ="}
 
 
 @pytest.mark.parametrize(("gone", "missing"), [("prompts", {"prompt"}), ("before", {"before", "score_before"})])
@@ -90,15 +96,12 @@ def test_a_file_that_is_not_there_leaves_its_texts_out(tmp_path: Path, gone: str
     write_samples(tmp_path, [flip])
     getattr(paths_of(tmp_path, "m", "t"), gone).unlink()
     (sample,) = listed(tmp_path)
-    assert sample.flip == replace(flip, **dict.fromkeys(missing))
+    assert flip_of(sample) == replace(flip, **dict.fromkeys(missing))
 
 
-def test_without_records_there_is_no_list_and_a_damaged_file_is_named(tmp_path: Path) -> None:
-    with tempfile.TemporaryFile() as spool:
-        assert samples_of(spool, tmp_path, "m", "t") is None
-        assert samples_of(spool, tmp_path, None, "t") is None
-        write_samples(tmp_path, [Flip("a", "p", "e", "b", "g", 100.0, 0.0)])
-        path = paths_of(tmp_path, "m", "t").before
-        path.write_bytes(path.read_bytes()[:-9])
-        with pytest.raises(BadInput, match=r"t\.before\.jsonl\.gz: is damaged"):
-            samples_of(spool, tmp_path, "m", "t")
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    write_samples(tmp_path, [Flip("a", "p", "e", "b", "g", 100.0, 0.0)])
+    path = paths_of(tmp_path, "m", "t").before
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(BadInput, match=r"t\.before\.jsonl\.gz: is damaged"):
+        listed(tmp_path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from accgate.records.file import paths_of
 from accgate.report.charts.svg import percent
 from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
@@ -14,7 +15,7 @@ from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import Plot, forest_of, group_table, start_text, stats_of
 from accgate.report.html.viewer import Beside, ShownList, lists_of
 from accgate.report.room import ROOMS, shorten_result
-from accgate.report.samples import Samples, samples_of
+from accgate.report.samples import Samples
 from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import COST_HEADINGS, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
@@ -133,9 +134,7 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
     )
 
 
-def answers_page(
-    answers: Mapping[str, Samples], title: str, about: str, beside: Beside | None = None
-) -> str:
+def answers_page(answers: Mapping[str, Samples], title: str, about: str, beside: Beside | None = None) -> str:
     """Show the answers of a run without a verdict as a whole HTML page, those of each check under its name."""
     lists, data = lists_of(dict(enumerate(answers.values())), beside)
     return whole_page(
@@ -155,7 +154,12 @@ def _frame(data: str, beside: Beside | None) -> dict[str, Any]:
 
     beside = beside if beside is not None and beside.parts else None
     style = page_parts("accgate.report", "tokens.css", "report.css", "cause.css")
-    return {"data": Markup(data), "samples_file": beside, "style": style, "nonce": "" if beside is None else beside.nonce}
+    return {
+        "data": Markup(data),
+        "samples_file": beside,
+        "style": style,
+        "nonce": "" if beside is None else beside.nonce,
+    }
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
@@ -182,9 +186,7 @@ def _plain(text: str) -> str:
     return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
 
 
-def _sections(
-    result: Result, short: Result, folder: Path | None, beside: Beside | None
-) -> tuple[list[Section], str]:
+def _sections(result: Result, short: Result, folder: Path | None, beside: Beside | None) -> tuple[list[Section], str]:
     """The checks of `short`, worst first; files are read by the names of `result`."""
     whole, checks = worst_first(result.decided), worst_first(short.decided)
     with tempfile.TemporaryFile() as spool:
@@ -203,10 +205,12 @@ def _sections(
 
 
 def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Samples | None:
-    return samples_of(
-        spool, folder, verdict.model, verdict.task, flips=verdict.flips, judged=None if verdict.lost is None else verdict.n,
-        higher_is_better=verdict.higher_is_better, seed=seed,
-    )  # fmt: skip
+    """The samples of a check, None where no records are beside the result."""
+    if verdict.model is None or verdict.task is None:
+        return None
+    paths, judged = paths_of(folder, verdict.model, verdict.task), None if verdict.lost is None else verdict.n
+    keys = {"flips": verdict.flips, "judged": judged, "higher_is_better": verdict.higher_is_better, "seed": seed}
+    return Samples(spool, paths, **keys) if paths.records.is_file() else None
 
 
 def _section(result: Result, verdict: Verdict, at: int, own: ShownList | None, pictures: Pictures) -> Section:

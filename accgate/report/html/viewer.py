@@ -1,4 +1,4 @@
-"""Every sample of a report as data for its list of samples: what has room in the page, and the rest for a file beside."""
+"""Every sample of a report as data for its lists, in the page as far as there is room, else in a file beside it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
-from accgate.records.ids import Places
+from accgate.report.flips import reply_text
 from accgate.report.html.inline import embed
 from accgate.report.samples import WORSE, Sample, Samples
 from accgate.text import clip
 
 LISTED = 100_000  # samples of a report
 ROWS, TEXTS = 1_500_000, 2_500_000  # bytes of all rows, and of all texts, that a page itself holds
-BESIDE = 60_000_000  # bytes of the file beside it
-LENGTHS = (20_000, 8_000, 4_000, 2_000, 1_000, 500, 250)  # characters of a text; the largest that has room is taken
+BESIDE = 100_000_000  # bytes of the file beside it
+LEAST, LONGEST = 250, 20_000  # characters of a text; where not all have room, each is cut
 ID, HEAD = 120, 4_000  # characters of an id, and of what all prompts begin with
-BRIEF = 700  # characters of a text that stands in the page itself
-STATIC = 3  # samples of a check that do, for those without script
 FUNCTION = "accgateSamples"  # of the page's script, which the file beside calls
 
 
@@ -42,31 +39,8 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class StaticSample:
-    """A sample that stands in the page itself; a text is None where it is not known."""
-
-    id: str
-    scores: tuple[str, str]
-    prompt: str | None
-    expected: str | None
-    before: str | None
-    got: str | None
-
-    @classmethod
-    def of(cls, sample: Sample, texts: Sequence[str | None]) -> StaticSample:
-        """The sample with its texts cut short."""
-        scores = tuple(_points(score) for score in (sample.flip.score_before, sample.flip.score))
-        name = plain(sample.own_id or sample.flip.id)[:ID]
-        return cls(name, (scores[0], scores[1]), *(None if t is None else clip(t, BRIEF, " …") for t in texts[:4]))
-
-
-def _points(score: float | None) -> str:
-    return "" if score is None else f"{score:.4g} points"
-
-
-@dataclass(frozen=True)
 class ShownList:
-    """The list of a check's samples: how many there are, how many of them are listed, and the first as texts.
+    """The list of a check's samples: how many there are, and how many of them are listed.
 
     `textless` counts those whose texts have no room anywhere, `worse` those that got worse, and `beside` those whose
     texts are in the file beside the page.
@@ -77,7 +51,6 @@ class ShownList:
     textless: int
     worse: int
     beside: int
-    first: tuple[StaticSample, ...]
 
 
 class _Column:
@@ -102,23 +75,26 @@ def lists_of(checks: Mapping[int, Samples], beside: Beside | None) -> tuple[Mapp
     The second of the pair is JSON that a script element can hold. Without a file beside, what has no room is left out.
     """
     room, listed, lists = [ROWS, TEXTS], LISTED, {}
-    length = _length([samples.sizes() for samples in checks.values()])
+    size, count = (sum(map(of, checks.values())) for of in (attrgetter("size"), len))
+    length = LONGEST if size <= BESIDE else max(LEAST, min(LONGEST, BESIDE // (3 * count)))
     inside, outside = [], []
     for left, (at, samples) in zip(range(len(checks), 0, -1), checks.items(), strict=True):
         page = [_Column(each // left) for each in room]
         more = [_Column(0 if beside is None else BESIDE) for _ in room]
-        first, groups = [], dict[str, int]()
+        groups: dict[str, int] = {}
         for sample in islice(samples, listed // left):
-            texts = _texts(sample, length)
-            if len(first) < STATIC and sample.kinds & WORSE:
-                first.append(StaticSample.of(sample, texts))
-            for own, rest, item in zip(page, more, (_row(sample, groups), texts), strict=True):
+            for own, rest, item in zip(page, more, (_row(sample, groups), _texts(sample, length)), strict=True):
                 made = embed(item)
                 _ = own.take(made) or rest.take(made)
         rows, texts_kept = (len(own.items) + len(rest.items) for own, rest in zip(page, more, strict=True))
         worse = int((samples.kinds & WORSE > 0).sum())
-        lists[at] = ShownList(len(samples), rows, len(samples) - texts_kept, worse, len(more[1].items), tuple(first))
-        about = {"n": len(samples), "up": samples.higher_is_better, "head": _beginning(samples.head, HEAD), "groups": list(groups)}
+        lists[at] = ShownList(len(samples), rows, len(samples) - texts_kept, worse, len(more[1].items))
+        about = {
+            "n": len(samples),
+            "up": samples.higher_is_better,
+            "head": _beginning(samples.head, HEAD),
+            "groups": list(groups),
+        }
         inside.append(f'"{at}":{{"about":{embed(about)},{_columns(page)}}}')
         outside += [f'"{at}":{{{_columns(more)}}}'] if more[0].items or more[1].items else []
         room = [each - each // left + own.left for each, own in zip(room, page, strict=True)]
@@ -132,27 +108,22 @@ def _columns(columns: Sequence[_Column]) -> str:
     return ",".join(f'"{name}":[{",".join(each.items)}]' for name, each in zip(("rows", "texts"), columns, strict=True))
 
 
-def _length(sizes: Sequence[Places]) -> int:
-    """The most characters of a text with which those of all samples fit into the file beside the page."""
-    every = np.concatenate([np.zeros(1, dtype=np.intp), *sizes])
-    return next((length for length in LENGTHS if np.minimum(every, 2 * length).sum() <= BESIDE // 2), LENGTHS[-1])
-
-
 def _row(sample: Sample, groups: dict[str, int]) -> list[Any]:
     """What the list's script sorts and filters by; a group is its place among those of the check."""
-    flip = sample.flip
-    group = None if sample.group is None else groups.setdefault(clip(plain(sample.group), 120, " …"), len(groups))
-    before, now = (None if score is None else round(score, 2) for score in (flip.score_before, flip.score))
-    own = None if sample.own_id is None else plain(sample.own_id)[:ID]
-    seconds = None if sample.seconds is None else round(sample.seconds, 3)
-    return [plain(flip.id)[:ID], own, before, now, sample.kinds, sample.tokens, seconds, group, sample.answers]
+    record = sample.record
+    group = None if record.group is None else groups.setdefault(clip(plain(record.group), ID, " …"), len(groups))
+    before, now = (None if score is None else round(score, 2) for score in sample.scores)
+    own = None if record.own_id is None else plain(record.own_id)[:ID]
+    seconds = round(record.seconds, 3) if record.seconds > 0.0 else None
+    return [plain(record.id)[:ID], own, before, now, sample.kinds, record.completion_tokens, seconds, group,
+            sample.answers]  # fmt: skip
 
 
 def _texts(sample: Sample, length: int) -> list[str | None]:
     """Prompt, expected answer, both replies and the candidate's reasoning, as far as they are known."""
-    flip = sample.flip
-    return [_end(flip.prompt, length), *(_beginning(t, length) for t in (flip.expected, flip.before, flip.got)),
-            _end(flip.reasoning, length)]  # fmt: skip
+    replies = sample.record.target, sample.before, reply_text(sample.record)
+    shown = [_beginning(text, length) for text in replies]
+    return [_end(sample.prompt, length), *shown, _end(sample.record.reasoning, length)]
 
 
 def _beginning(text: str | None, length: int) -> str | None:

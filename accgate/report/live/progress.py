@@ -12,11 +12,12 @@ from accgate.planning.checks import Check
 from accgate.records.file import STOPPED, Record, RecordPaths, count_lines, new_records, paths_of, settings_of_run
 from accgate.records.scores import Scores
 from accgate.references.store import rows_beside
-from accgate.report.samples import Samples, samples_of
+from accgate.report.samples import Samples
 from accgate.result import NAME
 from accgate.text import signed_number, visible
 
 QUIET = 600.0  # seconds without an answer after which checks that have none yet are no longer awaited
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -67,8 +68,8 @@ class Follower:
             reference = None if check is None else check.recorded
             before = () if reference is None else rows_beside(reference, ())
             higher = check is None or check.design.higher_is_better
-            if samples := samples_of(spool, self.folder, *pair, before=before, higher_is_better=higher):
-                found["/".join(pair)] = samples
+            paths = paths_of(self.folder, *pair)
+            found["/".join(pair)] = Samples(spool, paths, before=before, higher_is_better=higher)
         return found
 
     def look(self) -> list[Standing]:

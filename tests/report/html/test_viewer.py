@@ -34,11 +34,12 @@ def flips_of(count: int, length: int) -> list[Flip]:
     """So many samples, the first tenth of which got worse, with replies of about so many characters."""
     words = "the model adds both and says what it found " * (length // 42 + 1)
     return [
-        Flip(f"{at:016x}", f"What is {at} + 1?", f"{at}", f"{words}{at}", f"{words}{-at}", 100.0, 100.0 * (at >= count // 10))
-        for at in range(count)
-    ]  # fmt: skip
+        Flip(f"{at:016x}", f"What is {at} + 1?", f"{at}", f"{words}{at}", f"{words}{-at}", 100.0, score)
+        for at, score in enumerate([0.0] * (count // 10) + [100.0] * (count - count // 10))
+    ]
 
 
+@pytest.mark.slow
 def test_of_ten_thousand_samples_the_page_stays_small_and_every_text_is_somewhere(tmp_path: Path) -> None:
     flips = flips_of(MANY, 400)
     write_samples(tmp_path, flips)
@@ -56,8 +57,6 @@ def test_of_ten_thousand_samples_the_page_stays_small_and_every_text_is_somewher
     assert f"Replies of {len(rest['texts']):,} samples are in report.samples.js beside this page." in page.text
     assert f"'nonce-{beside.nonce}'" in page.policy
     assert f'nonce="{beside.nonce}" src="report.samples.js"' in text
-    alone = html_report(result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse))), tmp_path)
-    assert f"The texts of {len(rest['texts']):,} samples have no room here; they are in the run's folder." in alone
 
 
 def test_what_has_no_room_is_counted_however_small_the_rooms_are(
@@ -89,7 +88,9 @@ def test_a_text_that_is_cut_says_so(
     write_samples(tmp_path, [Flip("a", text, "e", text, text, 100.0, 0.0)])
     (texts,) = document(html_report(result_of(verdict_of()), tmp_path)).samples["0"]["texts"]
     assert texts[2] == texts[3] == shown
-    assert texts[0] == (shown if len(text or "") <= 250 else f"(50 characters before this are in the run's folder) … {'x' * 250}")
+    assert texts[0] == (
+        shown if len(text or "") <= 250 else f"(50 characters before this are in the run's folder) … {'x' * 250}"
+    )
 
 
 def test_line_breaks_stay_and_controls_do_not() -> None:
