@@ -226,9 +226,8 @@ def written_run(
                 file.write(to_line(Record(id_, 0, score, "100", None, reply, "stop", 50, 40, 1.0, None)))
         write_gzip_lines(paths.prompts, ({"id": i, "prompt": f"Question {k}: {' '.join(draw.choices(WORDS, k=30))}?"}
                                          for k, i in enumerate(ids)))  # fmt: skip
-        flips = set(verdict.flips)
         write_gzip_lines(paths.before, (
-            {"id": i, "repeat": 0, "score": s, "reply": f"{t} So the answer is {int(s)}." if i in flips else None}
+            {"id": i, "repeat": 0, "score": s, "reply": f"{t} So the answer is {int(s)}."}
             for i, s, t in zip(ids, before, texts, strict=True)
         ))  # fmt: skip
         verdicts.append(verdict)
