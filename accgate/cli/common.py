@@ -167,6 +167,6 @@ def write_html(name: str | Path, result: Result, folder: Path) -> None:
     beside = Beside(Path(name).with_suffix(".samples.js").name)
     write(name, html_report(result, folder, None if name == "-" else beside))
     if beside.parts:
-        write(Path(name).with_name(beside.name), "".join(beside.parts))
+        write(Path(name).with_name(beside.name), beside.text)
     elif name != "-":
         Path(name).with_name(beside.name).unlink(missing_ok=True)  # of an earlier, larger run

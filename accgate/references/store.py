@@ -383,19 +383,18 @@ def rows_beside(reference: Reference, flips: Sequence[str], *, replies: bool = T
     BadInput
         When the sidecar with the replies is damaged.
     """
-    scores, own = reference.scores, set(flips)
-    if scores is None:
+    if (scores := reference.scores) is None:
         return
+    wanted = set(flips) if scores.n > MOST_SCORES else None
     kept = read_gzip_lines(reference.replies_path, "reply") if replies else iter(())
     ahead: dict[tuple[str, int], str | None] = {}  # empty where the sidecar has the order of the scores, as written
     for id_, values in zip(scores.ids, scores.values, strict=True):
-        if scores.n > MOST_SCORES and id_ not in own:
-            continue
-        for key, score in (((id_, repeat), float(score)) for repeat, score in enumerate(values)):
+        for key, score in (((id_, at), float(score)) for at, score in enumerate(values)):
             while key not in ahead and (row := next(kept, None)) is not None:
-                if scores.n <= MOST_SCORES or row["id"] in own:
-                    ahead[row["id"], row.get("repeat", 0)] = row["reply"]
-            yield {"id": key[0], "repeat": key[1], "score": score, "reply": ahead.pop(key, None)}
+                ahead[row["id"], row.get("repeat", 0)] = row["reply"]
+            reply = ahead.pop(key, None)
+            if wanted is None or id_ in wanted:
+                yield {"id": id_, "repeat": key[1], "score": score, "reply": reply}
 
 
 def toml_of(row: Mapping[str, Any]) -> bytes:

@@ -73,11 +73,6 @@ class Section:
         return self.verdict.task or self.verdict.model or "candidate against reference"
 
     @property
-    def key(self) -> str:
-        """What links name it by."""
-        return f"{self.verdict.model}/{self.verdict.task}"
-
-    @property
     def change(self) -> str:
         """How much the mean changed, with its sign."""
         moved = mean_change(self.verdict)
@@ -134,32 +129,22 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
     )
 
 
-def answers_page(answers: Mapping[str, Samples], title: str, about: str, beside: Beside | None = None) -> str:
+def answers_page(answers: Mapping[str, Samples], beside: Beside, *, answered: bool) -> str:
     """Show the answers of a run without a verdict as a whole HTML page, those of each check under its name."""
     lists, data = lists_of(dict(enumerate(answers.values())), beside)
-    return whole_page(
-        "accgate.report",
-        "answers.html.j2",
-        script=page_parts("accgate.report", "samples.js"),
-        **_frame(data, beside),
-        title=title,
-        about=about,
-        lists=[(at, name, lists[at]) for at, name in enumerate(answers)],
-    )
+    script = page_parts("accgate.report", "samples.js")
+    named, frame = list(zip(answers, lists.items(), strict=True)), _frame(data, beside)
+    return whole_page("accgate.report", "answers.html.j2", script=script, named=named, answered=answered, **frame)
 
 
 def _frame(data: str, beside: Beside | None) -> dict[str, Any]:
     """What every page with lists of samples holds."""
     from markupsafe import Markup
 
-    beside = beside if beside is not None and beside.parts else None
     style = page_parts("accgate.report", "tokens.css", "report.css", "cause.css")
-    return {
-        "data": Markup(data),
-        "samples_file": beside,
-        "style": style,
-        "nonce": "" if beside is None else beside.nonce,
-    }
+    if beside is None or not beside.parts:
+        return {"data": Markup(data), "style": style, "samples_file": None}
+    return {"data": Markup(data), "style": style, "samples_file": beside, "nonce": beside.nonce}
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
@@ -209,8 +194,10 @@ def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Sam
     if verdict.model is None or verdict.task is None:
         return None
     paths, judged = paths_of(folder, verdict.model, verdict.task), None if verdict.lost is None else verdict.n
-    keys = {"flips": verdict.flips, "judged": judged, "higher_is_better": verdict.higher_is_better, "seed": seed}
-    return Samples(spool, paths, **keys) if paths.records.is_file() else None
+    if not paths.records.is_file():
+        return None
+    higher = verdict.higher_is_better
+    return Samples(spool, paths, flips=verdict.flips, judged=judged, higher_is_better=higher, seed=seed)
 
 
 def _section(result: Result, verdict: Verdict, at: int, own: ShownList | None, pictures: Pictures) -> Section:

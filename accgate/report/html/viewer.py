@@ -16,7 +16,7 @@ from accgate.text import clip
 
 LISTED = 100_000  # samples of a report
 ROWS, TEXTS = 1_500_000, 2_500_000  # bytes of all rows, and of all texts, that a page itself holds
-BESIDE = 100_000_000  # bytes of the file beside it
+BESIDE = 60_000_000  # bytes of the file beside it
 LEAST, LONGEST = 250, 20_000  # characters of a text; where not all have room, each is cut
 ID, HEAD = 120, 4_000  # characters of an id, and of what all prompts begin with
 FUNCTION = "accgateSamples"  # of the page's script, which the file beside calls
@@ -30,12 +30,14 @@ class Beside:
     parts: list[str] = field(default_factory=list)
 
     @property
+    def text(self) -> str:
+        """Its content."""
+        return "".join(self.parts)
+
+    @property
     def nonce(self) -> str:
         """A word by which the page lets this content run, which no text in it can know."""
-        digest = hashlib.sha256()
-        for part in self.parts:
-            digest.update(part.encode())
-        return digest.hexdigest()
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def lists_of(checks: Mapping[int, Samples], beside: Beside | None) -> tuple[Mapp
     room, listed, lists = [ROWS, TEXTS], LISTED, {}
     size, count = (sum(map(of, checks.values())) for of in (attrgetter("size"), len))
     length = LONGEST if size <= BESIDE else max(LEAST, min(LONGEST, BESIDE // (3 * count)))
-    inside, outside = [], []
+    inside = []
     for left, (at, samples) in zip(range(len(checks), 0, -1), checks.items(), strict=True):
         page = [_Column(each // left) for each in room]
         more = [_Column(0 if beside is None else BESIDE) for _ in room]
@@ -89,18 +91,13 @@ def lists_of(checks: Mapping[int, Samples], beside: Beside | None) -> tuple[Mapp
         rows, texts_kept = (len(own.items) + len(rest.items) for own, rest in zip(page, more, strict=True))
         worse = int((samples.kinds & WORSE > 0).sum())
         lists[at] = ShownList(len(samples), rows, len(samples) - texts_kept, worse, len(more[1].items))
-        about = {
-            "n": len(samples),
-            "up": samples.higher_is_better,
-            "head": _beginning(samples.head, HEAD),
-            "groups": list(groups),
-        }
+        head = _beginning(samples.head, HEAD)
+        about = {"up": samples.higher_is_better, "head": head, "groups": list(groups)}
         inside.append(f'"{at}":{{"about":{embed(about)},{_columns(page)}}}')
-        outside += [f'"{at}":{{{_columns(more)}}}'] if more[0].items or more[1].items else []
+        if beside is not None and any(each.items for each in more):
+            beside.parts.append(f'{FUNCTION}({{"{at}":{{{_columns(more)}}}}});\n')
         room = [each - each // left + own.left for each, own in zip(room, page, strict=True)]
         listed -= rows
-    if beside is not None and outside:
-        beside.parts += [f"{FUNCTION}({{", ",\n".join(outside), "});\n"]
     return lists, f"{{{','.join(inside)}}}"
 
 

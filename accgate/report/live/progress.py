@@ -1,5 +1,6 @@
 """How far a run is, from the records that it appends to: nothing is asked of the run itself."""
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,10 +56,10 @@ class Follower:
         """Whether nothing is left to ask, as in a recording."""
         pairs = self._pairs_there()
         paths = [paths_of(self.folder, *pair) for pair in pairs]
-        if not pairs or not all(_is_answered(each) for each in paths):
+        if not all(_is_answered(each) for each in paths):
             return False
-        last = max(each.records.stat().st_mtime for each in paths)
-        return set(self._checks) <= set(pairs) or time.time() - last > QUIET
+        quiet = time.time() - max((each.records.stat().st_mtime for each in paths), default=math.inf)
+        return quiet > QUIET or (bool(pairs) and set(self._checks) <= set(pairs))
 
     def answers(self, spool: IO[bytes]) -> dict[str, Samples]:
         """The answers of each check so far, by its name; raises as `look` does."""
@@ -116,16 +117,14 @@ class Follower:
 
 
 def _total(paths: RecordPaths, check: Check | None) -> int | None:
-    """The most answers that a check may need: by the settings beside its records, or else by its plan."""
-    total = settings_of_run(paths).get("records") if paths.settings.is_file() else None
-    if isinstance(total, int):
+    """The most answers that a check may need, by the settings beside its records or else by its plan."""
+    if paths.settings.is_file() and isinstance(total := settings_of_run(paths).get("records"), int):
         return total
     return None if check is None else check.n * check.repeats
 
 
 def _is_answered(paths: RecordPaths) -> bool:
-    total = _total(paths, None)
-    return STOPPED in settings_of_run(paths) or (total is not None and count_lines(paths.records) >= total)
+    return STOPPED in settings_of_run(paths) or count_lines(paths.records) >= (_total(paths, None) or math.inf)
 
 
 def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:

@@ -19,11 +19,6 @@ HOME = "127.0.0.1"
 GONE = 180.0  # seconds without a request of the page, which asks every two: a tab in the background asks once a minute
 HTML = "text/html; charset=utf-8"
 TICK = 0.2  # seconds between two looks at whether to end
-ANSWERED = (
-    "Every sample is answered",
-    "There is no verdict here: this is a recording, or a run that ended before its verdict. Reload to look for one.",
-)
-GOING_ON = "Answers so far", "This run goes on and is not yet decided. Reload for more answers."
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",  # the address holds the token
@@ -117,7 +112,7 @@ class Viewer(ThreadingHTTPServer):
             if self._report is None or self._report[0] != written:
                 beside = Beside(SAMPLES)
                 page = html_report(read_result(path), path.parent, beside)
-                self._beside[SAMPLES] = "".join(beside.parts).encode()
+                self._beside[SAMPLES] = beside.text.encode()
                 self._report = written, page.encode("utf-8", "replace")
             return self._report[1]
 
@@ -126,11 +121,10 @@ class Viewer(ThreadingHTTPServer):
         from accgate.report.html.page import answers_page
         from accgate.report.html.viewer import Beside
 
-        beside = Beside("answers.samples.js")
         with self._reading, tempfile.TemporaryFile() as spool:
-            title, about = ANSWERED if self.follower.is_answered else GOING_ON
-            page = answers_page(self.follower.answers(spool), title, about, beside)
-            self._beside[beside.name] = "".join(beside.parts).encode()
+            beside = Beside("answers.samples.js")
+            page = answers_page(self.follower.answers(spool), beside, answered=self.follower.is_answered)
+            self._beside[beside.name] = beside.text.encode()
         return page.encode("utf-8", "replace")
 
     def content(self, name: str) -> Content | None:
