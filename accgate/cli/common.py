@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from accgate.config.config import Config
     from accgate.inputs.samples import Layout
+    from accgate.result import Result
 
 CONFIG, OUT, RESULT = Path("accuracy.toml"), Path("accgate-out"), Path("accgate-out/accgate.json")
 
@@ -175,3 +176,16 @@ def write(name: str | Path, text: str) -> None:
         if error.errno in DISK_FULL:
             raise CannotEvaluate(f"{fault}; free some space") from error
         raise BadInput(f"{fault}; name another file") from error
+
+
+def write_html(name: str | Path, result: Result, folder: Path) -> None:
+    """Write the report as an HTML page, with the file beside it where one page has no room for all replies."""
+    from accgate.report.html.page import html_report
+    from accgate.report.html.viewer import Beside
+
+    beside = Beside(Path(name).with_suffix(".samples.js").name)
+    write(name, html_report(result, folder, None if name == "-" else beside))
+    if beside.parts:
+        write(Path(name).with_name(beside.name), beside.text)
+    elif name != "-":
+        Path(name).with_name(beside.name).unlink(missing_ok=True)  # of an earlier, larger run

@@ -4,7 +4,17 @@ import argparse
 import json
 from pathlib import Path
 
-from accgate.cli.common import CONFIG, OUT, RESULT, console, print_json, print_note, selection_options, write
+from accgate.cli.common import (
+    CONFIG,
+    OUT,
+    RESULT,
+    console,
+    print_json,
+    print_note,
+    selection_options,
+    write,
+    write_html,
+)
 from accgate.cli.run import base_option, rules_of
 from accgate.errors import PASSED, BadInput
 
@@ -31,7 +41,7 @@ def explain_options(command: argparse.ArgumentParser) -> None:
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a result for the terminal, or write it in the forms that are asked for."""
-    from accgate.report.flips import first_flips, flips_of_result
+    from accgate.report.flips import flips_of_result
     from accgate.report.result_file import ctrf_json, junit_xml, read_result
 
     result = read_result(arguments.result)
@@ -44,16 +54,12 @@ def report(arguments: argparse.Namespace) -> int:
         if name is not None:
             write(name, text_of(result))
     folder = arguments.result.parent
-    flips = flips_of_result(result, folder, whole=arguments.html is not None)
     if arguments.html is not None:
-        from accgate.report.html.page import html_report
-
-        write(arguments.html, html_report(result, flips, folder))
-        flips = first_flips(result, flips)
+        write_html(arguments.html, result, folder)
     if arguments.markdown is not None:
         from accgate.report.markdown import render_markdown
 
-        write(arguments.markdown, render_markdown(result, flips))
+        write(arguments.markdown, render_markdown(result, flips_of_result(result, folder)))
     return PASSED
 
 

@@ -24,6 +24,7 @@ from accgate.cli.common import (
     whole_config,
     workspace_option,
     write,
+    write_html,
 )
 from accgate.cli.parser import count
 from accgate.cli.streams import writing_output
@@ -355,21 +356,18 @@ def report_result(
     arguments: argparse.Namespace, result: Result, *, quiet: bool = False, readings: Sequence[Rereading] = ()
 ) -> None:
     """Write a result for people beside its accgate.json, and print it, after the `readings` that it goes by."""
-    from accgate.report.flips import first_flips, flips_of_result
+    from accgate.report.flips import flips_of_result
     from accgate.report.forest import forest_files
     from accgate.report.markdown import render_markdown
     from accgate.report.story import worst_first
     from accgate.result import HTML, NAME, REPORT
 
-    whole = flips_of_result(result, arguments.out, whole=arguments.html)
-    flips = first_flips(result, whole)
+    flips = flips_of_result(result, arguments.out)
     write(arguments.out / REPORT, render_markdown(result, flips))
     for name, picture in forest_files(worst_first(result.decided)).items():
         write(arguments.out / name, picture)
     if arguments.html:
-        from accgate.report.html.page import html_report
-
-        write(arguments.out / HTML, html_report(result, whole, arguments.out))
+        write_html(arguments.out / HTML, result, arguments.out)
     place = as_typed(arguments.out / NAME)
     with writing_output(f"the result is in {place}"):
         if arguments.json:

@@ -85,6 +85,12 @@ class Record:
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     attacked_reading: Sequence[str | None] | None = None
+    own_id: str | None = None
+
+    @property
+    def shown_id(self) -> str:
+        """The user's own id, or else the digest."""
+        return self.own_id or self.id
 
     @property
     def is_unread(self) -> bool:

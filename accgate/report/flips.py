@@ -42,8 +42,8 @@ class Flip:
 FlipsByCheck: TypeAlias = Mapping[tuple[str | None, str | None], Sequence[Flip]]  # by (model, task)
 
 
-def flips_of(verdict: Verdict, run_folder: Path, *, shown: int | None = SHOWN) -> tuple[Flip, ...]:
-    """The first `shown` flips of a check, worst first; None shows all.
+def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple[Flip, ...]:
+    """The first `shown` flips of a check, worst first.
 
     `run_folder` is where accgate.json lies; without record files there the flips have ids only.
     """
@@ -57,11 +57,7 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int | None = SHOWN) -
     by_id: dict[str, list[Record]] = {}
     for record in records_with(paths.records, wanted):
         by_id.setdefault(record.id, []).append(record)
-    return _without_head([_flip(id_, prompts.get((id_, 0), NOTHING)[0], by_id.get(id_, []), before) for id_ in ids])
-
-
-def _without_head(flips: Sequence[Flip]) -> tuple[Flip, ...]:
-    """The flips without what all their prompts begin with."""
+    flips = [_flip(id_, prompts.get((id_, 0), NOTHING)[0], by_id.get(id_, []), before) for id_ in ids]
     head = shared_head([flip.prompt for flip in flips if flip.prompt is not None])
     return tuple(flip if flip.prompt is None else replace(flip, prompt=flip.prompt[len(head) :]) for flip in flips)
 
@@ -76,17 +72,9 @@ def shared_head(prompts: Sequence[str]) -> str:
     return head[: head.rfind("\n") + 1]
 
 
-def flips_of_result(result: Result, run_folder: Path, *, whole: bool = False) -> FlipsByCheck:
-    """The first flips of every check that did not pass; the `whole` are all flips of all checks."""
-    if whole:
-        return {(v.model, v.task): flips_of(v, run_folder, shown=None) for v in result.decided}
+def flips_of_result(result: Result, run_folder: Path) -> FlipsByCheck:
+    """The first flips of every check that did not pass."""
     return {(v.model, v.task): flips_of(v, run_folder) for v in result.checks if v.verdict != "pass"}
-
-
-def first_flips(result: Result, whole: FlipsByCheck) -> FlipsByCheck:
-    """Those that `flips_of_result` reads, of the whole that were read."""
-    keys = ((v.model, v.task) for v in result.checks if v.verdict != "pass")
-    return {key: _without_head(whole[key][:SHOWN]) for key in keys}
 
 
 def _columns(path: Path, column: str, wanted: AbstractSet[str]) -> Mapping[tuple[str, int], Entry]:
@@ -101,10 +89,10 @@ def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mappi
         return Flip(id_, prompt, None, text, None, score)
     worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
     text, score = before.get(worst.key, NOTHING)
-    return Flip(id_, prompt, worst.target, text, _got(worst), score, worst.score, worst.reasoning)
+    return Flip(id_, prompt, worst.target, text, reply_text(worst), score, worst.score, worst.reasoning)
 
 
-def _got(record: Record) -> str | None:
+def reply_text(record: Record) -> str | None:
     """What a sample replied, or why there is nothing."""
     if record.reply is None:
         return record.error

@@ -38,7 +38,7 @@ def test_an_import_becomes_a_reference_with_its_variant_and_replies(tmp_path: Pa
     assert (found.about.mean, found.about.n, found.about.engine) == (75.0, 40, "imported from lm-eval")
     assert found.about.engine_version == "0.4.13"
     assert found.scores is not None
-    assert len(found.replies()) == 40
+    assert sum(record.reply is not None for record in found.kept_records()) == 40
     assert not Path("accgate-import").exists()
 
 
@@ -207,7 +207,7 @@ def test_a_mean_replaces_a_reference_with_scores_whole(tmp_path: Path) -> None:
     assert main([*command, "--reason", "the suite's figure"]) == 0
     found = find_reference(store, "m", "mmlu")
     assert found is not None
-    assert (found.about.mean, found.scores, found.replies()) == (68.2, None, {})
+    assert (found.about.mean, found.scores, found.replies_path.exists()) == (68.2, None, False)
 
 
 def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(
