@@ -107,13 +107,13 @@ def test_a_reference_too_small_for_theta_is_noted(tmp_path: Path) -> None:
     keys: dict[str, Any] = {"reference": 80.0, "reference_num_samples": 64, "sigma": 50.0}
     check = check_of(project_with(tmp_path, theta=5.0, **keys))
     assert tuple(map(words_of, check.notes)) == (
-        "a drop of 5 points needs a larger reference: no number of samples shows it with this one",
+        "a drop of 5.0 points needs a larger reference: no number of samples shows it with this one",
     )
 
 
 def test_a_dataset_too_small_for_theta_is_noted(tmp_path: Path) -> None:
     check = check_of(project_with(tmp_path, recorded=True, theta=7.0))
-    assert words_of(check.notes[0]) == f"detecting a drop of 7 points needs {plan(7.0).n} samples; this check has 100"
+    assert words_of(check.notes[0]) == f"detecting a drop of 7.0 points needs {plan(7.0).n} samples; this check has 100"
     assert check.theta == pytest.approx(plan(7.0, n_max=N).theta)
     assert check_of(project_with(tmp_path, theta=20.0, recorded=False)).notes != check.notes
 
@@ -124,7 +124,7 @@ def test_a_test_that_stops_early_only_can_take_so_many(tmp_path: Path) -> None:
     most = plan(9.0, test="gsprt").n
     assert (
         words_of(check_of(project).notes[0])
-        == f"detecting a drop of 9 points may need {most} samples; this check has 100"
+        == f"detecting a drop of 9.0 points may need {most} samples; this check has 100"
     )
 
 

@@ -118,7 +118,7 @@ def kinds() -> dict[str, Kind]:
     )
     hostile = replace(lost, model=HOSTILE, task=HOSTILE, settings_changed=(f"{HOSTILE}: {HOSTILE} → {HOSTILE}",))
     undecided = verdicts([(QWEN, "humaneval", 164, 136, 14, 9, 6.0)])[0]
-    figures = ("fell 17.5 points", "48.5 to 30.9", "A harmless change", "the gate allows")
+    figures = ("fell 17.6 points", "48.5 to 30.9", "A harmless change", "the gate allows")
     return {
         "healthy": Kind(run_of([kept]), ("Passed", "46.7 to 44.4", "within chance", "No action needed")),
         "failed": Kind(
@@ -152,7 +152,7 @@ def kinds() -> dict[str, Kind]:
         ),
         "unread": Kind(
             run_of([unread]),
-            ("fell 17.5 points", "23 answers lost", "19 could no longer be read"),
+            ("fell 17.6 points", "23 answers lost", "19 could no longer be read"),
             flips_of(unread, SUMS),
         ),
         "new task": Kind(
@@ -165,7 +165,7 @@ def kinds() -> dict[str, Kind]:
             flips_of(sixty[7], SUMS),
         ),
         "hostile": Kind(
-            run_of([hostile]), ("fell 17.5 points", "48.5 to 30.9"), flips_of(hostile, [(HOSTILE,) * 3] * 3)
+            run_of([hostile]), ("fell 17.6 points", "48.5 to 30.9"), flips_of(hostile, [(HOSTILE,) * 3] * 3)
         ),
         "fork": Kind(
             run_of([kept], rules="own"),
