@@ -111,10 +111,11 @@ def _annotate(
             higher_is_better=check.design.higher_is_better,
             alpha=gate.drift_alpha,
         )
-    changed, reference = (), verdict.reference
+    changed: tuple[str, ...] = ()
+    reference = verdict.reference
     if check.recorded is not None:
         about = check.recorded.about
-        reference = replace(reference, name=check.baseline, date=about.date, commit=about.commit)
+        reference = replace(reference, name=check.baseline, date=about.date or None, commit=about.commit or None)
         prompts = prompt_change(check.recorded, Figures.of(_records(item)))
         changed = setting_changes(about, check.planned_model.settings, info, check.task)
         changed = changed if prompts is None else (prompts, *changed)

@@ -177,12 +177,8 @@ def print_noise(console: Console, noise: Noise) -> None:
     """Print the estimates of sigma and discordance, and the samples that each design needs."""
     for line in _noise_lines(noise):
         console.print(Text(line))
-    headings = (
-        "Design",
-        f"Samples for theta = {asked_figure(noise.theta)}",
-        "Mean when healthy",
-        f"Theta at {noise.n:,}",
-    )
+    samples = f"Samples for theta = {asked_figure(noise.theta)}"
+    headings = ("Design", samples, "Mean when healthy", f"Theta at {noise.n:,}")
     rows = [(row.test, f"{row.n:,}", f"{row.expected_n_healthy:,.0f}", drop_figure(row.theta)) for row in noise.designs]
     console.print(table_of(headings, rows, left=(0,)))
     if noise.discordance is not None and noise.discordance.value is not None:

@@ -80,14 +80,13 @@ class CheckView:
 
 
 class Origin(NamedTuple):
-    """A model, the reference that it is compared with, and the settings that changed, as far as there is room.
+    """A model, the reference that it is compared with, its commit, and the settings that changed.
 
-    Each is empty where it is not known; `left_out` counts the other settings.
+    A text is empty where it is not known; `left_out` counts the settings that there is no room for.
     """
 
     model: str
     reference: str
-    date: str
     commit: str
     settings: tuple[Setting, ...]
     left_out: int
@@ -102,28 +101,28 @@ class Section(NamedTuple):
 
 def sections_of(rows: Sequence[CheckView], room: Room) -> tuple[Section, ...]:
     """The rows by model, models in the order of their first row."""
-    models = {name: [row for row in rows if row.model == name] for name in dict.fromkeys(row.model for row in rows)}
-    origins = {name: _origin(name, those, room) for name, those in models.items()}
-    if 2 * len(models) > len(rows) > 1:
-        return (Section(tuple(origins.values())[:ORIGINS], tuple(rows)),)
-    return tuple(Section((origins[name],), tuple(those)) for name, those in models.items())
+    models = {
+        name: tuple(row for row in rows if row.model == name) for name in dict.fromkeys(row.model for row in rows)
+    }
+    sections = tuple(Section((_origin(name, those, room),), those) for name, those in models.items())
+    if 2 * len(models) <= len(rows) or len(models) == 1:
+        return sections
+    return (Section(tuple(section.origins[0] for section in sections[:ORIGINS]), tuple(rows)),)
 
 
 def _origin(model: str, rows: Sequence[CheckView], room: Room) -> Origin:
     references = [row.verdict.reference for row in rows if row.verdict.reference.name]
+    names = ["its reference" if each.name == model else each.name for each in references]
     dates = sorted({each.date or "an unknown date" for each in references})
-    commits = {each.commit or "" for each in references}
-    name = next((each.name for each in references if each.name != model), "its reference" if references else "")
+    commits = {(each.commit or "")[:7] for each in references}
     settings = next(filter(None, (settings_of(row.verdict) for row in rows)), ())
     kinds = ([each for each in settings if each.is_outside is outside] for outside in (False, True))
     shown = [each for kind in kinds for each in kind[: room.settings]]
+    reference = (
+        f"{opening(names[0], room.names)} of {' to '.join(dict.fromkeys((dates[0], dates[-1])))}" if names else ""
+    )
     return Origin(
-        model,
-        opening(name, room.names),
-        opening(" to ".join(dict.fromkeys(dates[:1] + dates[-1:])), 40),
-        commits.pop()[:7] if len(commits) == 1 else "",
-        tuple(Setting(*(opening(text, room.names) for text in each[:3]), each.is_outside) for each in shown),
-        len(settings) - len(shown),
+        model, reference, commits.pop() if len(commits) == 1 else "", tuple(shown), len(settings) - len(shown)
     )
 
 

@@ -69,7 +69,10 @@ def words_of(reason: Reason) -> str:
     """
     words = WORDS.get(reason.kind, "{text}")
     try:
-        return words.format_map(reason.figures) if isinstance(words, str) else words(reason.figures)
+        if not isinstance(words, str):
+            return words(reason.figures)
+        drops = {key: asked_figure(value) for key, value in reason.figures.items() if key in ("theta", "size")}
+        return words.format_map({**reason.figures, **drops})
     except (KeyError, TypeError) as error:
         raise ValueError(f"a reason of the kind {reason.kind} lacks figures: {error}") from error
 
@@ -127,10 +130,8 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "too-few-evaluated": "only {n:,} of {n_max:,} samples were evaluated: too few to decide",
     "no-outcome": _no_outcome,
     "no-outcome-overall": "no outcome of {n:,} samples could fail at alpha {alpha:.3g}: evaluate more",
-    "no-room": lambda of: (
-        f"the reference is {of['room']:.2f} points from {of['end']}: a {of['drop']} of "
-        f"{asked_figure(of['size'])} cannot show; take a task that the model can do, or record a reference again"
-    ),
+    "no-room": "the reference is {room:.2f} points from {end}: a {drop} of {size} cannot show; take a task that "
+    "the model can do, or record a reference again",
     "unseen": _unseen,
     "too-coarse": lambda of: f"{_ability(of)}: evaluate more samples or set a larger theta",
     "rules-out": _rules_out,
@@ -152,14 +153,9 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "left-out": "left out: {names}",
     "undecided-checks": "{count} of its {checks} checks could not be decided: {names}",
     "not-binary": "not decided: the run has scores other than 0 and 100 where the reference has none",
-    "larger-reference": lambda of: (
-        f"a drop of {asked_figure(of['theta'])} points needs a larger "
-        "reference: no number of samples shows it with this one"
-    ),
-    "more-samples": lambda of: (
-        f"detecting a drop of {asked_figure(of['theta'])} points {of['needs']} "
-        f"{of['needed']:,} samples; this check has {of['n']:,}"
-    ),
+    "larger-reference": "a drop of {theta} points needs a larger reference: no number of samples shows it with "
+    "this one",
+    "more-samples": "detecting a drop of {theta} points {needs} {needed:,} samples; this check has {n:,}",
     "near-chance": "the reference's mean of {mean:.2f} is near chance level ({chance:g}): a regression could hardly "
     "show; take a task that the model can do",
     "dataset-not-read": "the dataset was not read, so this is planned for the {n:,} samples that the task has: {error}",

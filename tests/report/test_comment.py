@@ -114,10 +114,8 @@ def test_answers_and_settings_are_three_at_most_and_the_rest_is_counted() -> Non
         Flip(lost.flips[i] if i else "my-17", f"{i} + 1?", "r", "r", "w", 100.0, 0.0) for i in range(10)
     ]}  # fmt: skip
     found = page_of(render_comment(replace(kind.result, checks=(many,)), ABOUT, flips=flips))
-    assert found.tables[1] == [
-        ["Prompt", "Before, right", "Now, wrong"],
-        *[[f"{own}{i} + 1?", "r", "w"] for i, own in enumerate(("my-17: ", "", ""))],
-    ]
+    questions = ("my-17: 0 + 1?", "1 + 1?", "2 + 1?")
+    assert found.tables[1] == [["Prompt", "Before, right", "Now, wrong"], *[[each, "r", "w"] for each in questions]]
     assert "Answers that got worse: 3 of 23" in found.text
     assert "and 6 more" in found.text
     graded = [Flip("a", "q", "r", "b", "n", 80.0, 20.0)]

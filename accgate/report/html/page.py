@@ -22,7 +22,6 @@ from accgate.verdict import (
     Verdict,
     change_text,
     drift_sentence,
-    mean_change,
     other_rules,
     points_text,
     readings_sentence,
@@ -74,7 +73,7 @@ class Section:
     @property
     def change(self) -> str:
         """How much the mean changed, with its sign."""
-        return "" if mean_change(self.verdict) is None else change_text(self.verdict)
+        return change_text(self.verdict)
 
 
 def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path | None = None) -> str:
