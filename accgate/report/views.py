@@ -118,12 +118,10 @@ def _origin(model: str, rows: Sequence[CheckView], room: Room) -> Origin:
     settings = next(filter(None, (settings_of(row.verdict) for row in rows)), ())
     kinds = ([each for each in settings if each.is_outside is outside] for outside in (False, True))
     shown = [each for kind in kinds for each in kind[: room.settings]]
-    reference = (
-        f"{opening(names[0], room.names)} of {' to '.join(dict.fromkeys((dates[0], dates[-1])))}" if names else ""
-    )
-    return Origin(
-        model, reference, commits.pop() if len(commits) == 1 else "", tuple(shown), len(settings) - len(shown)
-    )
+    recorded = opening(" to ".join(dict.fromkeys((*dates[:1], *dates[-1:]))), 40)
+    reference = f"{opening(names[0], room.names)} of {recorded}" if names else ""
+    commit = commits.pop() if len(commits) == 1 else ""
+    return Origin(model, reference, commit, tuple(shown), len(settings) - len(shown))
 
 
 @dataclass(frozen=True)

@@ -67,12 +67,12 @@ def words_of(reason: Reason) -> str:
     ValueError
         When it lacks a figure of its kind, or has one that is none.
     """
-    words = WORDS.get(reason.kind, "{text}")
+    words, of = WORDS.get(reason.kind, "{text}"), dict[str, Any](reason.figures)
     try:
         if not isinstance(words, str):
-            return words(reason.figures)
-        drops = {key: asked_figure(value) for key, value in reason.figures.items() if key in ("theta", "size")}
-        return words.format_map({**reason.figures, **drops})
+            return words(of)
+        drops: dict[str, Any] = {key: asked_figure(of[key]) for key in ("theta", "size") if key in of}
+        return words.format_map({**of, **drops})
     except (KeyError, TypeError) as error:
         raise ValueError(f"a reason of the kind {reason.kind} lacks figures: {error}") from error
 
