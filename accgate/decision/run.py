@@ -112,11 +112,14 @@ def _annotate(
             alpha=gate.drift_alpha,
         )
     changed: tuple[str, ...] = ()
+    reference = verdict.reference
     if check.recorded is not None:
+        about = check.recorded.about
+        reference = replace(reference, name=check.baseline, date=about.date or None, commit=about.commit or None)
         prompts = prompt_change(check.recorded, Figures.of(_records(item)))
-        changed = setting_changes(check.recorded.about, check.planned_model.settings, info, check.task)
+        changed = setting_changes(about, check.planned_model.settings, info, check.task)
         changed = changed if prompts is None else (prompts, *changed)
-    return replace(verdict, drift=drift, settings_changed=changed).because(*notes)
+    return replace(verdict, reference=reference, drift=drift, settings_changed=changed).because(*notes)
 
 
 def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verdict:

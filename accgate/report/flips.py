@@ -26,7 +26,7 @@ NOTHING: Entry = (None, None)
 class Flip:
     """One sample that got worse; texts, and scores in points, are None where the files do not hold them.
 
-    `got` is what follows the candidate's reasoning.
+    `id` is the dataset's own where it has one, and `got` what follows the candidate's reasoning.
     """
 
     id: str
@@ -89,7 +89,7 @@ def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mappi
         return Flip(id_, prompt, None, text, None, score)
     worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
     text, score = before.get(worst.key, NOTHING)
-    return Flip(id_, prompt, worst.target, text, reply_text(worst), score, worst.score, worst.reasoning)
+    return Flip(worst.shown_id, prompt, worst.target, text, reply_text(worst), score, worst.score, worst.reasoning)
 
 
 def reply_text(record: Record) -> str | None:
@@ -122,7 +122,7 @@ def opening(text: str | None, length: int = 160) -> str:
 
 
 class Answer(NamedTuple):
-    """A sample that got worse: the end of its prompt, both replies cut to where they differ."""
+    """A sample that got worse: its own id if it has one, the end of its prompt, both replies cut to the difference."""
 
     prompt: str
     before: str
@@ -155,10 +155,16 @@ def first_answers(checks: Sequence[Verdict], flips: FlipsByCheck) -> Answers | N
 def answers_of(verdict: Verdict, flips: Sequence[Flip]) -> Answers:
     """The first three of a check's answers that got worse, cut to where the replies differ."""
     first = flips[:ANSWERS]
-    rows = tuple(Answer(excerpt(flip.prompt, 2 * WIDTH), *cut_to_difference(flip.before, flip.got)) for flip in first)
+    rows = tuple(Answer(_question(verdict, flip), *cut_to_difference(flip.before, flip.got)) for flip in first)
     is_plain = all((flip.score_before, flip.score) == (100.0, 0.0) for flip in first)
     before, now = ("Before, right", "Now, wrong") if is_plain and verdict.higher_is_better else ("Before", "Now")
     return Answers(subject_of(verdict), verdict.lost or len(verdict.flips), rows, before, now)
+
+
+def _question(verdict: Verdict, flip: Flip) -> str:
+    """The end of a prompt, after the user's own id: one that is no digest."""
+    prompt = excerpt(flip.prompt, 2 * WIDTH)
+    return prompt if flip.id in verdict.flips else f"{opening(flip.id, WIDTH)}: {prompt}"
 
 
 def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from accgate.text import count_of, drop_word, figure_at_least, p_relation
+from accgate.text import asked_figure, count_of, drop_figure, drop_word, p_relation
 
 Kind = Literal[
     # of a test, and what it could show
@@ -67,9 +67,12 @@ def words_of(reason: Reason) -> str:
     ValueError
         When it lacks a figure of its kind, or has one that is none.
     """
-    words = WORDS.get(reason.kind, "{text}")
+    words, of = WORDS.get(reason.kind, "{text}"), dict[str, Any](reason.figures)
     try:
-        return words.format_map(reason.figures) if isinstance(words, str) else words(reason.figures)
+        if not isinstance(words, str):
+            return words(of)
+        drops: dict[str, Any] = {key: asked_figure(of[key]) for key in ("theta", "size") if key in of}
+        return words.format_map({**of, **drops})
     except (KeyError, TypeError) as error:
         raise ValueError(f"a reason of the kind {reason.kind} lacks figures: {error}") from error
 
@@ -91,8 +94,8 @@ def _ability(of: Mapping[str, Any]) -> str:
     """Return what the samples detect, and what was asked."""
     drop, samples = of["drop"], f"{count_of(of['n'], 'sample')} detect{'s' if of['n'] == 1 else ''}"
     theta = of["theta"]
-    least = f"no {drop}" if theta is None else f"a {drop} of {figure_at_least(theta)} points or more"
-    return f"{samples} {least} with probability {of['power']:g}; you asked for {of['asked']:g}"
+    least = f"no {drop}" if theta is None else f"a {drop} of {drop_figure(theta, of['asked'])} points or more"
+    return f"{samples} {least} with probability {of['power']:g}; you asked for {asked_figure(of['asked'])}"
 
 
 def _rules_out(of: Mapping[str, Any]) -> str:
@@ -127,7 +130,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "too-few-evaluated": "only {n:,} of {n_max:,} samples were evaluated: too few to decide",
     "no-outcome": _no_outcome,
     "no-outcome-overall": "no outcome of {n:,} samples could fail at alpha {alpha:.3g}: evaluate more",
-    "no-room": "the reference is {room:.2f} points from {end}: a {drop} of {size:.2f} cannot show; take a task that "
+    "no-room": "the reference is {room:.2f} points from {end}: a {drop} of {size} cannot show; take a task that "
     "the model can do, or record a reference again",
     "unseen": _unseen,
     "too-coarse": lambda of: f"{_ability(of)}: evaluate more samples or set a larger theta",
@@ -151,9 +154,9 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "left-out": "left out: {names}",
     "undecided-checks": "{count} of its {checks} checks could not be decided: {names}",
     "not-binary": "not decided: the run has scores other than 0 and 100 where the reference has none",
-    "larger-reference": "a drop of {theta:g} points needs a larger reference: no number of samples shows it with "
+    "larger-reference": "a drop of {theta} points needs a larger reference: no number of samples shows it with "
     "this one",
-    "more-samples": "detecting a drop of {theta:g} points {needs} {needed:,} samples; this check has {n:,}",
+    "more-samples": "detecting a drop of {theta} points {needs} {needed:,} samples; this check has {n:,}",
     "near-chance": "the reference's mean of {mean:.2f} is near chance level ({chance:g}): a regression could hardly "
     "show; take a task that the model can do",
     "dataset-not-read": "the dataset was not read, so this is planned for the {n:,} samples that the task has: {error}",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.text import figure_at_least
+from accgate.text import drop_figure
 from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, said
 from tests.launcher import Launched
@@ -52,7 +52,7 @@ def test_plans_are_printed_as_json_alone_or_in_words(project: Project, capfd, co
     printed, err = capfd.readouterr()
     out = " ".join(printed.split())
     assert "1 check at alpha 0.05, beta 0.2." in out
-    drop = figure_at_least(row["theta"])
+    drop = drop_figure(row["theta"])
     assert f"m / sums: {N} samples see a drop of {drop} points with probability 0.8 if 10% of them" in out
     assert ("Most tokens" in out) == (command == "plan")
     assert err == ""

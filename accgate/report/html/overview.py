@@ -13,7 +13,7 @@ from accgate.report.charts.axes import Axis, axis_around, short
 from accgate.report.forest import Place, place_of, place_of_group, scale_of
 from accgate.report.words import confidence_of, has_evidence, samples_used, savings
 from accgate.text import clip, compact, duration, visible
-from accgate.verdict import groups_paragraph, interval_text, mean_change, name_of, points_text, range_text, theta_text
+from accgate.verdict import change_text, groups_paragraph, interval_text, name_of, points_text, range_text, theta_text
 
 if TYPE_CHECKING:
     from accgate.result import Result
@@ -128,7 +128,7 @@ def _with_room(x: Axis, words: Mapping[float, str], room: float) -> Labels:
 
 def _row(number: int, verdict: Verdict) -> Row:
     samples = f"{verdict.n:,} of {verdict.n_max or verdict.n:,}" if verdict.n and has_evidence(verdict) else ""
-    change = points_text(verdict, mean_change(verdict), sign=True)
+    change = change_text(verdict)
     return Row(number, verdict, place_of(verdict), change, interval_text(verdict), samples)
 
 

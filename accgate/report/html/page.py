@@ -23,8 +23,8 @@ from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_capital
 from accgate.verdict import (
     Verdict,
+    change_text,
     drift_sentence,
-    mean_change,
     other_rules,
     points_text,
     readings_sentence,
@@ -75,8 +75,7 @@ class Section:
     @property
     def change(self) -> str:
         """How much the mean changed, with its sign."""
-        moved = mean_change(self.verdict)
-        return "" if moved is None else points_text(self.verdict, moved, sign=True)
+        return change_text(self.verdict)
 
 
 def html_report(result: Result, folder: Path | None = None, beside: Beside | None = None) -> str:
@@ -224,7 +223,7 @@ def all_figures(verdict: Verdict) -> tuple[str, ...]:
         f"{verdict.n_max or verdict.n:,}" if has_evidence(verdict) else "–",
         points_text(verdict, verdict.reference.mean),
         points_text(verdict, verdict.candidate.mean),
-        points_text(verdict, verdict.difference, sign=True),
+        change_text(verdict),
         points_text(verdict, verdict.gamma),
         theta_text(verdict),
         "–" if verdict.discordance is None else f"{100 * verdict.discordance:.1f}%",

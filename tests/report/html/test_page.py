@@ -18,7 +18,7 @@ from accgate.report.html.page import DRAWN, html_report
 from accgate.report.result_file import read_result
 from accgate.report.story import story_of
 from accgate.stats.result import Interval
-from accgate.verdict import Cost, Verdict
+from accgate.verdict import CandidateSummary, Cost, Verdict
 from tests.gates import Project, right_but
 from tests.report.hostile import hostile
 from tests.report.html_pages import Document, document, keep_reference_scores, page_of, write_samples, written_run
@@ -182,8 +182,9 @@ def test_every_check_has_a_place_on_one_scale_and_worse_is_left_whatever_the_met
     interval = Interval(-1.0, (-9.0, -1.0))
     up = verdict_of("regression", interval=interval)
     down = verdict_of(
-        "regression", task="u", interval=interval.negate(), difference=5.0, higher_is_better=False, gamma=77.5
-    )
+        "regression", task="u", interval=interval.negate(), difference=5.0, higher_is_better=False, gamma=77.5,
+        candidate=CandidateSummary(80.0, 100),
+    )  # fmt: skip
 
     first, second = (re.findall(r'(?:x|x1|x2|cx)="[^"]*"', drawing) for drawing in drawings(up, down))
     assert first == second
