@@ -26,7 +26,7 @@ NOTHING: Entry = (None, None)
 class Flip:
     """One sample that got worse; texts, and scores in points, are None where the files do not hold them.
 
-    `got` is what follows the candidate's reasoning.
+    `id` is the dataset's own where it has one, and `got` what follows the candidate's reasoning.
     """
 
     id: str
@@ -101,7 +101,7 @@ def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mappi
         return Flip(id_, prompt, None, text, None, score)
     worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
     text, score = before.get(worst.key, NOTHING)
-    return Flip(id_, prompt, worst.target, text, _got(worst), score, worst.score, worst.reasoning)
+    return Flip(worst.shown_id, prompt, worst.target, text, _got(worst), score, worst.score, worst.reasoning)
 
 
 def _got(record: Record) -> str | None:

@@ -33,7 +33,7 @@ def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
         print_paragraph(console, Text(visible(_rereading_text(each)), style="bold"))
         rows = [
             (
-                now.id,
+                now.shown_id,
                 _shortened(now.reply or ""),
                 _read(then),
                 _read(now),
