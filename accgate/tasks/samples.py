@@ -164,8 +164,8 @@ class _Packed:
             user = prompt[start : start + user]
         columns = map(self.names.get, NAMES)
         cluster, group, label, part = (None if column is None else column[number] for column in columns)
-        rest: tuple[Any, ...] = (*self._others.get(number, NO_OTHERS), part or "")
-        return Sample(self.ids[number], prompt, user, system, target, cluster, group, label, *rest, own_id)
+        rest: tuple[Any, ...] = (*self._others.get(number, NO_OTHERS), part or "", own_id)
+        return Sample(self.ids[number], prompt, user, system, target, cluster, group, label, *rest)
 
 
 def _parts(sample: Sample) -> tuple[str | int, str | int]:

@@ -1,0 +1,181 @@
+"""`accgate init --data` on rows as people and datasets have them: what is asked, expected and left out, or the doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.inputs.toml import tomllib
+from tests.gates import said, write_lines
+from tests.loading import load_task
+
+ASK = "Answer with the letter of the right option alone."
+Rows = Sequence[Mapping[str, Any]]
+
+
+def lettered(question: str, *options: str, labels: str = "ABCDE") -> str:
+    return "\n".join([question, "", *(f"{a}. {o}" for a, o in zip(labels, options, strict=False)), ASK])
+
+
+def turns(*texts: str, who: str = "role", said: str = "content", names: Sequence[str] = ("user", "assistant")) -> Any:
+    return [{who: names[at % 2], said: text} for at, text in enumerate(texts)]
+
+
+CITY = ("Capital of Peru?", "Quito", "Lima", "Bogota")
+NEXT = {"question": "Capital of Chile?", "choices": ["Santiago", "Lima", "Quito"]}
+PERU = {"question": CITY[0], "choices": [*CITY[1:]]}
+GERMAN = {"Frage": CITY[0], "Option A": "Quito", "Option B": "Lima", "Option C": "Bogota"}
+# Rows, the options of the command, and of the first row what is sent, what is expected, what is left out, the metric.
+SHAPES: dict[str, tuple[Rows, Sequence[str], str, str, str, str]] = {
+    "an index from 0": ([PERU | {"answer": 1}, NEXT | {"answer": 0}], [], lettered(*CITY), "B", "", "exact_match"),
+    "an index from 1, as text": (
+        [PERU | {"answer": "2", "subject": "geography"}, NEXT | {"answer": "3"}],
+        [], lettered(*CITY), "B", "'subject'", "exact_match",
+    ),
+    "an index that may be either": (
+        [PERU | {"answer": 1}, NEXT | {"answer": 2}], ["--answer-form", "0"], lettered(*CITY), "B", "", "exact_match",
+    ),
+    "an option's text": ([PERU | {"answer": "Lima"}] * 2, [], lettered(*CITY), "B", "", "exact_match"),
+    "small letters": ([PERU | {"answer": "(b)"}] * 2, [], lettered(*CITY), "B", "", "exact_match"),
+    "numbers that are texts": (
+        [{"question": "2+3?", "options": [4, 5], "answer": 5}] * 2, [], lettered("2+3?", "4", "5"), "B", "", "exact_match",
+    ),
+    "texts with labels": (
+        [{"id": "q1", "question": CITY[0], "choices": {"text": [*CITY[1:]], "label": ["1", "2", "3"]}, "answerKey": "2"}],
+        [], lettered(*CITY, labels="123"), "2", "'id'", "exact_match",
+    ),
+    "a list of options with labels": (
+        [{"question": CITY[0], "options": [{"label": a, "text": t} for a, t in zip("ABC", CITY[1:])], "answer": "B"}],
+        [], lettered(*CITY), "B", "", "exact_match",
+    ),
+    "options by label, and the answer twice": (
+        [{"question": CITY[0], "options": {"A": "Quito", "B": "Lima"}, "answer": "Lima", "answer_idx": "B"}],
+        [], lettered(*CITY[:3]), "B", "'answer_idx'", "exact_match",
+    ),
+    "endings": (
+        [{"ctx": "She sits", "endings": ["down.", "up."], "label": "0", "source_id": "x"},
+         {"ctx": "He stands", "endings": ["down.", "up."], "label": "1", "source_id": "y"}],
+        [], lettered("She sits", "down.", "up."), "A", "'source_id'", "exact_match",
+    ),
+    "columns of options": (
+        [{"question": CITY[0], "A": "Quito", "B": "Lima", "C": "Bogota", "D": "", "answer": "B"}],
+        [], lettered(*CITY), "B", "", "exact_match",
+    ),
+    "columns of German options": ([GERMAN | {"Antwort": "b)"}], [], lettered(*CITY), "B", "", "exact_match"),
+    "two solutions": (
+        [{"goal": "Open a jar", "sol1": "Turn.", "sol2": "Pull.", "label": 0},
+         {"goal": "Close it", "sol1": "Pull.", "sol2": "Turn.", "label": 1}],
+        [], lettered("Open a jar", "Turn.", "Pull."), "A", "", "exact_match",
+    ),
+    "passage and accepted texts": (
+        [{"context": "Lima is in Peru.", "question": "Where is Lima?", "answers": {"text": ["Peru"], "answer_start": [11]}}],
+        [], "Lima is in Peru.\n\nWhere is Lima?", '["Peru"]', "", "contains",
+    ),
+    "a passage before a yes or no": (
+        [{"text": "It rains.", "question": "Is it dry?", "answer": False}, {"text": "Sun.", "question": "Dry?", "answer": True}] * 2,
+        [], "It rains.\n\nIs it dry?\n\nAnswer with one of: no, yes.", "no", "", "classification",
+    ),
+    "work before the number": (
+        [{"question": "3 x 2?", "answer": "3 x 2 = <<3*2=6>>6\n#### 6"}], [], "3 x 2?", "6", "", "numeric_match",
+    ),
+    "instruction and input": (
+        [{"instruction": "Translate to French.", "input": "cat", "output": "chat"},
+         {"instruction": "Name a planet.", "input": "", "output": "Mars"}],
+        [], "Translate to French.\n\ncat", "chat", "", "contains",
+    ),
+    "instruction and context": (
+        [{"instruction": "Who rules?", "context": "Queen Ada rules.", "response": "Ada", "category": "qa"}],
+        [], "Queen Ada rules.\n\nWho rules?", "Ada", "'category'", "contains",
+    ),
+    "messages": (
+        [{"messages": turns("Hi", "Hello.", "2 + 2?", "4")}, {"messages": turns("2 + 3?", "5")}],
+        [], "<user>\nHi\n<assistant>\nHello.\n<user>\n2 + 2?", "4", "", "numeric_match",
+    ),
+    "messages whose answer is beside them": (
+        [{"input": turns("2 + 2?"), "ideal": "4"}], [], "<user>\n2 + 2?", "4", "", "numeric_match",
+    ),
+    "conversations": (
+        [{"conversations": turns("2 + 2?", "4", who="from", said="value", names=("human", "gpt")), "id": "c1"}],
+        [], "<user>\n2 + 2?", "4", "'id'", "numeric_match",
+    ),
+    "prompt and completion as messages": (
+        [{"prompt": turns("2 + 2?"), "completion": turns("4", names=("assistant",) * 2)}],
+        [], "<user>\n2 + 2?", "4", "", "numeric_match",
+    ),
+    "prompt and completion": (
+        [{"system": "Be brief.", "prompt": "2 + 2?", "completion": "4"}],
+        [], "Be brief.\n\n2 + 2?", "4", "", "numeric_match",
+    ),
+    "Spanish": ([{"pregunta": "2 + 2?", "respuesta": "4"}], [], "2 + 2?", "4", "", "numeric_match"),
+    "Japanese": ([{"問題": "2 + 2?", "答え": "4", "ジャンル": "x"}], [], "2 + 2?", "4", "'ジャンル'", "numeric_match"),
+    "Korean": ([{"질문": "2 + 2?", "정답": "4"}], [], "2 + 2?", "4", "", "numeric_match"),
+    "named columns": (
+        [{"premise": "It rains.", "hypothesis": "It is wet.", "gold": "true"}, {"premise": "a", "hypothesis": "b", "gold": "false"}],
+        ["--prompt-field", "premise, hypothesis", "--metric", "exact_match"], "It rains.\n\nIt is wet.", "true", "", "exact_match",
+    ),
+    "labels that are numbers": (
+        [{"sentence": "Fine.", "label": 1}, {"sentence": "Awful.", "label": 0}] * 2,
+        ["--labels", "bad,good"], "Fine.\n\nAnswer with one of: bad, good.", "good", "", "classification",
+    ),
+    "a working beside the answer": (
+        [{"problem": "2 + 2?", "solution": "Adding gives 4.", "answer": "4"}], [], "2 + 2?", "4", "'solution'", "numeric_match",
+    ),
+}  # fmt: skip
+DOUBTS: list[tuple[Rows, str]] = [
+    ([PERU | {"answer": 1}, NEXT | {"answer": 2}], "its number from 0 or its number from 1; all rows fit both; give --answer-form: 0, 1"),
+    ([PERU | {"answer": 7}], "such as '7', name no option of all rows"),
+    ([PERU | {"answer": -1}], "such as '-1', name no option of all rows"),
+    ([{"question": "x", "answer": "y", "target": "z"}], "'answer' and 'target' may be it; give --answer-field: answer, target"),
+    ([{"question": "x", "prompt": "y", "answer": "z"}], "'question' and 'prompt' may be it; give --prompt-field"),
+    ([{"col1": "x", "answer": "z"}], "there are 'col1', 'answer'; give --prompt-field: col1"),
+    ([{"question": "x", "col2": "z"}], "there are 'question', 'col2'; give --answer-field"),
+    ([{"prompt": "x", "chosen": "y", "rejected": "z"}], "hold preferences"),
+    ([{"sentence": "Fine.", "label": 1}, {"sentence": "Awful.", "label": 0}] * 2, "the numbers [0, 1]"),
+    ([{"messages": turns("a", "b"), "answer": "c"}], "give --answer-field: answer, messages"),
+    ([{"messages": turns("a")}], "cannot tell which column has the expected answer"),
+    ([{"messages": turns("a", "b")}, {"messages": turns("a")}], "row 2: 'messages' does not end with the assistant's turn"),
+    ([{"questions": ["a", "b"], "answers": ["c", "d"]}], "cannot tell which column has the question"),
+    ([{"context": "c", "question": "q", "answers": {"text": []}}], "row 1 has nothing in 'answers'"),
+]  # fmt: skip
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
+    """The first prompt, the expected answer and the columns left out, as `init` says them."""
+    out = capsys.readouterr().out
+    prompt = "\n".join(line.removeprefix("  | ") for line in out.splitlines() if line.startswith("  | "))
+    expected = out.split("expected: ")[1].splitlines()[0]
+    left = out.split("not used: ")[1].splitlines()[0]
+    return prompt, expected, "" if left == "none of the columns" else left
+
+
+def init(*arguments: str) -> int:
+    return main(["init", "--no-probe", "--no-workflow", "--force", "--yes", *arguments])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_is_asked_and_read_as_its_columns_say(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, options, prompt, target, left, metric = SHAPES[name]
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "all.jsonl", rows)
+    assert init("--data", "all.jsonl", *options) == 0
+    shown, expected, left_out = printed(capsys)
+    samples = {(sample.prompt, sample.target) for sample in load_task("all", file=tmp_path / "all.toml").samples}
+    assert {(prompt, target), (shown, expected)} <= samples
+    assert (left_out, tomllib.loads((tmp_path / "all.toml").read_text())["metric"]) == (left, metric)
+
+
+@pytest.mark.parametrize(("rows", "message"), DOUBTS)
+def test_what_is_not_sure_is_refused_with_what_settles_it(
+    rows: Rows, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "all.jsonl", rows)
+    assert init("--data", "all.jsonl") == 2
+    assert message in said(capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["all.jsonl"]
