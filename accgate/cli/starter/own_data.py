@@ -11,10 +11,9 @@ from typing import Any
 import tomli_w
 
 from accgate.cli.starter.files import Answers
-from accgate.cli.starter.shapes import LOOKED_AT, SHOWN, Rows, Shape, Unsure, shape_of
+from accgate.cli.starter.shapes import SHOWN, Rows, Shape, Unsure, shape_of
 from accgate.errors import BadInput
 from accgate.inputs.paths import read_plain
-from accgate.tasks.prompts import CannotRender, Scope, render
 from accgate.tasks.rows import MOST
 from accgate.text import clip, visible
 
@@ -113,21 +112,19 @@ def _with_labels(data: Rows, shape: Shape, answers: Answers) -> Shape:
             f"{data.path}: {name!r} holds the numbers {sorted(numbers)}, which stand for labels that no column names"
         )
         raise Unsure(fault, "labels", ["their names with commas between them, from the lowest number on"])
-    names, first = [label.strip() for label in answers.labels.split(",")], 0 if 0 in numbers else min(numbers)
-    if max(numbers) - first >= len(names):
-        raise BadInput(
-            f"--labels names {len(names)}, and {name!r} goes from {first} to {max(numbers)}; name each number"
-        )
-    own = f"{data.expression(name)} | int{f' - {first}' if first else ''}"
+    names, first = [label.strip() for label in answers.labels.split(",")], min(numbers)
+    if len(names) != max(numbers) - first + 1:
+        raise BadInput(f"--labels has {len(names)} names, and {name!r} goes from {first} to {max(numbers)}; name each")
+    own = f"{data.expression(name)} | int - {first}"
     return replace(shape, answer=f"{{{{ {json.dumps(names, ensure_ascii=False)}[{own}] }}}}")
 
 
 def _with_hint(data: Rows, shape: Shape, scoring: _Scoring) -> Shape:
     """The shape whose prompt names the labels, where its own words do not."""
-    labels = sorted({*shape.answers(data.rows[:LOOKED_AT])}) if scoring.metric == "classification" else []
-    prompt = shape.asked.get("prompt", "")
-    texts = [render(prompt, Scope(row)).lower() for row in data.rows[:FEW_LABELS]] if labels and prompt else []
-    if not texts or any(all(label.lower() in text for label in labels) for text in texts) or "{" in "".join(labels):
+    samples = shape.samples(data) if scoring.metric == "classification" else []
+    labels, prompt = sorted({sample.target for sample in samples}), shape.asked.get("prompt")
+    named = any(all(label.lower() in sample.user.lower() for label in labels) for sample in samples)
+    if prompt is None or named or not labels or "{" in "".join(labels):
         return shape
     return replace(shape, asked={**shape.asked, "prompt": f"{prompt}\n\nAnswer with one of: {', '.join(labels)}."})
 
@@ -153,10 +150,7 @@ def _scoring_of(data: Rows, shape: Shape) -> _Scoring:
         return _Scoring("json_match", "the answers are objects; the reply must hold the same JSON", 'json_path = "$"\n')
     if shape.metric == "contains":
         return _Scoring("contains", "each answer is a list; a reply that has one of its texts is right")
-    try:
-        return _scoring_of_texts([text.strip() for text in shape.answers(data.rows[:LOOKED_AT])])
-    except CannotRender as error:
-        raise BadInput(f"{data.path}: {error}") from error
+    return _scoring_of_texts([sample.target.strip() for sample in shape.samples(data)])
 
 
 def _scoring_of_texts(texts: Sequence[str]) -> _Scoring:

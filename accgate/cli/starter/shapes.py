@@ -4,7 +4,8 @@ import json
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
@@ -15,9 +16,9 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
-from accgate.tasks.choices import Option, options_of
-from accgate.tasks.prompts import CannotRender, Scope, render
-from accgate.tasks.schema import Choices
+from accgate.tasks.definition import Definition
+from accgate.tasks.sample import Sample, samples_of
+from accgate.tasks.schema import Choices, Dataset, DefinitionFile
 from accgate.text import clip, nearest, visible
 
 LOOKED_AT = 1000  # rows, to guess from
@@ -57,9 +58,14 @@ class Shape:
         """All columns that are used."""
         return (*self.others, *self.needed)
 
-    def answers(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """The answer of each row, as its target will be."""
-        return (render(self.answer, _scope(self.choices, row)) for row in rows)
+    def samples(self, data: "Rows") -> list[Sample]:
+        """The samples of the first rows, as the task renders them; raises BadInput where one cannot be."""
+        choices = Choices(**self.choices) if self.choices else None  # type: ignore[arg-type]
+        target = {"targets" if self.metric == "contains" else "target": self.answer}
+        content = DefinitionFile(  # type: ignore[arg-type]
+            dataset=Dataset(file=data.path.name), metric="exact_match", choices=choices, **self.asked, **target
+        )
+        return list(samples_of("", Definition(content, data.path), data.rows[:LOOKED_AT], lambda _: (), None))
 
 
 @dataclass(frozen=True)
@@ -143,12 +149,13 @@ def _question(data: Rows, prompt: str | None, answer: str | None, form: str | No
     asked = "".join(f"{{% if {each} %}}{{{{ {each} }}}}\n\n{{% endif %}}" for each in own[: len(before)])
     asked += f"{{{{ {own[len(before)]} }}}}"
     asked += "".join(f"{{% if {each} %}}\n\n{{{{ {each} }}}}{{% endif %}}" for each in own[len(before) + 1 :])
-    target, metric = _answer(data, answer)
-    if not choices or (label := _right_option(data, choices, offered, answer, form)) is None:
-        return Shape({"prompt": asked}, target, metric, (last, answer), (*before, *after))
-    asked += "\n\n{% for option in options %}{{ option.label }}. {{ option.text }}\n{% endfor %}" + ASK_LETTER
+    shape = Shape({"prompt": asked}, *_answer(data, answer), (last, answer), (*before, *after))
+    lines = "\n\n{% for option in options %}{{ option.label }}. {{ option.text }}\n{% endfor %}"
     about = f"one of the options of {', '.join(map(repr, offered))}"
-    return Shape({"prompt": asked}, label, "", (last, answer), (*before, *after, *offered), choices, about)
+    with_options = Shape(
+        {"prompt": asked + lines + ASK_LETTER}, "", "", shape.needed, (*shape.others, *offered), choices, about
+    )
+    return (_with_right_option(data, with_options, form) if choices else None) or shape
 
 
 def _parts(data: Rows, prompt: str | None, answer: str, offered: Sequence[str]) -> tuple[list[str], str, list[str]]:
@@ -259,57 +266,34 @@ def _options(data: Rows) -> tuple[Mapping[str, str], list[str]]:
     return {}, []
 
 
-def _right_option(
-    data: Rows, choices: Mapping[str, str], offered: Sequence[str], answer: str, form: str | None
-) -> str | None:
-    """The template of the right option's label, by the form that the answers of all rows can have."""
-    own, rows = f"{data.expression(answer)} | string", data.rows[:LOOKED_AT]
+def _with_right_option(data: Rows, shape: Shape, form: str | None) -> Shape | None:
+    """The shape whose answer is the right option's label, by the form that the answers of all rows can have."""
+    answer, own = shape.needed[-1], f"{data.expression(shape.needed[-1])} | string"
     templates = {
-        "letter": f'{{{{ {own} | trim(" ().:"){"" if "labels" in choices else " | upper"} }}}}',
+        "letter": f'{{{{ {own} | trim(" ().:"){"" if "labels" in shape.choices else " | upper"} }}}}',
         "text": f'{{{{ (options | selectattr("text", "eq", {own} | trim) | first).label }}}}',
     }
     if all(re.fullmatch(r"\d+(\.0)?", str(value)) for value in data.values(answer)):
         templates["0"] = f"{{{{ options[{own} | int].label }}}}"
         templates["1"] = f"{{{{ ([none] + options)[{own} | int].label }}}}"
-    try:
-        scopes = [_scope(choices, row) for row in rows]
-    except CannotRender as error:
-        raise BadInput(f"{data.path}: {error}") from error
-    read = {name: labels for name, template in templates.items() if (labels := _labels(template, scopes)) is not None}
-    if form is None and "letter" in read and "labels" in choices:
+    read = {}
+    for name, template in templates.items():
+        with suppress(BadInput):
+            read[name] = tuple(s.target for s in replace(shape, answer=template).samples(data))
+    if form is None and "letter" in read and "labels" in shape.choices:
         form = "letter"
     if form is not None and form not in read:
         raise BadInput(f"--answer-form {form}: not all answers in {answer!r} are so; {nearest(form, read)}")
-    read = read if form is None else {form: read[form]}
-    if len({*map(tuple, read.values())}) > 1:
+    if form is None and len({*read.values()}) > 1:
         fault = f"{data.path}: {answer!r} names the right option by {' or '.join(FORMS[name] for name in read)}"
         raise Unsure(f"{fault}; all rows fit both", "answer_form", [*read])
-    if not read and len(_plain(offered[0])) == 1:
+    if not read and len(_plain(shape.others[-1])) == 1:
         return None  # columns of one letter may be anything
     if not read:
         value = visible(clip(str(data.values(answer)[0]), SHOWN, "…"))
         fault = "name no option of all rows by its letter, text or number; correct them, or name another --answer-field"
         raise BadInput(f"{data.path}: the answers in {answer!r}, such as {value!r}, {fault}")
-    return templates[next(iter(read))]
-
-
-def _labels(template: str, scopes: Sequence[Scope]) -> list[str] | None:
-    """The label that a template gives of each row; None where it gives another text for some row."""
-    try:
-        labels = [render(template, scope) for scope in scopes]
-    except CannotRender:
-        return None
-    offered = [{option["label"] for option in scope.names["options"]} for scope in scopes]
-    return labels if all(label in of for label, of in zip(labels, offered, strict=True)) else None
-
-
-def _scope(choices: Mapping[str, str], row: Mapping[str, Any]) -> Scope:
-    """What the target's template sees of a row."""
-    options: Sequence[Option] = (
-        options_of(Choices(options=choices["options"], labels=choices.get("labels")), Scope(row)) if choices else ()
-    )
-    names = {"options": [{"label": option.label, "text": option.text} for option in options]} if choices else {}
-    return Scope(row, (), names)
+    return replace(shape, answer=templates[form or next(iter(read))])
 
 
 @cache

@@ -1,4 +1,4 @@
-"""`accgate init --data` on rows as people and datasets have them: what is asked, expected and left out, or the doubt."""
+"""`accgate init --data` on rows as people have them: what is asked, expected and left out, or the doubt."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def turns(*texts: str, who: str = "role", said: str = "content", names: Sequence
 
 
 CITY = ("Capital of Peru?", "Quito", "Lima", "Bogota")
+LETTERED = list(zip("ABC", CITY[1:], strict=True))
 NEXT = {"question": "Capital of Chile?", "choices": ["Santiago", "Lima", "Quito"]}
 PERU = {"question": CITY[0], "choices": [*CITY[1:]]}
 GERMAN = {"Frage": CITY[0], "Option A": "Quito", "Option B": "Lima", "Option C": "Bogota"}
@@ -45,14 +46,15 @@ SHAPES: dict[str, tuple[Rows, Sequence[str], str, str, str, str]] = {
     "an option's text": ([PERU | {"answer": "Lima"}] * 2, [], lettered(*CITY), "B", "", "exact_match"),
     "small letters": ([PERU | {"answer": "(b)"}] * 2, [], lettered(*CITY), "B", "", "exact_match"),
     "numbers that are texts": (
-        [{"question": "2+3?", "options": [4, 5], "answer": 5}] * 2, [], lettered("2+3?", "4", "5"), "B", "", "exact_match",
+        [{"question": "2+3?", "options": [4, 5], "answer": 5}] * 2,
+        [], lettered("2+3?", "4", "5"), "B", "", "exact_match",
     ),
     "texts with labels": (
-        [{"id": "q1", "question": CITY[0], "choices": {"text": [*CITY[1:]], "label": ["1", "2", "3"]}, "answerKey": "2"}],
+        [PERU | {"id": "q1", "choices": {"text": [*CITY[1:]], "label": ["1", "2", "3"]}, "answerKey": "2"}],
         [], lettered(*CITY, labels="123"), "2", "'id'", "exact_match",
     ),
     "a list of options with labels": (
-        [{"question": CITY[0], "options": [{"label": a, "text": t} for a, t in zip("ABC", CITY[1:])], "answer": "B"}],
+        [{"question": CITY[0], "options": [{"label": a, "text": t} for a, t in LETTERED], "answer": "B"}],
         [], lettered(*CITY), "B", "", "exact_match",
     ),
     "options by label, and the answer twice": (
@@ -75,11 +77,12 @@ SHAPES: dict[str, tuple[Rows, Sequence[str], str, str, str, str]] = {
         [], lettered("Open a jar", "Turn.", "Pull."), "A", "", "exact_match",
     ),
     "passage and accepted texts": (
-        [{"context": "Lima is in Peru.", "question": "Where is Lima?", "answers": {"text": ["Peru"], "answer_start": [11]}}],
+        [{"context": "Lima is in Peru.", "question": "Where is Lima?", "answers": {"text": ["Peru"], "start": [11]}}],
         [], "Lima is in Peru.\n\nWhere is Lima?", '["Peru"]', "", "contains",
     ),
     "a passage before a yes or no": (
-        [{"text": "It rains.", "question": "Is it dry?", "answer": False}, {"text": "Sun.", "question": "Dry?", "answer": True}] * 2,
+        [{"text": "It rains.", "question": "Is it dry?", "answer": False},
+         {"text": "Sun.", "question": "Dry?", "answer": True}] * 2,
         [], "It rains.\n\nIs it dry?\n\nAnswer with one of: no, yes.", "no", "", "classification",
     ),
     "work before the number": (
@@ -117,22 +120,27 @@ SHAPES: dict[str, tuple[Rows, Sequence[str], str, str, str, str]] = {
     "Japanese": ([{"問題": "2 + 2?", "答え": "4", "ジャンル": "x"}], [], "2 + 2?", "4", "'ジャンル'", "numeric_match"),
     "Korean": ([{"질문": "2 + 2?", "정답": "4"}], [], "2 + 2?", "4", "", "numeric_match"),
     "named columns": (
-        [{"premise": "It rains.", "hypothesis": "It is wet.", "gold": "true"}, {"premise": "a", "hypothesis": "b", "gold": "false"}],
-        ["--prompt-field", "premise, hypothesis", "--metric", "exact_match"], "It rains.\n\nIt is wet.", "true", "", "exact_match",
+        [{"premise": "It rains.", "hypothesis": "It is wet.", "gold": "true"},
+         {"premise": "a", "hypothesis": "b", "gold": "false"}],
+        ["--prompt-field", "premise, hypothesis", "--metric", "exact_match"],
+        "It rains.\n\nIt is wet.", "true", "", "exact_match",
     ),
     "labels that are numbers": (
         [{"sentence": "Fine.", "label": 1}, {"sentence": "Awful.", "label": 0}] * 2,
         ["--labels", "bad,good"], "Fine.\n\nAnswer with one of: bad, good.", "good", "", "classification",
     ),
     "a working beside the answer": (
-        [{"problem": "2 + 2?", "solution": "Adding gives 4.", "answer": "4"}], [], "2 + 2?", "4", "'solution'", "numeric_match",
+        [{"problem": "2 + 2?", "solution": "Adding gives 4.", "answer": "4"}],
+        [], "2 + 2?", "4", "'solution'", "numeric_match",
     ),
 }  # fmt: skip
 DOUBTS: list[tuple[Rows, str]] = [
-    ([PERU | {"answer": 1}, NEXT | {"answer": 2}], "its number from 0 or its number from 1; all rows fit both; give --answer-form: 0, 1"),
+    ([PERU | {"answer": 1}, NEXT | {"answer": 2}],
+     "its number from 0 or its number from 1; all rows fit both; give --answer-form: 0, 1"),
     ([PERU | {"answer": 7}], "such as '7', name no option of all rows"),
     ([PERU | {"answer": -1}], "such as '-1', name no option of all rows"),
-    ([{"question": "x", "answer": "y", "target": "z"}], "'answer' and 'target' may be it; give --answer-field: answer, target"),
+    ([{"question": "x", "answer": "y", "target": "z"}],
+     "'answer' and 'target' may be it; give --answer-field: answer, target"),
     ([{"question": "x", "prompt": "y", "answer": "z"}], "'question' and 'prompt' may be it; give --prompt-field"),
     ([{"col1": "x", "answer": "z"}], "there are 'col1', 'answer'; give --prompt-field: col1"),
     ([{"question": "x", "col2": "z"}], "there are 'question', 'col2'; give --answer-field"),
@@ -140,7 +148,8 @@ DOUBTS: list[tuple[Rows, str]] = [
     ([{"sentence": "Fine.", "label": 1}, {"sentence": "Awful.", "label": 0}] * 2, "the numbers [0, 1]"),
     ([{"messages": turns("a", "b"), "answer": "c"}], "give --answer-field: answer, messages"),
     ([{"messages": turns("a")}], "cannot tell which column has the expected answer"),
-    ([{"messages": turns("a", "b")}, {"messages": turns("a")}], "row 2: 'messages' does not end with the assistant's turn"),
+    ([{"messages": turns("a", "b")}, {"messages": turns("a")}],
+     "row 2: 'messages' does not end with the assistant's turn"),
     ([{"questions": ["a", "b"], "answers": ["c", "d"]}], "cannot tell which column has the question"),
     ([{"context": "c", "question": "q", "answers": {"text": []}}], "row 1 has nothing in 'answers'"),
 ]  # fmt: skip
@@ -225,7 +234,8 @@ def test_the_model_and_the_task_are_named_after_what_they_are(tmp_path: Path, mo
 
 SUMS = [(f"What is {i} + {i + 1}?", str(2 * i + 1), str(2 * i)) for i in range(40)]
 GATES: dict[str, Rows] = {
-    "options": [{"question": q, "choices": [no, yes][:: 1 - 2 * (i % 2)], "answer": 1 - i % 2} for i, (q, yes, no) in enumerate(SUMS)],
+    "options": [{"question": q, "choices": [no, yes][:: 1 - 2 * (i % 2)], "answer": 1 - i % 2}
+                for i, (q, yes, no) in enumerate(SUMS)],
     "instructions": [{"instruction": "Add.", "input": q, "output": yes} for q, yes, _ in SUMS],
     "conversations": [{"messages": turns("Hi", "Hello.", q, yes)} for q, yes, _ in SUMS],
     "passages": [{"context": f"Somebody says {yes}.", "question": q, "answers": {"text": [yes]}} for q, yes, _ in SUMS],
