@@ -1,5 +1,7 @@
 """The shapes of people's rows: which columns are asked, which hold the answer, and the templates that read them."""
 
+from __future__ import annotations
+
 import json
 import keyword
 import re
@@ -15,10 +17,11 @@ from string import ascii_lowercase
 from typing import Any
 
 from accgate.errors import BadInput
+from accgate.inputs.rows import Row
 from accgate.inputs.toml import tomllib
 from accgate.tasks.definition import Definition
 from accgate.tasks.sample import Sample, samples_of
-from accgate.tasks.schema import Choices, Dataset, DefinitionFile
+from accgate.tasks.schema import Dataset, DefinitionFile
 from accgate.text import clip, nearest, visible
 
 LOOKED_AT = 1000  # rows, to guess from
@@ -58,13 +61,11 @@ class Shape:
         """All columns that are used."""
         return (*self.others, *self.needed)
 
-    def samples(self, data: "Rows") -> list[Sample]:
+    def samples(self, data: Rows) -> list[Sample]:
         """The samples of the first rows, as the task renders them; raises BadInput where one cannot be."""
-        choices = Choices(**self.choices) if self.choices else None  # type: ignore[arg-type]
-        target = {"targets" if self.metric == "contains" else "target": self.answer}
-        content = DefinitionFile(  # type: ignore[arg-type]
-            dataset=Dataset(file=data.path.name), metric="exact_match", choices=choices, **self.asked, **target
-        )
+        keys: dict[str, Any] = {**self.asked, "targets" if self.metric == "contains" else "target": self.answer}
+        keys |= {"choices": self.choices} if self.choices else {}
+        content = DefinitionFile(dataset=Dataset(file=data.path.name), metric="exact_match", **keys)
         return list(samples_of("", Definition(content, data.path), data.rows[:LOOKED_AT], lambda _: (), None))
 
 
@@ -73,7 +74,7 @@ class Rows:
     """The rows of a file, and the values of their columns."""
 
     path: Path
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Row]
 
     @cached_property
     def names(self) -> list[str]:
