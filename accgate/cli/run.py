@@ -295,7 +295,8 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
     for path, about in written.items():
         noise = _noise_text(about.discordance) if recording.twice else ""
         print(f"{'added to' if recording.add else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
-        if (records := paths_of(arguments.out, about.model, about.task).records).exists():
+        records = paths_of(arguments.out, about.model, about.task).records
+        if records.exists() and not getattr(arguments, "quiet", False):
             print_replies(console(), read_log(records))
     if not getattr(arguments, "quiet", False):
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)

@@ -15,6 +15,7 @@ from accgate.cli.starter.shapes import SHOWN, Rows, Shape, Unsure, shape_of
 from accgate.errors import BadInput
 from accgate.inputs.paths import read_plain
 from accgate.tasks.rows import MOST
+from accgate.tasks.sample import OWN_IDS
 from accgate.text import clip, visible
 
 NUMBER = r"[-+]?[$€£]?\s*\d[\d,]*(\.\d+)?\s*%?"
@@ -70,13 +71,14 @@ def own_task(data: Path, home: Path, answers: Answers) -> OwnTask:
     shape = _with_labels(rows, shape, answers)
     scoring = _scoring_of(rows, shape) if answers.metric is None else _scoring_by(answers.metric)
     shape = _with_hint(rows, shape, scoring)
-    count = len(rows.rows)
+    count, ids = len(rows.rows), [name for name in OWN_IDS if name in rows.names and name not in shape.used][:1]
     about: tuple[str, ...] = (
         f"{answers.data}: {count:,} rows" + (f" in {key!r}" if key else ""),
         f"asked: {_quoted(name for name in shape.used if name != shape.needed[-1]) or shape.about}",
         f"answer: the field {shape.needed[-1]!r}" + (f"; {shape.about}" if shape.about else ""),
         f"scored by {scoring.metric}: {scoring.why}",
-        f"not used: {_quoted(name for name in rows.names if name not in shape.used) or 'none of the columns'}",
+        f"not used: {_quoted(name for name in rows.names if name not in (*shape.used, *ids)) or 'no other column'}",
+        *(f"each sample is shown by its {name!r}" for name in ids),
     )
     theta, asks_all = _theta_of(count)
     many = plan(USUAL_THETA, test="paired").n

@@ -51,7 +51,7 @@ SHAPES: dict[str, tuple[Rows, Sequence[str], str, str, str, str]] = {
     ),
     "texts with labels": (
         [PERU | {"id": "q1", "choices": {"text": [*CITY[1:]], "label": ["1", "2", "3"]}, "answerKey": "2"}],
-        [], lettered(*CITY, labels="123"), "2", "'id'", "exact_match",
+        [], lettered(*CITY, labels="123"), "2", "", "exact_match",
     ),
     "a list of options with labels": (
         [{"question": CITY[0], "options": [{"label": a, "text": t} for a, t in LETTERED], "answer": "B"}],
@@ -106,7 +106,7 @@ SHAPES: dict[str, tuple[Rows, Sequence[str], str, str, str, str]] = {
     ),
     "conversations": (
         [{"conversations": turns("2 + 2?", "4", who="from", said="value", names=("human", "gpt")), "id": "c1"}],
-        [], "<user>\n2 + 2?", "4", "'id'", "numeric_match",
+        [], "<user>\n2 + 2?", "4", "", "numeric_match",
     ),
     "prompt and completion as messages": (
         [{"prompt": turns("2 + 2?"), "completion": turns("4", names=("assistant",) * 2)}],
@@ -161,7 +161,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
     prompt = "\n".join(line.removeprefix("  | ") for line in out.splitlines() if line.startswith("  | "))
     expected = out.split("expected: ")[1].splitlines()[0]
     left = out.split("not used: ")[1].splitlines()[0]
-    return prompt, expected, "" if left == "none of the columns" else left
+    return prompt, expected, "" if left == "no other column" else left
 
 
 def init(*arguments: str) -> int:
