@@ -125,26 +125,21 @@ def shape_of(data: Rows, prompt: str | None, answer: str | None, form: str | Non
     if {"chosen", "rejected"} <= plain and prompt is None and answer is None:
         fault = "which say what people prefer, not what is right; give rows with an expected answer"
         raise BadInput(f"{data.path}: the columns 'chosen' and 'rejected' hold preferences, {fault}")
-    if prompt is None and (chats := [name for name in data.names if _turn_of(data, name) is not None]):
+    chats = [name for name in data.names if prompt in (None, name) and _turn_of(data, name) is not None]
+    if chats:
         shape = _chat(data, next((name for name in chats if not data.named("answer", [name])), chats[0]), answer)
     else:
         shape = _question(data, prompt, answer, form)
-    systems = [
-        name for name in data.named("system")[:1] if name not in shape.used and data.all(name, (str, type(None)))
-    ]
-    if not systems:
-        return shape
-    system = f"{{{{ {data.expression(systems[0])} or '' }}}}"
-    return replace(shape, asked={"system": system, **shape.asked}, others=(*systems, *shape.others))
+    systems = [name for name in data.named("system") if name not in shape.used][:1]
+    system = {"system": f"{{{{ {data.expression(systems[0])} or '' }}}}"} if systems else {}
+    return replace(shape, asked={**system, **shape.asked}, others=(*systems, *shape.others))
 
 
 def _question(data: Rows, prompt: str | None, answer: str | None, form: str | None) -> Shape:
     """Rows of questions, which may have a context before them and options behind them."""
     choices, offered = _options(data)
-    if answer is None:
-        answer = _one(
-            data, data.named("answer", [n for n in data.names if n not in (*offered, prompt)]), "answer_field"
-        )
+    others = [name for name in data.names if name not in (*offered, prompt)]
+    answer = answer or _one(data, data.named("answer", others), "answer_field")
     before, last, after = _parts(data, prompt, answer, offered)
     own = [data.expression(name) for name in (*before, last, *after)]
     asked = "".join(f"{{% if {each} %}}{{{{ {each} }}}}\n\n{{% endif %}}" for each in own[: len(before)])
