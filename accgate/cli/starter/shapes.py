@@ -19,9 +19,9 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.inputs.rows import Row
 from accgate.inputs.toml import tomllib
-from accgate.tasks.definition import Definition
-from accgate.tasks.sample import Sample, samples_of
-from accgate.tasks.schema import Dataset, DefinitionFile
+from accgate.tasks import Definition, DefinitionFile, Sample
+from accgate.tasks.sample import samples_of
+from accgate.tasks.schema import Dataset
 from accgate.text import clip, nearest, visible
 
 LOOKED_AT = 1000  # rows, to guess from
