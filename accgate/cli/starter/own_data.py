@@ -16,7 +16,7 @@ from accgate.errors import BadInput
 from accgate.inputs.paths import read_plain
 from accgate.tasks.rows import MOST
 from accgate.tasks.sample import OWN_IDS
-from accgate.text import clip, visible
+from accgate.text import clip, count_of, visible
 
 NUMBER = r"[-+]?[$€£]?\s*\d[\d,]*(\.\d+)?\s*%?"
 FEW_LABELS, FEW_WORDS = 12, 5
@@ -73,7 +73,7 @@ def own_task(data: Path, home: Path, answers: Answers) -> OwnTask:
     shape = _with_hint(rows, shape, scoring)
     count, ids = len(rows.rows), [name for name in OWN_IDS if name in rows.names and name not in shape.used][:1]
     about: tuple[str, ...] = (
-        f"{answers.data}: {count:,} rows" + (f" in {key!r}" if key else ""),
+        f"{answers.data}: {count_of(count, 'row')}" + (f" in {key!r}" if key else ""),
         f"asked: {_quoted(name for name in shape.used if name != shape.needed[-1]) or shape.about}",
         f"answer: the field {shape.needed[-1]!r}" + (f"; {shape.about}" if shape.about else ""),
         f"scored by {scoring.metric}: {scoring.why}",

@@ -214,13 +214,14 @@ def _turn_of(data: Rows, name: str) -> tuple[str, str] | None:
 def _chat(data: Rows, name: str, answer: str | None) -> Shape:
     """Rows of conversations, of which the last turn is the answer unless a column has it."""
     who, said = _turn_of(data, name) or TURN[0]
-    ends = [_usual()["speakers"].get(str(value[-1][who]).lower()) == "assistant" for value in data.values(name)]
+    last = [(_usual()["speakers"].get(str(turn[-1][who]).lower()), turn[-1][said]) for turn in data.values(name)]
+    ends = [role == "assistant" and isinstance(text, str) and text.strip() != "" for role, text in last]
     others = data.named("answer", [other for other in data.names if other != name])
     if answer is None and all(ends) and data.named("answer", others, surely=True):
         fault = f"{data.path}: the answer may be in {others[0]!r}, or be the last turn of {name!r}"
         raise Unsure(fault, "answer_field", [*others, name])
     if answer is None and any(ends) and not all(ends):
-        fault = f"{name!r} does not end with the assistant's turn, as that of other rows does"
+        fault = f"{name!r} does not end with words of the assistant, as that of other rows does"
         raise BadInput(f"{data.path}: row {1 + ends.index(False):,}: {fault}; correct or remove it")
     is_last = answer in (None, name) and all(ends)
     answer = name if is_last else answer or _one(data, others, "answer_field")
@@ -241,6 +242,9 @@ def _options(data: Rows) -> tuple[Mapping[str, str], list[str]]:
     as_texts = ' | reject("in", ["", none]) | map("string") | map("trim") | list | tojson'
     for name in data.named("option", surely=True):
         own, first = data.expression(name), data.values(name)[0]
+        if data.all(name, str):
+            fault = f"{name!r} holds options as text that is no JSON list, as {first[:SHOWN]!r}"
+            raise BadInput(f"{data.path}: {fault}; write a list, or a column for each")
         if not data.all(name, (list, dict)) or (isinstance(first, list) and len(first) < 2):
             continue
         keys = {"options": own}

@@ -149,7 +149,9 @@ DOUBTS: list[tuple[Rows, str]] = [
     ([{"messages": turns("a", "b"), "answer": "c"}], "give --answer-field: answer, messages"),
     ([{"messages": turns("a")}], "cannot tell which column has the expected answer"),
     ([{"messages": turns("a", "b")}, {"messages": turns("a")}],
-     "row 2: 'messages' does not end with the assistant's turn"),
+     "row 2: 'messages' does not end with words of the assistant"),
+    ([{"messages": turns("a", "b")}, {"messages": turns("a", "")}], "row 2: 'messages' does not end with words"),
+    ([{"question": "x", "choices": "['a', 'b']", "answer": "A"}], "'choices' holds options as text"),
     ([{"questions": ["a", "b"], "answers": ["c", "d"]}], "cannot tell which column has the question"),
     ([{"context": "c", "question": "q", "answers": {"text": []}}], "row 1 has nothing in 'answers'"),
 ]  # fmt: skip
