@@ -313,7 +313,7 @@ def test_a_reference_at_zero_never_lets_a_run_pass(tmp_path: Path) -> None:
         (tmp_path / str(early_stopping)).mkdir()
         project = Project(tmp_path / str(early_stopping), n=N, theta=5.0, num_samples=N)
         project.write(early_stopping=early_stopping)
-        assert project.record([0.0] * N) == 0
+        assert project.record([0.0] * N, args=["--accept-low"]) == 0
         for scores in ([0.0] * N, [100.0] * N):
             assert project.run(scores) == 4
             assert project.result["checks"][0]["verdict"] == "inconclusive"
