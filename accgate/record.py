@@ -1,6 +1,6 @@
 """Evaluate the checks of a config and keep their scores as references."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from accgate._version import __version__
 from accgate.config.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.floor import floor_fault
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, failures
 from accgate.evaluation.reading import unread_problem
@@ -48,6 +49,7 @@ from accgate.references.writer import (
 from accgate.report.result_file import forget_result
 from accgate.result import EngineInfo
 from accgate.tasks import Task
+from accgate.text import number
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class Recording:
     With `add` the scores become further repeats of the reference that is there, whatever they are. Several `runs` are
     evaluated as one, as repeats of each sample: the reference is that of a first run to which the others were added.
     With `twice` every sample is evaluated twice, and the reference is that of the first run: its discordance is the
-    share of 0/100 scores that the second changed.
+    share of 0/100 scores that the second changed. With `accept_low` a recording that leaves no room for a drop is kept
+    as well; `note` is told of it.
     """
 
     runs: int = 1
@@ -66,6 +69,8 @@ class Recording:
     replies: bool = True
     reason: str | None = None
     commit: str = ""
+    accept_low: bool = False
+    note: Callable[[str], None] = lambda _: None
 
     def checks(self, config: Config) -> list[Check]:
         """The checks of a config, with every sample evaluated as often as that takes."""
@@ -279,6 +284,7 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
                 continue
             try:
                 both = _whole(check, item)
+                _refuse_low(check, both, recording)
             except CannotEvaluate as error:
                 problems.append(str(error))
                 continue
@@ -316,6 +322,20 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
     if (fault := sameness_fault(check.task, evaluation.records)) is not None:
         raise CannotEvaluate(f"{check.name}: {fault}; no reference was written")
     return evaluation
+
+
+def _refuse_low(check: Check, evaluation: Evaluation, recording: Recording) -> None:
+    """Refuse a recording from which no drop could show, or note it; note a theta that is larger than its mean."""
+    fault, theta = floor_fault(check.task, evaluation.records), check.design.theta
+    if fault is not None and not recording.accept_low:
+        fix = "correct the task or the model; `accgate record --resume --accept-low` keeps it, and asks nothing again"
+        raise CannotEvaluate(f"{check.name}: {fault}: {fix}; no reference was written")
+    mean, lowest = figures_of(scores_of(evaluation.records, check.task))["mean"], check.task.metric.lowest
+    is_room = check.design.higher_is_better and lowest is not None and check.task.definition.statistic is None
+    if fault is None and theta is not None and is_room and mean - (lowest or 0.0) < theta:
+        fault = f"the mean is {number(mean)} points, so it cannot drop by theta = {theta:g}; set a smaller theta"
+    if fault is not None:
+        recording.note(f"{check.name}: {fault}")
 
 
 def _first_run(check: Check, records: Sequence[Record], *, twice: bool) -> Sequence[Record]:

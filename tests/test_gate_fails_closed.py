@@ -313,7 +313,7 @@ def test_a_reference_at_zero_never_lets_a_run_pass(tmp_path: Path) -> None:
         (tmp_path / str(early_stopping)).mkdir()
         project = Project(tmp_path / str(early_stopping), n=N, theta=5.0, num_samples=N)
         project.write(early_stopping=early_stopping)
-        assert project.record([0.0] * N) == 0
+        assert project.record([0.0] * N, args=["--accept-low"]) == 0
         for scores in ([0.0] * N, [100.0] * N):
             assert project.run(scores) == 4
             assert project.result["checks"][0]["verdict"] == "inconclusive"
@@ -324,7 +324,7 @@ def test_a_reference_at_chance_level_is_inconclusive_and_says_so(tmp_path: Path)
         (tmp_path / str(chance)).mkdir()
         project = Project(tmp_path / str(chance), n=N, theta=4.0, num_samples=N)
         write_task(project.folder, chance=chance, rows=questions(N))
-        assert project.record(right_but(50, N)) == 0
+        assert project.record(right_but(50, N), args=["--accept-low"]) == 0
         assert project.run(right_but(50, N)) == code
     (check,) = project.result["checks"]
     assert any("2.00 points from chance level (73): a drop of 4.00 cannot show" in each for each in check["reasons"])

@@ -72,6 +72,7 @@ def merge_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for the result ({OUT})")
     command.add_argument("--reason", metavar="TEXT", help="of `record --shard`: why a reference is replaced")
     command.add_argument("--no-replies", action="store_true", help="of `record --shard`: keep no replies")
+    command.add_argument("--accept-low", action="store_true", help="of `record --shard`: keep a low reference")
     decision_options(command)
 
 
@@ -87,6 +88,8 @@ def record_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--runs", type=count, default=1, metavar="N", help="evaluate every sample N times (1)")
     command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
+    low = "keep a reference in which no more answers are right than by guessing"
+    command.add_argument("--accept-low", action="store_true", help=low)
     command.add_argument(
         "--reread", action="store_true", help="score the replies that references keep anew; no model is asked"
     )
@@ -222,7 +225,8 @@ def _with_references(arguments: argparse.Namespace, config: Config, recording: R
     from accgate.references.commit import commit_of
 
     commit = commit_of(config.folder)
-    return replace(recording, reason=arguments.reason, commit=commit, replies=not arguments.no_replies)
+    low, replies = arguments.accept_low, not arguments.no_replies
+    return replace(recording, reason=arguments.reason, commit=commit, replies=replies, accept_low=low, note=print_note)
 
 
 def _recording_config(arguments: argparse.Namespace) -> Config:
@@ -279,7 +283,10 @@ def _record_reread(arguments: argparse.Namespace, recording: Recording) -> int:
 
 def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], recording: Recording) -> int:
     """Print which references were written."""
+    from accgate.records.file import paths_of
+    from accgate.records.log import read_log
     from accgate.references.store import read_reference
+    from accgate.report.readings import print_replies
 
     written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
     if arguments.json:
@@ -289,6 +296,9 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
     for path, about in written.items():
         noise = _noise_text(about.discordance) if recording.twice else ""
         print(f"{'added to' if recording.add else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
+        records = paths_of(arguments.out, about.model, about.task).records
+        if records.exists() and not getattr(arguments, "quiet", False):
+            print_replies(console(), read_log(records))
     if not getattr(arguments, "quiet", False):
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED

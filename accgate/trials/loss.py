@@ -195,4 +195,5 @@ def rerun(
     refuse_unread(loss, records)
     failure = next((record.error for record in failed_of(records)), None)
     counts = [{id_: counter[id_] for id_ in loss.ids} for counter in (back, scored, unread)]
-    return AskedAgain(loss.check.model, loss.check.task.name, times, counts[0], counts[1], counts[2], failure)
+    own_ids = {record.id: record.own_id for record in records if record.own_id is not None}
+    return AskedAgain(loss.check.model, loss.check.task.name, times, counts[0], counts[1], counts[2], failure, own_ids)
