@@ -81,6 +81,9 @@ def record_options(command: argparse.ArgumentParser) -> None:
     instead = command.add_mutually_exclusive_group()
     instead.add_argument("--reason", metavar="TEXT", help="why a reference is replaced")
     instead.add_argument("--add", action="store_true", help="add this run to the reference as further repeats")
+    instead.add_argument(
+        "--add-rows", action="store_true", help="evaluate only rows that the dataset gained, and add them"
+    )
     twice = "evaluate every sample twice, and keep in the reference how many scores differ: the engine's own noise"
     command.add_argument("--check", action="store_true", help=twice)
     command.add_argument("--runs", type=count, default=1, metavar="N", help="evaluate every sample N times (1)")
@@ -235,8 +238,8 @@ def _record_shard(arguments: argparse.Namespace, recording: Recording) -> int:
     from accgate.record import record_shard
 
     shard = parse_shard(arguments.shard)
-    if arguments.add or arguments.reason is not None or arguments.no_replies:
-        fix = "leave --add out, and give --reason and --no-replies to the merge"
+    if recording.extends or arguments.reason is not None or arguments.no_replies:
+        fix = "leave --add and --add-rows out, and give --reason and --no-replies to the merge"
         raise BadInput(f"a shard writes no reference, `accgate merge` does, and a new one; {fix}")
     options = replace(_options_of(arguments), shard=shard)
     done = record_shard(_recording_config(arguments), options, recording)
@@ -247,9 +250,13 @@ def record(arguments: argparse.Namespace) -> int:
     """Evaluate and write references."""
     from accgate.record import Recording, record
 
-    if arguments.check and (arguments.add or arguments.runs != 1):
-        raise BadInput("--check evaluates every sample twice for a new reference; leave --add and --runs out")
-    recording = Recording(arguments.runs, arguments.check, arguments.add)
+    if arguments.check and (arguments.add or arguments.add_rows or arguments.runs != 1):
+        raise BadInput(
+            "--check evaluates every sample twice for a new reference; leave --add, --add-rows and --runs out"
+        )
+    if arguments.add_rows and arguments.runs != 1:
+        raise BadInput("--add-rows asks new rows as often as the reference's others were asked; leave --runs out")
+    recording = Recording(arguments.runs, arguments.check, arguments.add, arguments.add_rows)
     if arguments.reread:
         return _record_reread(arguments, recording)
     if arguments.shard is not None:
@@ -287,7 +294,7 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
         return PASSED
     for path, about in written.items():
         noise = _noise_text(about.discordance) if recording.twice else ""
-        print(f"{'added to' if recording.add else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
+        print(f"{'added to' if recording.extends else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
     if not getattr(arguments, "quiet", False):
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED

@@ -299,6 +299,17 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     return f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or {again}"
 
 
+def has_gained(reference: Reference, task: Task) -> bool:
+    """Whether a whole dataset has all samples of a reference, asked and scored as then, and may have more."""
+    if (
+        reference.scores is None
+        or task.dataset_ids is None
+        or is_rescored(reference.about.fingerprint, task.fingerprint)
+    ):
+        return False
+    return not reference.scores.ids.without(task.dataset_ids)
+
+
 def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
     """That a reference has samples which the whole dataset has no more; None where it has them all, or has no end."""
     if task.dataset_ids is None or not (lost := scores.ids.without(task.dataset_ids)):
