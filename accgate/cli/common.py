@@ -34,7 +34,7 @@ def selection_options(command: argparse.ArgumentParser) -> None:
     """Add --models, --tasks and --json."""
     for option, what in (("--models", "models"), ("--tasks", "tasks, by name or tag")):
         command.add_argument(
-            option, action="append", default=[], metavar="NAMES", help=f"only these {what}; commas between them"
+            option, action="append", default=[], metavar="NAMES", help=f"only these {what}, with commas"
         )
     json_option(command)
 

@@ -12,7 +12,7 @@ from accgate.stats import TESTS
 def compare_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `compare`."""
     command.add_argument(
-        "reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id, score and perhaps cluster"
+        "reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id, score, perhaps cluster"
     )
     command.add_argument("candidate", type=Path, metavar="CANDIDATE", help="the same of the run to decide on")
     command.add_argument(
@@ -30,9 +30,7 @@ def compare_options(command: argparse.ArgumentParser) -> None:
     scale_option(command)
     bounds_option(command)
     command.add_argument("--lower-is-better", action="store_true", help="lower scores are better, as for perplexity")
-    command.add_argument(
-        "--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of the mean (0)"
-    )
+    command.add_argument("--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of mean (0)")
     command.add_argument("--certify", action="store_true", help="a pass must prove that the drop is less than both")
     words = "what of the samples may differ between the sides, such as the prompt; may be repeated"
     command.add_argument("--may-differ", action="append", default=[], choices=sorted(TOLD), help=words)

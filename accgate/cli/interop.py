@@ -43,14 +43,12 @@ def _nemo_options(command: argparse.ArgumentParser) -> None:
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
     _file_options(command, "references/NAME.yaml, or the folder")
     command.add_argument(
-        "--references", type=Path, default=Path("references"), metavar="DIR", help="write references here (references)"
+        "--references", type=Path, default=Path("references"), metavar="DIR", help="write them here (references)"
     )
     command.add_argument("--model", action="append", default=[], metavar="NAME", help="only this model's")
+    command.add_argument("--sigma", type=float, help="standard deviation of one score in points, where it is unknown")
     command.add_argument(
-        "--sigma", type=float, help="standard deviation of one score in points, for a dataset without a known one"
-    )
-    command.add_argument(
-        "--num-samples", type=int, metavar="N", help="number of samples, for a dataset without a known one"
+        "--num-samples", type=int, metavar="N", help="number of samples, where the dataset's is unknown"
     )
 
 
@@ -68,9 +66,7 @@ def _log_options(command: argparse.ArgumentParser, paths: str, metric: str) -> N
     command.add_argument("--task", metavar="NAME", help="name of the task of a single log (its name in the log)")
     command.add_argument("--out", type=Path, metavar="DIR", help=f"write run records ({OUT}, without --references)")
     command.add_argument("--references", type=Path, metavar="DIR", help="write references with their scores")
-    command.add_argument(
-        "--variant", action="append", default=[], metavar="KEY=VALUE", help="variant of the references"
-    )
+    command.add_argument("--variant", action="append", default=[], metavar="KEY=VALUE", help="variant of references")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the references' scores")
 
 

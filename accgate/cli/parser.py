@@ -5,10 +5,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from accgate.cli.common import OUT, RESULT
 from accgate.errors import BAD_INPUT
 from accgate.text import nearest
+
+REQUIRED = "the following arguments are required: "  # argparse's words
 
 
 class Command(NamedTuple):  # a dataclass would load `inspect`, at every start
@@ -33,9 +37,15 @@ class Parser(argparse.ArgumentParser):
         self.register("type", int, partial(_parsed, int, "a whole number"))
 
     def error(self, message: str) -> NoReturn:
-        """End with exit code 2 and one line."""
+        """End with exit code 2 and one line, or with the commands where none is given."""
         message = re.sub(r"^argument ", "", message)
-        message = re.sub(r"^the following arguments are required: ", "give ", message)
+        if message.startswith(REQUIRED):
+            lacking = [each for each in self._actions if each.choices and str(each.metavar or each.dest) in message]
+            if any(isinstance(action, argparse._SubParsersAction) for action in lacking):
+                self.print_help()  # no success: a script whose command is empty has done nothing
+                self.exit(BAD_INPUT)
+            choices = "; ".join(" or ".join(map(str, action.choices or ())) for action in lacking)
+            message = f"give {choices or message.removeprefix(REQUIRED)}"
         see = " See" if message.endswith("?") else "; see"
         self.exit(BAD_INPUT, f"{self.prog}: {message}{see} {self.prog} --help\n")
 
@@ -63,6 +73,22 @@ class Parser(argparse.ArgumentParser):
         if isinstance(action, argparse._SubParsersAction):
             self.error(f"there is no command {value!r}; {hint}")
         raise argparse.ArgumentError(action, f"there is no {value!r}; {hint}")
+
+
+class Grouped(argparse.HelpFormatter):
+    """Help in which commands stand under headings; each is above the command that names it."""
+
+    def __init__(self, *arguments: Any, headings: Mapping[str, str], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.headings = headings
+
+    def _format_action(self, action: argparse.Action) -> str:
+        heading = self.headings.get(str(action.metavar)) if isinstance(action, COMMAND) else None
+        text = super()._format_action(action)
+        return text if heading is None else f"\n  {heading}:\n{text}"
+
+
+COMMAND = argparse._SubParsersAction._ChoicesPseudoAction  # what a command is in help
 
 
 def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], metavar: str) -> None:
@@ -102,6 +128,25 @@ def _parsed(kind: type[float | int], what: str, text: str) -> float:
         return kind(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
+
+
+def run_option(command: argparse.ArgumentParser) -> None:
+    """Add RUN, the folder of a run."""
+    command.add_argument(
+        "folder", nargs="?", type=run_folder, default=OUT, metavar="RUN", help=f"the run's folder ({OUT})"
+    )
+
+
+def run_folder(text: str) -> Path:
+    """Return the folder of a run, which its accgate.json may stand for."""
+    path = Path(text)
+    return path.parent if path.name == RESULT.name and not path.is_dir() else path
+
+
+def result_file(text: str) -> Path:
+    """Return the path of a result, which the folder of its run may stand for."""
+    path = Path(text)
+    return path / RESULT.name if path.is_dir() else path
 
 
 def count(text: str) -> int:

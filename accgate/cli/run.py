@@ -81,17 +81,13 @@ def record_options(command: argparse.ArgumentParser) -> None:
     instead = command.add_mutually_exclusive_group()
     instead.add_argument("--reason", metavar="TEXT", help="why a reference is replaced")
     instead.add_argument("--add", action="store_true", help="add this run to the reference as further repeats")
-    instead.add_argument(
-        "--add-rows", action="store_true", help="evaluate only rows that the dataset gained, and add them"
-    )
+    instead.add_argument("--add-rows", action="store_true", help="evaluate rows that the dataset gained; add them")
     twice = "evaluate every sample twice, and keep in the reference how many scores differ: the engine's own noise"
     command.add_argument("--check", action="store_true", help=twice)
     command.add_argument("--runs", type=count, default=1, metavar="N", help="evaluate every sample N times (1)")
     command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
-    command.add_argument(
-        "--reread", action="store_true", help="score the replies that references keep anew; no model is asked"
-    )
+    command.add_argument("--reread", action="store_true", help="score replies that references keep anew; asks no model")
 
 
 def _evaluation_options(command: argparse.ArgumentParser, out: Path) -> None:
@@ -110,7 +106,7 @@ def base_option(command: argparse.ArgumentParser) -> None:
         help="accuracy.toml of the base commit: its rules decide, for the models of this config",
     )
     command.add_argument(
-        "--tree", type=Path, metavar="DIR", help="the repository's folder, which no file that rules name may leave"
+        "--tree", type=Path, metavar="DIR", help="the repository's folder; no rule may name a file outside"
     )
 
 

@@ -106,23 +106,14 @@ def reference_to_extend(
     recorded_ids, ids = reference.scores.ids, task.samples.ids
     whole = task.dataset_ids if rows and task.dataset_ids is not None else ids
     extra, lacking = sorted(ids.without(recorded_ids)), sorted(recorded_ids.without(whole))
-    faults = []
-    if extra and not rows:
-        faults.append(f"{len(extra)} of them {_are(extra)} not in the reference: {some_of(extra)}")
+    faults = [f"the reference lacks {len(extra)} of them: {some_of(extra)}"] * bool(extra and not rows)
     if lacking:
-        where = "dataset" if rows else "run"
-        faults.append(
-            f"{len(lacking)} of the reference's {len(recorded_ids)} {_are(lacking)} not in the {where}: "
-            f"{some_of(lacking)}"
-        )
+        of, side = len(recorded_ids), "dataset" if rows else "run"
+        faults.append(f"the {side} lacks {len(lacking)} of the reference's {of}: {some_of(lacking)}")
     if faults:
         samples = count_of(len(ids), "sample")
         raise BadInput(f"{path}: a run of {samples} cannot be added: {'; '.join(faults)}; {fix}")
     return reference
-
-
-def _are(ids: Sequence[str]) -> str:
-    return "is" if len(ids) == 1 else "are"
 
 
 def has_runs(reference: Reference, records: Sequence[Record], runs: int) -> bool:

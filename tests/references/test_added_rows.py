@@ -83,7 +83,7 @@ def test_rows_that_changed_or_went_are_refused_by_run_and_by_add_rows(
     assert project.run() == 2
     assert "the dataset changed since" in said(capsys)
     assert project.record(args=["--add-rows"]) == 2
-    assert re.search(r"cannot be added: 1 of the reference's 40 is not in the dataset: \w+", said(capsys))
+    assert re.search(r"cannot be added: the dataset lacks 1 of the reference's 40: \w+", said(capsys))
 
 
 def test_add_rows_asks_only_the_new_rows_and_keeps_what_was_recorded(project: Project) -> None:

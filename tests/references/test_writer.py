@@ -160,10 +160,10 @@ def test_an_added_run_takes_no_reason(project: Project, capsys) -> None:
     ("keys", "message"),
     [
         ({"num_samples": 15}, r"a run of 15 samples cannot be added: 25 of the reference's 40 are not in the run: "),
-        ({"rows": questions(N + 2)}, r"a run of 42 samples cannot be added: 2 of them are not in the reference: "),
+        ({"rows": questions(N + 2)}, r"a run of 42 samples cannot be added: the reference lacks 2 of them: "),
         (
             {"rows": questions(N, start=1)},
-            r"1 of them is not in the reference: \w+; 1 of the reference's 40 is not in the run",
+            r"the reference lacks 1 of them: \w+; the run lacks 1 of the reference's 40: \w+",
         ),
         ({"metric": "exact_match"}, r"the metric changed since 20.*--reason TEXT"),
         ({"prompt": "Now: {{ q }}"}, r"the prompt changed since 20.*--reason TEXT"),
