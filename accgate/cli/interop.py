@@ -131,7 +131,7 @@ def _print_left_out(faults: Sequence[str], how_many: str) -> int:
     for fault in faults:
         print_note(f"left out: {fault}")
     if faults:
-        print_note(f"{how_many} were left out; what is written is whole, but the import is not")
+        print_note(f"left out {how_many}, so the import is incomplete; what is written is sound")
     return BAD_INPUT if faults else PASSED
 
 
@@ -192,7 +192,7 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     chosen = [one for one in references if not arguments.model or one.model in arguments.model]
     if not chosen:
         models = sorted({one.model for one in references})
-        raise BadInput(f"no task is of the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
+        raise BadInput(f"no task belongs to the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
     today = datetime.now(timezone.utc).date().isoformat()
     paths = keep_means(arguments.references, chosen, reason=arguments.reason, date=today)
     left_out = f"{len(faults)} of {len(files) - len(others)} files"

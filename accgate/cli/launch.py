@@ -117,5 +117,5 @@ def _next_steps(job: Job, cluster: str) -> list[str]:
 
     if cluster == "slurm":
         return [f"The verdict will be in {job.out}/job-ID/accgate.json, with the array's job id."]
-    merge = ["When it is applied, let the merge go after the shards:", *merge_commands(job)] if cluster == "k8s" else []
+    merge = ["Apply it. When the shards are done, merge them:", *merge_commands(job)] if cluster == "k8s" else []
     return [f"The verdict will be in {job.out}/accgate.json.", *merge]

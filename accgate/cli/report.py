@@ -99,7 +99,7 @@ def view(arguments: argparse.Namespace) -> int:
     checks, fault = checks_of(arguments.config)
     viewer = Viewer(Follower(arguments.folder, checks), idle=60.0 * arguments.minutes)
     if fault is not None and not viewer.follower.is_finished:
-        print_note(f"without a plan only what is done is shown: {fault}")
+        print_note(f"there is no plan, so only finished samples are shown: {fault}")
     print(viewer.url, flush=True)
     print_note("open the full address; it works on this machine only. Ctrl-C ends it")
     if not arguments.no_browser and not webbrowser.open(viewer.url):
@@ -137,5 +137,5 @@ def verify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"agrees": True, "verdict": result.verdict, "exit_code": result.exit_code})
     elif arguments.statement != "-":
-        print(f"The records give this verdict, with all its figures. {headline_of(result).text}")
+        print(f"The records give the same verdict and figures. {headline_of(result).text}")
     return result.exit_code

@@ -69,8 +69,8 @@ def merge_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
     selection_options(command)
     command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for the result ({OUT})")
-    command.add_argument("--reason", metavar="TEXT", help="of `record --shard`: why a reference is replaced")
-    command.add_argument("--no-replies", action="store_true", help="of `record --shard`: keep no replies")
+    command.add_argument("--reason", metavar="TEXT", help="for shards of `record`: why a reference is replaced")
+    command.add_argument("--no-replies", action="store_true", help="for shards of `record`: keep no replies")
     decision_options(command)
 
 
@@ -236,7 +236,7 @@ def _record_shard(arguments: argparse.Namespace, recording: Recording) -> int:
     shard = parse_shard(arguments.shard)
     if recording.extends or arguments.reason is not None or arguments.no_replies:
         fix = "leave --add and --add-rows out, and give --reason and --no-replies to the merge"
-        raise BadInput(f"a shard writes no reference, `accgate merge` does, and a new one; {fix}")
+        raise BadInput(f"shards only evaluate, `accgate merge` writes a new reference; {fix}")
     options = replace(_options_of(arguments), shard=shard)
     done = record_shard(_recording_config(arguments), options, recording)
     return _print_shard(arguments, shard, done, "writes no reference; `accgate merge` does")
@@ -275,7 +275,7 @@ def _record_reread(arguments: argparse.Namespace, recording: Recording) -> int:
     done = reread(_recording_config(arguments), arguments.reason)
     print_outcome(arguments, done, lambda screen: print_rereadings(screen, done))
     if any(each.changed for each in done) and not arguments.quiet:
-        print_note("the references are written anew; commit them, and read runs alike: accgate rerun RUN --reread")
+        print_note("the references changed; commit them, and score runs the same way: accgate rerun RUN --reread")
     return BAD_INPUT if any(each.left_out for each in done) else PASSED
 
 

@@ -25,7 +25,7 @@ def _loss_options(command: argparse.ArgumentParser) -> None:
     """Add what names the check of a run that lost answers, and how it is asked again."""
     run_option(command)
     command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
-    command.add_argument("--model", metavar="NAME", help="the model of the check (that which lost most answers)")
+    command.add_argument("--model", metavar="NAME", help="the model of the check (the one that lost most answers)")
     command.add_argument("--task", metavar="NAME", help="the task of the check")
     command.add_argument("--resume", action="store_true", help="go on where an earlier one ended")
     command.add_argument("--quiet", action="store_true", help="show no progress")
@@ -41,7 +41,7 @@ def blame_options(command: argparse.ArgumentParser) -> None:
     base_option(command)
     workspace_option(command)
     command.add_argument("--html", action="store_true", help="write cause.html beside cause.json too")
-    command.add_argument("--markdown", metavar="FILE", help="write what came of it as Markdown; - is stdout")
+    command.add_argument("--markdown", metavar="FILE", help="write the outcome as Markdown; - is stdout")
     json_option(command)
 
 

@@ -247,7 +247,7 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
     if figures.failed.any():
         failed = list(figures.take(np.flatnonzero(figures.failed)).ids)
         raise BadInput(
-            f"{len(failed)} of {len(records)} samples have no score: {some_of(failed)}; a reference needs all"
+            f"no score for {len(failed)} of {len(records)} samples: {some_of(failed)}; a reference needs all"
         )
     clusters = [record.cluster for record in records] if fills(records, "cluster") else ()
     return scores_of_rows(figures.ids, figures.columns["score"], clusters, side)
