@@ -40,12 +40,8 @@ def _every_eval_ever_options(command: argparse.ArgumentParser) -> None:
         help=what,
     )
     command.add_argument("--metric", default="accuracy", metavar="NAME", help="what to call the score (accuracy)")
-    command.add_argument(
-        "--model-id", action="append", default=[], metavar="MODEL=ORG/NAME", help="its name on the Hub"
-    )
-    command.add_argument(
-        "--dataset", action="append", default=[], metavar="TASK=ORG/NAME", help="its dataset on the Hub"
-    )
+    command.add_argument("--model-id", action="append", default=[], metavar="MODEL=ORG/NAME", help="name on the Hub")
+    command.add_argument("--dataset", action="append", default=[], metavar="TASK=ORG/NAME", help="its place on the Hub")
 
 
 def _hub_options(command: argparse.ArgumentParser) -> None:

@@ -51,9 +51,7 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--fail-on", default="regression,inconclusive,no-reference,guard", metavar="LIST", help=what)
     command.add_argument("--cancelled", action="store_true", help="the job was cancelled: close its check run")
     command.add_argument("--untrusted", action="store_true", help="anybody may have written the result: advisory only")
-    command.add_argument(
-        "--dry-run", action="store_true", help="print the comment and publish nothing; needs no GitHub"
-    )
+    command.add_argument("--dry-run", action="store_true", help="print the comment, publish nothing; needs no GitHub")
 
 
 def respond_options(command: argparse.ArgumentParser) -> None:

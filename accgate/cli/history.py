@@ -39,9 +39,7 @@ def _show_options(command: argparse.ArgumentParser) -> None:
 
 
 def _merge_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "histories", nargs="+", type=Path, metavar="FILE", help="histories, or folders with history*.jsonl"
-    )
+    command.add_argument("histories", nargs="+", type=Path, metavar="FILE", help="histories, or folders of them")
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help="file to write; may be one of them")
 
 
@@ -154,9 +152,7 @@ def _config_of(arguments: argparse.Namespace) -> Config | None:
 
     path = arguments.config or nearest_config()
     if arguments.config is None and not path.is_file():
-        print_note(
-            f"there is no {CONFIG} here: variants and digests of references are left out; name one with --config"
-        )
+        print_note(f"there is no {CONFIG} here, so variants and reference digests are left out; name one with --config")
         return None
     return load_config(path)
 

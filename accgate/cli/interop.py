@@ -47,9 +47,7 @@ def _trtllm_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--model", action="append", default=[], metavar="NAME", help="only this model's")
     command.add_argument("--sigma", type=float, help="standard deviation of one score in points, where it is unknown")
-    command.add_argument(
-        "--num-samples", type=int, metavar="N", help="number of samples, where the dataset's is unknown"
-    )
+    command.add_argument("--num-samples", type=int, metavar="N", help="number of samples, where it is unknown")
 
 
 def _file_options(command: argparse.ArgumentParser, paths: str) -> None:

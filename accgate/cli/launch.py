@@ -39,9 +39,7 @@ def launch_options(command: argparse.ArgumentParser) -> None:
         )
     command.add_argument("--submit", action="store_true", help="submit it with sbatch or kubectl; print it else")
     command.add_argument("--shards", type=int, metavar="N", help="parts of the run, each on its own GPUs (4)")
-    command.add_argument(
-        "--gpus", type=int, metavar="N", help="GPUs of a shard or Ray worker (what models and judges take)"
-    )
+    command.add_argument("--gpus", type=int, metavar="N", help="GPUs of a shard or Ray worker (what models take)")
     command.add_argument("--nodes", type=int, metavar="N", help="workers of the Ray cluster (what the replicas need)")
     command.add_argument("--time", metavar="TIME", help="limit of each job, such as 90m, 4h or 1:30:00")
     command.add_argument("--partition", metavar="NAME", help="Slurm's partition")

@@ -7,7 +7,9 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
 
 from accgate._version import __version__
 from accgate.cli import (
@@ -96,18 +98,20 @@ def build_parser() -> Parser:
     parser = Parser(
         prog="accgate",
         description="Tells whether a language model's accuracy regressed, with a hypothesis test.",
-        formatter_class=partial(Grouped, headings=HEADINGS),
+        formatter_class=Grouped,
         epilog="Exit codes: 0 passed, 1 regression, 2 bad input, 3 could not finish, 4 no verdict, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"accgate {__version__}")
     debug_option(parser)
     parser.set_defaults(debug=False, parser=parser)
-    commands = (
-        Command(name, text, getattr(module, f"{name}_options"), getattr(module, name, None), loads_datasets)
-        for name, text, module, loads_datasets in COMMANDS
-    )
+    commands = (Command(name, text, *_of(module, name), loads) for name, text, module, loads in COMMANDS)
     add_commands(parser, commands, "COMMAND")
     return parser
+
+
+def _of(module: ModuleType, name: str) -> tuple[Any, Any]:
+    """What adds a command's options, and what runs it; None where it only has commands of its own."""
+    return getattr(module, f"{name}_options"), getattr(module, name, None)
 
 
 def _print_error(arguments: argparse.Namespace, error: Exception, message: str) -> None:
@@ -148,7 +152,3 @@ COMMANDS = (  # in the order of `accgate --help`: the module of each, and whethe
     ("schema", "print the JSON schema of accuracy.toml or of a result", start, False),
     ("completion", "print the script that completes commands and options in a shell", start, False),
 )
-HEADINGS = {  # of the commands from this one on
-    "init": "set up", "record": "evaluate and decide", "report": "read a run", "ab": "find a cause",
-    "publish": "on GitHub, and over time", "import": "files and people", "schema": "accgate itself",
-}  # fmt: skip

@@ -76,19 +76,13 @@ class Parser(argparse.ArgumentParser):
 
 
 class Grouped(argparse.HelpFormatter):
-    """Help in which commands stand under headings; each is above the command that names it."""
-
-    def __init__(self, *arguments: Any, headings: Mapping[str, str], **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.headings = headings
+    """Help in which commands stand under headings."""
 
     def _format_action(self, action: argparse.Action) -> str:
-        heading = self.headings.get(str(action.metavar)) if isinstance(action, COMMAND) else None
-        text = super()._format_action(action)
-        return text if heading is None else f"\n  {heading}:\n{text}"
-
-
-COMMAND = argparse._SubParsersAction._ChoicesPseudoAction  # what a command is in help
+        heading = (
+            HEADINGS.get(action.dest) if isinstance(action, argparse._SubParsersAction._ChoicesPseudoAction) else ""
+        )
+        return (f"\n  {heading}:\n" if heading else "") + super()._format_action(action)
 
 
 def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], metavar: str) -> None:
@@ -132,9 +126,7 @@ def _parsed(kind: type[float | int], what: str, text: str) -> float:
 
 def run_option(command: argparse.ArgumentParser) -> None:
     """Add RUN, the folder of a run."""
-    command.add_argument(
-        "folder", nargs="?", type=run_folder, default=OUT, metavar="RUN", help=f"the run's folder ({OUT})"
-    )
+    command.add_argument("folder", nargs="?", type=run_folder, default=OUT, metavar="RUN", help=f"the run ({OUT})")
 
 
 def run_folder(text: str) -> Path:
@@ -155,6 +147,11 @@ def count(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
 
+
+HEADINGS = {  # in the help of accgate, above these commands
+    "init": "set up", "record": "evaluate and decide", "report": "read a run", "ab": "find a cause",
+    "publish": "on GitHub, and over time", "import": "files and people", "schema": "accgate itself",
+}  # fmt: skip
 
 # A line to try for each command, which its --help ends with
 EXAMPLES: Mapping[str, str] = {

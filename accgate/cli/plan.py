@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 def validate_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `validate`."""
     config_options(command)
-    command.add_argument(
-        "--probe", action="store_true", help="ask each server if it answers, has the model, repeats BOS"
-    )
+    command.add_argument("--probe", action="store_true", help="ask each server: does it answer, have the model?")
 
 
 def plan_options(command: argparse.ArgumentParser) -> None:
@@ -37,9 +35,7 @@ def plan_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("if you have no dataset yet: how many test cases to annotate")
     group.add_argument("--margin", type=float, metavar="T", help="how far the mean may be off, in units of the range")
     group.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help="with this confidence (0.95)")
-    group.add_argument(
-        "--range", nargs=2, type=float, default=[0.0, 1.0], metavar=("LOW", "HIGH"), help="of scores (0 1)"
-    )
+    group.add_argument("--range", nargs=2, type=float, default=[0.0, 1.0], metavar=("LOW", "HIGH"), help="scores (0 1)")
     group.add_argument("--population", type=int, metavar="N", help="how many test cases exist at all, if you know")
 
 

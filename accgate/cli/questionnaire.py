@@ -114,9 +114,7 @@ def _import(arguments: argparse.Namespace) -> int:
     from accgate.questionnaire.views import print_survey, survey_markdown
 
     if arguments.key is None:
-        raise BadInput(
-            "which questionnaire? Name its key with --key FILE, the .key.json that was written with the page"
-        )
+        raise BadInput("which questionnaire? Give its key with --key FILE, the .key.json written beside the page")
     if len(arguments.paths) < 2:
         raise BadInput("which ratings? Name the files that the raters downloaded")
     if arguments.json and arguments.markdown == "-":

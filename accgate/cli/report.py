@@ -80,9 +80,7 @@ def view_options(command: argparse.ArgumentParser) -> None:
     run_option(command)
     command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"config of the run ({CONFIG})")
     command.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
-    command.add_argument(
-        "--minutes", type=float, default=10.0, metavar="N", help="end so long after the last visit (10)"
-    )
+    command.add_argument("--minutes", type=float, default=10.0, metavar="N", help="end after no visit for so long (10)")
 
 
 def view(arguments: argparse.Namespace) -> int:

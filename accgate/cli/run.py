@@ -105,9 +105,7 @@ def base_option(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="accuracy.toml of the base commit: its rules decide, for the models of this config",
     )
-    command.add_argument(
-        "--tree", type=Path, metavar="DIR", help="the repository's folder; no rule may name a file outside"
-    )
+    command.add_argument("--tree", type=Path, metavar="DIR", help="the repository; no rule may name a file outside")
 
 
 def decision_options(command: argparse.ArgumentParser) -> None:
@@ -148,9 +146,7 @@ def _run_shard(arguments: argparse.Namespace) -> int:
         if arguments.first:
             raise BadInput("--first is for shards that cannot see each other; leave it out with --together")
         if arguments.out != from_start(OUT):
-            raise BadInput(
-                "--out and --together name a folder each; --together makes one for each shard, leave out --out"
-            )
+            raise BadInput("--together gives each shard a folder of its own; leave --out out")
         arguments.out = place_in(arguments.together, shard)
         forget_result(arguments.out)
     config, rules, _ = rules_of(arguments)
@@ -247,9 +243,7 @@ def record(arguments: argparse.Namespace) -> int:
     from accgate.record import Recording, record
 
     if arguments.check and (arguments.add or arguments.add_rows or arguments.runs != 1):
-        raise BadInput(
-            "--check evaluates every sample twice for a new reference; leave --add, --add-rows and --runs out"
-        )
+        raise BadInput("--check evaluates all twice for a new reference; leave --add, --add-rows and --runs out")
     if arguments.add_rows and arguments.runs != 1:
         raise BadInput("--add-rows asks new rows as often as the reference's others were asked; leave --runs out")
     recording = Recording(arguments.runs, arguments.check, arguments.add, arguments.add_rows)
@@ -298,9 +292,7 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
 
 def _noise_text(q: float | None) -> str:
     """How many scores differed between two runs of the same model."""
-    return (
-        "; only scores of 0 and 100 show noise" if q is None else f"; two runs differ in {100 * q:.3g}% of the scores"
-    )
+    return "; only 0/100 scores show noise" if q is None else f"; two runs differ in {100 * q:.3g}% of the scores"
 
 
 def _readings_text(readings: Readings | None) -> str:

@@ -258,13 +258,11 @@ def notes_on_samples(task: Task, sizing: Sizing, available: int) -> tuple[Reason
 
 def advice_on_rows(task: Task, sizing: Sizing, available: int) -> tuple[str, ...]:
     """Advice to ask more of the dataset, where that sees a smaller drop and somebody may want to."""
-    n, theta = len(task.samples), sizing.design.theta
-    if theta is None or n >= available or sizing.test in SEQUENTIAL_TESTS or sizing.definition.aggregate is not None:
+    n, theta, assumed = len(task.samples), sizing.design.theta, sizing.assumptions()
+    is_known = sizing.definition.aggregate is None and (assumed.sigma, assumed.discordance) != (None, None)
+    if theta is None or n >= available or assumed.is_sequential or not is_known:
         return ()
-    assumed, is_whole = sizing.assumptions(), sizing.takes_whole(available)
-    if assumed.sigma is None and assumed.discordance is None:
-        return ()
-    seen = assumed.theta(available)
+    seen, is_whole = assumed.theta(available), sizing.takes_whole(available)
     if seen is None or not (is_whole or (assumed.theta(n) or math.inf) > theta):
         return ()
     key = "" if is_whole else f"set `num_samples = {available}` and "

@@ -246,9 +246,7 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
     figures = Figures.of(records)
     if figures.failed.any():
         failed = list(figures.take(np.flatnonzero(figures.failed)).ids)
-        raise BadInput(
-            f"no score for {len(failed)} of {len(records)} samples: {some_of(failed)}; a reference needs all"
-        )
+        raise BadInput(f"no score for {len(failed)} of {len(records)} samples: {some_of(failed)}; it needs all")
     clusters = [record.cluster for record in records] if fills(records, "cluster") else ()
     return scores_of_rows(figures.ids, figures.columns["score"], clusters, side)
 
@@ -297,7 +295,7 @@ def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
         return {}
     if not (reason or "").strip():
         raise BadInput(
-            f"{path}: a reference exists; say why it is replaced with --reason TEXT, or add this run with --add"
+            f"{path}: a reference exists; say with --reason TEXT why it is replaced, or add to it with --add"
         )
     anchor_beside(path)
     old = read_toml(path, fix="delete it to record afresh").data

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from accgate import plan
-from accgate.cli.main import COMMANDS, HEADINGS, main
+from accgate.cli.main import COMMANDS, main
+from accgate.cli.parser import HEADINGS
 from accgate.text import figure_at_least
 from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, said
