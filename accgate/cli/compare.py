@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from accgate.cli.common import bounds_option, console, json_option, print_json, rate_options, scale_option
+from accgate.cli.common import bounds_option, console, json_option, print_json, print_note, rate_options, scale_option
 from accgate.errors import PASSED
 from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
@@ -68,6 +68,10 @@ def compare(arguments: argparse.Namespace) -> int:
     unpaired = arguments.test == "two-sample"
     is_shown = unpaired or refuse_other_samples(paths, reference, candidate, may_differ=arguments.may_differ)
     refuse_other_judge(*paths)
+    is_larger = candidate.n > reference.n and not reference.ids.without(candidate.ids)
+    if is_larger and not unpaired and "dataset" in arguments.may_differ:
+        print_note(f"{reference.n:,} of {candidate.n:,} samples have a reference; only these are compared")
+        candidate = candidate.take(reference.ids)
     design = Design(
         test=arguments.test,
         alpha=arguments.alpha,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from accgate import load_config
+from accgate.cli.main import main
 from accgate.planning.checks import plan_checks
 from accgate.records.file import paths_of
 from accgate.records.log import read_log
@@ -61,6 +62,18 @@ def test_a_number_of_samples_is_met_by_recorded_rows_whatever_was_added(project:
     known = about_of(project).scores.ids
     assert check.n == 30
     assert not check.task.samples.ids.without(known)
+
+
+def test_compare_takes_the_common_samples_where_the_dataset_may_differ(tmp_path: Path, capsys: Any) -> None:
+    sides = [
+        write_lines(tmp_path / f"{n}.jsonl", [{"id": f"q{i}", "score": 100.0} for i in range(n)]) for n in (20, 25)
+    ]
+    allowed = ["--may-differ", "dataset"]
+    assert main(["compare", *map(str, sides)]) == 2
+    assert "5 not in the reference" in said(capsys)
+    assert main(["compare", *map(str, sides), *allowed]) == 0
+    assert "20 of 25 samples have a reference; only these are compared" in said(capsys)
+    assert main(["compare", *map(str, reversed(sides)), *allowed]) == 2  # the candidate lacks some
 
 
 LOST = {

@@ -121,7 +121,7 @@ def test_a_reference_is_not_replaced_without_a_reason_and_nothing_is_evaluated(p
     project.scores.write_text("not even read")
     for args in ([], ["--reason", "  "]):
         assert project.record(args=args) == 2
-        assert "say why it is replaced with --reason TEXT" in said(capsys)
+        assert "say with --reason TEXT why it is replaced" in said(capsys)
     assert (project.store / "m/sums.toml").read_bytes() == before
     assert not list(project.folder.glob("record-out-*/*"))
 
