@@ -35,9 +35,7 @@ def config_options(command: argparse.ArgumentParser) -> None:
 def selection_options(command: argparse.ArgumentParser) -> None:
     """Add --models, --tasks and --json."""
     for option, what in (("--models", "models"), ("--tasks", "tasks, by name or tag")):
-        command.add_argument(
-            option, action="append", default=[], metavar="NAMES", help=f"only these {what}; commas between them"
-        )
+        command.add_argument(option, action="append", default=[], metavar="A,B", help=f"only these {what}")
     json_option(command)
 
 

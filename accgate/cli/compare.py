@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from accgate.cli.common import console, layout_of, print_json, rate_options, scores_options
+from accgate.cli.common import console, layout_of, print_json, print_note, rate_options, scores_options
 from accgate.errors import PASSED
 from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
@@ -28,9 +28,7 @@ def compare_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--discordance", type=float, metavar="Q", help="share of samples expected to change")
     command.add_argument("--seed", type=int, default=0, help="seed of the sample order and of resampling (0)")
     command.add_argument("--lower-is-better", action="store_true", help="lower scores are better, as for perplexity")
-    command.add_argument(
-        "--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of the mean (0)"
-    )
+    command.add_argument("--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of mean (0)")
     command.add_argument("--certify", action="store_true", help="a pass must prove that the drop is less than both")
     words = "what of the samples may differ between the sides, such as the prompt; may be repeated"
     command.add_argument("--may-differ", action="append", default=[], choices=sorted(TOLD), help=words)
@@ -68,6 +66,10 @@ def compare(arguments: argparse.Namespace) -> int:
         paths, reference, candidate, may_differ=arguments.may_differ, layout=layout
     )
     refuse_other_judge(*paths)
+    is_larger = candidate.n > reference.n and not reference.ids.without(candidate.ids)
+    if is_larger and not unpaired and "dataset" in arguments.may_differ:
+        print_note(f"{reference.n:,} of {candidate.n:,} samples have a reference; only these are compared")
+        candidate = candidate.take(reference.ids)
     design = Design(
         test=arguments.test,
         alpha=arguments.alpha,

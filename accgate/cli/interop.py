@@ -48,15 +48,11 @@ def _samples_options(command: argparse.ArgumentParser) -> None:
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
     _file_options(command, "references/NAME.yaml, or the folder")
     command.add_argument(
-        "--references", type=Path, default=Path("references"), metavar="DIR", help="write references here (references)"
+        "--references", type=Path, default=Path("references"), metavar="DIR", help="write them here (references)"
     )
     command.add_argument("--model", action="append", default=[], metavar="NAME", help="only this model's")
-    command.add_argument(
-        "--sigma", type=float, help="standard deviation of one score in points, for a dataset without a known one"
-    )
-    command.add_argument(
-        "--num-samples", type=int, metavar="N", help="number of samples, for a dataset without a known one"
-    )
+    command.add_argument("--sigma", type=float, help="standard deviation of one score in points, where it is unknown")
+    command.add_argument("--num-samples", type=int, metavar="N", help="number of samples, where it is unknown")
 
 
 def _file_options(command: argparse.ArgumentParser, paths: str) -> None:
@@ -74,9 +70,7 @@ def _log_options(command: argparse.ArgumentParser, paths: str, metric: str = "")
     command.add_argument("--task", metavar="NAME", help="name of the task of a single log (its name in the log)")
     command.add_argument("--out", type=Path, metavar="DIR", help=f"write run records ({OUT}, without --references)")
     command.add_argument("--references", type=Path, metavar="DIR", help="write references with their scores")
-    command.add_argument(
-        "--variant", action="append", default=[], metavar="KEY=VALUE", help="variant of the references"
-    )
+    command.add_argument("--variant", action="append", default=[], metavar="KEY=VALUE", help="variant of references")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the references' scores")
 
 
@@ -148,7 +142,7 @@ def _print_left_out(faults: Sequence[str], how_many: str) -> int:
     for fault in faults:
         print_note(f"left out: {fault}")
     if faults:
-        print_note(f"{how_many} were left out; what is written is whole, but the import is not")
+        print_note(f"left out {how_many}, so the import is incomplete; what is written is sound")
     return BAD_INPUT if faults else PASSED
 
 
@@ -209,7 +203,7 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     chosen = [one for one in references if not arguments.model or one.model in arguments.model]
     if not chosen:
         models = sorted({one.model for one in references})
-        raise BadInput(f"no task is of the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
+        raise BadInput(f"no task belongs to the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
     today = datetime.now(timezone.utc).date().isoformat()
     paths = keep_means(arguments.references, chosen, reason=arguments.reason, date=today)
     left_out = f"{len(faults)} of {len(files) - len(others)} files"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.cli.common import names_of, print_json, print_note
+from accgate.cli.parser import result_file, run_folder
 from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, KeyFaults, reading, writing
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def init_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--api-key-env", metavar="NAME", help="environment variable with the server's key (none)")
     command.add_argument(
-        "--data", metavar="FILE", help="questions of your own: JSONL, CSV or Parquet, in place of --tasks"
+        "--data", metavar="FILE", help="your own questions: JSONL, CSV or Parquet, in place of --tasks"
     )
     command.add_argument("--prompt-field", metavar="NAME", help="with --data: the field to ask, or several (guessed)")
     command.add_argument(
@@ -341,7 +342,7 @@ def completion(arguments: argparse.Namespace) -> int:
     import shtab
 
     for action in _actions_of(arguments.parser):
-        if action.type is Path or action.metavar in ("FILE", "DIR"):
+        if action.type in (Path, run_folder, result_file) or action.metavar in ("FILE", "DIR"):
             action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(arguments.parser, arguments.shell))
     return PASSED

@@ -100,6 +100,8 @@ def _annotate(
         notes.append(Reason.of("few-repeats", temperature=temperature, repeats=check.repeats, recorded=recorded))
     if check.recorded is not None and (note := batch_note(check.recorded.about)) is not None:
         notes.append(note)
+    if verdict.is_too_coarse and check.task.dataset_ids is not None:
+        notes.append(Reason.of("dataset-size", n=len(check.task.dataset_ids)))
     anchor = drift = None
     if check.task.content.aggregate is None:  # an anchor keeps scores, and no statistic
         anchor = find_anchor(check.references, check.baseline, check.task.name)

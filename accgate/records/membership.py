@@ -60,7 +60,7 @@ def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | 
     without = [id_ for id_, label in zip(candidate.ids, labels, strict=True) if not _is_label(label)]
     if without:
         raise BadInput(
-            f"clusters: {len(without)} of {candidate.n} samples have none: {some_of(without)}; "
+            f"clusters: none for {len(without)} of {candidate.n} samples: {some_of(without)}; "
             "give every sample one, as text or a whole number"
         )
     return labels

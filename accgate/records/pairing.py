@@ -170,14 +170,14 @@ def pair_scores(reference: Scores, candidate: Scores) -> Scores:
 def moved_fault(kind: str, moved: Sequence[str], n: int) -> BadInput:
     """Samples of n that are in another cluster, or group, on each side."""
     return BadInput(
-        f"{len(moved)} of {n} samples are in one {kind} in the reference and in another in the candidate: "
+        f"the {kind} of {len(moved)} of {n} samples differs between reference and candidate: "
         f"{some_of(moved)}; give both sides the same {kind}s, or {kind}s to one side only"
     )
 
 
 def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
     missing, extra = reference.ids.without(candidate.ids), candidate.ids.without(reference.ids)
-    faults = [f"{reference.n - len(missing)} of the reference's {reference.n} samples are in the candidate"]
+    faults = [f"the candidate has {reference.n - len(missing)} of the reference's {reference.n} samples"]
     if missing:
         faults.append(f"{len(missing)} missing from the candidate: {some_of(missing)}")
     if extra:

@@ -17,7 +17,7 @@ from accgate.errors import BadInput
 from accgate.inputs.rows import IDENTITY, id_of, is_mark, mark_of, repeat_of, score_of, text_of
 from accgate.inputs.samples import AS_FOUND, Layout, sample_rows
 from accgate.records.ids import Ids
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -147,7 +147,7 @@ def scores_of_rows(
     without = [id_ for id_, cluster in zip(distinct, of_sample or (), strict=False) if not cluster]
     if without:
         raise BadInput(
-            f"{side}: {len(without)} of {len(distinct)} samples have no cluster: {some_of(without)}; "
+            f"{side}: no cluster for {len(without)} of {len(distinct)} samples: {some_of(without)}; "
             "give every sample its cluster, or none"
         )
     marks = {name: np.array(column, dtype=np.int64)[rows[:, 0]] for name, column in (shown or {}).items()}
@@ -165,7 +165,7 @@ def _names_of_samples(
         both = zip(ids, zip(*columns, strict=True), strict=True)
         torn = [id_ for id_, own in both if len(set(own)) > 1]
         raise BadInput(
-            f"{side}: {len(torn)} of {len(ids)} samples have repeats of different {kind}s: {some_of(torn)}; "
+            f"{side}: the {kind} differs between repeats of {len(torn)} of {len(ids)} samples: {some_of(torn)}; "
             "a sample belongs to one"
         )
     return tuple(columns[0])
@@ -180,7 +180,7 @@ def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> 
     uneven = [distinct[i] for i in np.flatnonzero(counts < repeats).tolist()]
     if uneven:
         raise BadInput(
-            f"{side}: {len(uneven)} of {len(distinct)} samples have fewer than {repeats} repeats: {some_of(uneven)}; "
+            f"{side}: fewer than {repeats} repeats of {len(uneven)} of {len(distinct)} samples: {some_of(uneven)}; "
             "every sample needs the same number"
         )
     return np.argsort(places, kind="stable").reshape(len(distinct), repeats)
@@ -203,7 +203,7 @@ def read_scores(path: Path, side: str, layout: Layout = AS_FOUND) -> Scores:
     rows.refuse_mixed()
     if rows.unscored:
         raise BadInput(
-            f"{path}: {len(rows.unscored)} of {len(ids)} samples have no score: {some_of(rows.unscored)}; "
+            f"{path}: no score for {len(rows.unscored)} of {len(ids)} samples: {some_of(rows.unscored)}; "
             "evaluate them again, or compare whole runs with `accgate run`, which brackets failed samples"
         )
     return scores_of_rows(ids, rows.scores, rows.clusters, f"{side} {path}", rows.groups, rows.shown())
@@ -334,7 +334,7 @@ def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str)
         raise BadInput(f"{side}: scores must have one dimension, not {values.ndim}; give one score a sample")
     broken = [ids[i] for i in np.flatnonzero(~np.isfinite(values))]
     if broken:
-        raise BadInput(f"{side}: {len(broken)} of {len(ids)} samples have no finite score: {some_of(broken)}")
+        raise BadInput(f"{side}: no finite score for {len(broken)} of {len(ids)} samples: {some_of(broken)}")
     return scores_of_rows(ids, values, (), side)
 
 
@@ -415,7 +415,7 @@ def check_bounds(scores: Scores, low: float | None, high: float | None, where: s
         first = float(scores.values[rows[0]][outside[rows[0]]][0])
         ids = some_of([scores.ids[row] for row in rows])
         raise BadInput(
-            f"{where}: {len(rows)} of {scores.n} samples have a score outside {low:g} to {high:g}: {ids} "
+            f"{where}: a score outside {low:g} to {high:g} for {len(rows)} of {scores.n} samples: {ids} "
             f"({'a score' if len(rows) == 1 else 'the first'} of {first:g}); {fix}"
         )
 
@@ -430,4 +430,4 @@ def check_range(scores: Scores) -> None:
     """
     beyond = [scores.ids[i] for i in np.flatnonzero((np.abs(scores.values) > LARGEST).any(axis=1))]
     if beyond:
-        raise BadInput(f"{len(beyond)} samples have a score beyond {LARGEST:g} points: {some_of(beyond)}")
+        raise BadInput(f"a score beyond {LARGEST:g} points for {count_of(len(beyond), 'sample')}: {some_of(beyond)}")

@@ -25,7 +25,7 @@ from accgate.records.scores import Scores, collect, read_scores
 from accgate.references.columns import stored_records
 from accgate.references.judge import Makers
 from accgate.tasks import Task
-from accgate.text import nearest, some_of
+from accgate.text import count_of, nearest, some_of
 from accgate.verdict import Readings, Reason, Verdict
 
 MOST = 1_000_000_000  # bytes of the scores beside a reference
@@ -283,7 +283,7 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     change = f"{' and '.join(changed) or 'the samples'} changed {since}"
     overlap = f"{len(ids) - len(unknown)} of {len(ids)} samples are in the reference"
     if unknown:
-        overlap += f", {len(unknown)} are not: {some_of(unknown)}"
+        overlap += f"; it lacks {len(unknown)}: {some_of(unknown)}"
     as_before = f'write library = "{task.former}" into its table, which asks as before' if task.former else ""
     again = "record the reference again (`accgate record --reason ...`)"
     has_replies = reference.replies_path.is_file() and reference.about.engine != "recorded"
@@ -292,13 +292,25 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     return f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or {again}"
 
 
+def has_gained(reference: Reference, task: Task) -> bool:
+    """Whether a whole dataset has all samples of a reference, asked and scored as then, and may have more."""
+    if (
+        reference.scores is None
+        or task.dataset_ids is None
+        or is_rescored(reference.about.fingerprint, task.fingerprint)
+    ):
+        return False
+    return not reference.scores.ids.without(task.dataset_ids)
+
+
 def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
     """That a reference has samples which the whole dataset has no more; None where it has them all, or has no end."""
     if task.dataset_ids is None or not (lost := scores.ids.without(task.dataset_ids)):
         return None
+    undo = "Pin the dataset's revision" if task.content.dataset.hub is not None else "Put the rows back"
     return (
-        f"the dataset changed {since}; {len(lost):,} of the reference's {scores.n:,} samples are not in it any more: "
-        f"{some_of(lost)}. Pin the dataset's revision, or record the reference again (`accgate record --reason ...`)"
+        f"the dataset changed {since}: it lacks {len(lost):,} of the reference's {count_of(scores.n, 'sample')}: "
+        f"{some_of(lost)}. {undo}, or record the reference again (`accgate record --reason ...`)"
     )
 
 

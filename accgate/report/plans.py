@@ -14,7 +14,7 @@ from accgate.planning.annotation import AnnotationPlan
 from accgate.planning.checks import Check, account_of
 from accgate.planning.cost import Cost, Estimate
 from accgate.planning.noise import Noise
-from accgate.planning.samples import ASSUMED_DISCORDANCE
+from accgate.planning.samples import ASSUMED_DISCORDANCE, Plan
 from accgate.report.terminal import print_table, table_of
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
 from accgate.text import asked_figure, compact, count_of, digits_apart, drop_figure, duration, figure, number, some_of
@@ -68,6 +68,17 @@ def print_costs(console: Console, costs: Sequence[Estimate]) -> None:
         console.print(Text(f"Cost of {name}: {body}"))
     if (total := total_sentence(costs)) is not None:
         console.print(Text(total))
+
+
+def theta_sentence(whole: Plan, early: Plan) -> str:
+    """Say how many samples show a drop, all of them asked and with an early stop."""
+    share = 100 * (whole.discordance or 0.0)
+    return (
+        f"A drop of {whole.theta_target:g} points: {count_of(whole.n, 'sample')}, or at most {early.n:,} with an early "
+        f"stop ({early.expected_n_healthy:,.0f} on average where nothing changed), if {share:g}% of them change their "
+        f"score. Seen with probability {1 - whole.beta:g} at alpha {whole.alpha:g}; `accgate sigma` measures your own "
+        "noise."
+    )
 
 
 def print_annotation(console: Console, plan: AnnotationPlan) -> None:

@@ -131,9 +131,7 @@ def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check
     checks = {check.key: check for check in plan_run(config, rules).checks}
     check = checks.get((str(verdict.model), str(verdict.task)))
     if check is None:
-        raise BadInput(
-            f"{config.source.path}: has no check of {verdict.model} / {verdict.task}; give the config of the run"
-        )
+        raise BadInput(f"{config.source.path}: has no check {verdict.model} / {verdict.task}; give the run's config")
     if check.recorded is None:
         raise BadInput(f"{verdict.model} / {verdict.task}: has no recorded reference, so what changed is unknown")
     ids = set(check.task.samples.ids)

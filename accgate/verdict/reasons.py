@@ -18,6 +18,7 @@ Kind = Literal[
     "pooled", "turned", "left-out", "undecided-checks", "not-binary", "cost",
     # of the plan and its reference
     "no-reference", "unrecorded-baseline", "larger-reference", "more-samples", "near-chance",
+    "rows-without-reference", "dataset-size",
     "dataset-not-read", "engine-not-checked", "few-repeats", "not-deterministic", "replies-not-shown",
     # of an evaluation, and of other rules
     "not-evaluated", "other-rules", "base-rules",
@@ -157,6 +158,9 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "larger-reference": "a drop of {theta} points needs a larger reference: no number of samples shows it with "
     "this one",
     "more-samples": "detecting a drop of {theta} points {needs} {needed:,} samples; this check has {n:,}",
+    "rows-without-reference": "{n:,} of {available:,} questions have a reference; the others were added later and are "
+    "not compared: `accgate record --add-rows` asks them of the reference's model",
+    "dataset-size": lambda of: f"the dataset has {count_of(of['n'], 'sample')}",
     "near-chance": "the reference's mean of {mean:.2f} is near chance level ({chance:g}): a regression could hardly "
     "show; take a task that the model can do",
     "dataset-not-read": "the dataset was not read, so this is planned for the {n:,} samples that the task has: {error}",

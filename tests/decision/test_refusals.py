@@ -115,9 +115,9 @@ REFERENCE = {"a": 100.0, "b": 0.0, "c": 100.0}
         ({"a": 100.0}, "2 missing from the candidate: b, c"),
         ({**REFERENCE, "d": 0.0, "e": 0.0}, "2 not in the reference: d, e"),
         ({"b": 100.0, "c": 0.0, "d": 100.0}, "1 missing from the candidate: a; 1 not in the reference: d"),
-        ([100.0, 0.0, 100.0], "0 of the reference's 3 samples are in the candidate"),
+        ([100.0, 0.0, 100.0], "the candidate has 0 of the reference's 3 samples"),
         ({}, "candidate: holds no samples"),
-        ({**REFERENCE, "a": math.nan}, "candidate: 1 of 3 samples have no finite score: a"),
+        ({**REFERENCE, "a": math.nan}, "candidate: no finite score for 1 of 3 samples: a"),
     ],
 )
 def test_a_candidate_with_other_samples_is_refused_with_counts(candidate, message: str) -> None:
@@ -185,7 +185,7 @@ def test_a_reference_beyond_any_metric_is_refused(mean: float) -> None:
 
 
 def test_a_candidate_beyond_any_metric_is_refused() -> None:
-    with pytest.raises(BadInput, match="1 samples have a score beyond"):
+    with pytest.raises(BadInput, match=r"a score beyond 1e\+12 points for 1 sample"):
         decide([Evidence(one_each([50.0, 2e12]), Target(50.0), Design(sigma=50.0))])
 
 

@@ -121,7 +121,7 @@ def test_a_reference_is_not_replaced_without_a_reason_and_nothing_is_evaluated(p
     project.scores.write_text("not even read")
     for args in ([], ["--reason", "  "]):
         assert project.record(args=args) == 2
-        assert "say why it is replaced with --reason TEXT" in said(capsys)
+        assert "say with --reason TEXT why it is replaced" in said(capsys)
     assert (project.store / "m/sums.toml").read_bytes() == before
     assert not list(project.folder.glob("record-out-*/*"))
 
@@ -143,7 +143,7 @@ def test_samples_without_a_score_make_no_reference(tmp_path: Path, capsys) -> No
     assert project.record() == 3
     assert not project.store.exists()
     assert re.search(r"1 of 40 samples failed.*no reference was written", said(capsys))
-    with pytest.raises(BadInput, match=r"1 of 2 samples have no score: b; a reference needs all"):
+    with pytest.raises(BadInput, match=r"no score for 1 of 2 samples: b; it needs all"):
         write_reference(
             tmp_path, ReferenceFile(model="m", task="t", mean=0.0, n=2), [record_of("a", 1.0), record_of("b", None)],
             reason=None, replies=False,

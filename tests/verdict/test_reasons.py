@@ -105,6 +105,12 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
         {"theta": 7.0, "needs": "may need", "needed": 1200, "n": 100},
         "detecting a drop of 7.0 points may need 1,200 samples; this check has 100",
     ),
+    "rows-without-reference": (
+        {"n": 80, "available": 95},
+        "80 of 95 questions have a reference; the others were added later and are not compared: "
+        "`accgate record --add-rows` asks them of the reference's model",
+    ),
+    "dataset-size": ({"n": 80}, "the dataset has 80 samples"),
     "few-clusters-planned": ({"clusters": 5, "fewest": 30}, "5 clusters: no early stop with under 30"),
     "near-chance": (
         {"mean": 26.0, "chance": 25.0},
