@@ -197,7 +197,7 @@ def test_replies_of_every_run_stay_beside_their_scores(tmp_path: Path) -> None:
     project = Project(tmp_path, n=2)
     for number, extra in enumerate(([], ["--add"], ["--add", "--no-replies"])):
         write_lines(project.scores, [{"id": i, "reply": str(number)} for i in project.ids()])
-        assert project.record(args=extra) == 0
+        assert project.record(args=["--accept-low", *extra]) == 0
     assert reference_of(project).replies() == {(i, r): str(r) for i in project.ids() for r in (0, 1)}
     sidecar = gzip.decompress((project.store / "m/sums.replies.jsonl.gz").read_bytes()).splitlines()
     assert [json.loads(line)["repeat"] for line in sidecar] == [0, 1, 0, 1]
