@@ -197,7 +197,7 @@ def test_replies_of_every_run_stay_beside_their_scores(tmp_path: Path) -> None:
     project = Project(tmp_path, n=2)
     for number, extra in enumerate(([], ["--add"], ["--add", "--no-replies"])):
         write_lines(project.scores, [{"id": i, "reply": str(number)} for i in project.ids()])
-        assert project.record(args=extra) == 0
+        assert project.record(args=["--accept-low", *extra]) == 0
     assert {r.key: r.reply for r in reference_of(project).kept_records() if r.reply} == {
         (i, r): str(r) for i in project.ids() for r in (0, 1)
     }
