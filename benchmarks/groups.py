@@ -1,4 +1,4 @@
-"""How often the intervals of a check's groups miss, for docs/statistics.md: `python -m benchmarks.groups`."""
+"""How often the intervals of a check's groups miss, for docs/measured.md: `python -m benchmarks.groups`."""
 
 from __future__ import annotations
 
