@@ -1,6 +1,6 @@
 """Evaluate the checks of a config and keep their scores as references."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from accgate._version import __version__
 from accgate.config.config import Config, load_config
+from accgate.engines.identity import change_of
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.floor import floor_fault
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, failures
 from accgate.evaluation.reading import unread_problem
@@ -29,7 +31,7 @@ from accgate.records.lock import sole_writer
 from accgate.records.log import read_log, records_at
 from accgate.records.pairing import is_rescored
 from accgate.records.replacement import refuse_unwritable
-from accgate.references.settings import answer_settings
+from accgate.references.settings import answer_settings, setting_changes
 from accgate.references.store import (
     Reference,
     ReferenceFile,
@@ -48,24 +50,35 @@ from accgate.references.writer import (
 from accgate.report.result_file import forget_result
 from accgate.result import EngineInfo
 from accgate.tasks import Task
+from accgate.text import number
 
 
 @dataclass(frozen=True)
 class Recording:
     """How references are made of a run: how often it asks each sample, and what they keep and say.
 
-    With `add` the scores become further repeats of the reference that is there, whatever they are. Several `runs` are
+    With `add` the scores become further repeats of the reference that is there, whatever they are. With `add_rows` only
+    samples that it lacks are evaluated, as often as its own were, and it has them too. Several `runs` are
     evaluated as one, as repeats of each sample: the reference is that of a first run to which the others were added.
     With `twice` every sample is evaluated twice, and the reference is that of the first run: its discordance is the
-    share of 0/100 scores that the second changed.
+    share of 0/100 scores that the second changed. With `accept_low` a recording that leaves no room for a drop is kept
+    as well; `note` is told of it.
     """
 
     runs: int = 1
     twice: bool = False
     add: bool = False
+    add_rows: bool = False
     replies: bool = True
     reason: str | None = None
     commit: str = ""
+    accept_low: bool = False
+    note: Callable[[str], None] = lambda _: None
+
+    @property
+    def extends(self) -> bool:
+        """Whether the reference that is there stays, and gets more."""
+        return self.add or self.add_rows
 
     def checks(self, config: Config) -> list[Check]:
         """The checks of a config, with every sample evaluated as often as that takes."""
@@ -88,13 +101,17 @@ def record(config: Config | str | Path, options: RunOptions, recording: Recordin
         When a sample failed, an engine did, or too many replies hold no answer; no reference is written for that check.
     """
     config, resume = load_config(config), options.resume
-    if not (recording.add or resume):  # before a prompt is rendered
+    if not (recording.extends or resume):  # before a prompt is rendered
         for model, task in config.pairs_to_evaluate():
             path = reference_path(config.references, model, config.models[model].variant, task)
             replaced_figures(path, recording.reason)
     checks = recording.checks(config)
     if recording.add:  # one judge marks all runs of a reference
         checks = [_held_against(check, reference_to_extend(*_place(check))) for check in checks]
+    elif recording.add_rows:
+        checks = [check for each in checks if (check := _of_new_rows(each)) is not None]
+        if not checks:
+            raise BadInput("the references have all samples that are planned; there is no row to add")
     elif resume:
         replaced = [check for check in checks if not _is_finished(check, options.out, recording)]
         _refuse_replaced(replaced, recording.reason)
@@ -222,6 +239,28 @@ def _held_against(check: Check, reference: Reference) -> Check:
     return replace(check, recorded=reference, reference=reference.evidence)
 
 
+def _of_new_rows(check: Check) -> Check | None:
+    """The check of only those samples that its reference lacks; None where it lacks none.
+
+    Raises
+    ------
+    BadInput
+        When the reference cannot be extended, or was recorded with other settings of the model.
+    """
+    reference = reference_to_extend(*_place(check), rows=True)
+    assert reference.scores is not None
+    path, known = reference.path, reference.scores.ids
+    if changed := setting_changes(reference.about, check.planned_model.settings, None, check.task):
+        fix = "ask the new rows with the settings of the others, or replace the reference with --reason TEXT"
+        raise BadInput(f"{path}: the settings changed since it was recorded: {'; '.join(changed)}; {fix}")
+    new = check.task.of(sample for sample in check.task.samples if sample.id not in known)
+    if not len(new.samples):
+        return None
+    repeats = reference.about.repeats
+    tokens = check.max_tokens * len(new.samples) * repeats // (len(check.task.samples) * check.repeats)
+    return replace(_held_against(check, reference), task=new, repeats=repeats, max_tokens=tokens)
+
+
 def _refuse_replaced(checks: Sequence[Check], reason: str | None) -> None:
     for check in checks:
         replaced_figures(_path(check), reason)
@@ -272,13 +311,18 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
     for item in evaluated.checks:
         check, evaluation = item.check, item.evaluation
         with sole_writer(_path(check).parent):
-            extended = reference_to_extend(*_place(check)) if recording.add else None
+            rows = recording.add_rows
+            extended = reference_to_extend(*_place(check), rows=rows) if recording.extends else None
             if extended is not None:
                 check = _held_against(check, extended)
             if resume and _is_written(check, evaluation, recording, extended):
                 continue
             try:
                 both = _whole(check, item)
+                if recording.add_rows and extended is not None:
+                    _refuse_other_model(check, extended, both)
+                else:
+                    _refuse_low(check, both, recording)
             except CannotEvaluate as error:
                 problems.append(str(error))
                 continue
@@ -288,13 +332,20 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
                 write = partial(write_reference, check.references, about, first, reason=recording.reason)
                 write = partial(write, design=check.design)
             else:
-                write = partial(add_runs, extended, about, first)
+                write = partial(add_runs, extended, about, first, rows=rows)
             written.append(write(replies=recording.replies, answers=_needs_answers(check), runs=recording.runs))
     if problems:
         raise CannotEvaluate("\n".join(problems))
     if not written:
         raise BadInput("every run is in its reference already; leave out --resume to evaluate again")
     return written
+
+
+def _refuse_other_model(check: Check, reference: Reference, evaluation: Evaluation) -> None:
+    """Refuse new rows that another model answered than the one that answered the reference's."""
+    before, now = reference.about.makers.served, evaluation.makers.served
+    if (change := change_of(before, now, check.planned_model.settings.options)) is not None:
+        raise CannotEvaluate(f"{check.name}: another model answers than the reference's: {change}; no row was added")
 
 
 def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
@@ -317,6 +368,20 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
     if (fault := sameness_fault(check.task, evaluation.records)) is not None:
         raise CannotEvaluate(f"{check.name}: {fault}; no reference was written")
     return evaluation
+
+
+def _refuse_low(check: Check, evaluation: Evaluation, recording: Recording) -> None:
+    """Refuse a recording from which no drop could show, or note it; note a theta that is larger than its mean."""
+    fault, theta = floor_fault(check.task, evaluation.records), check.design.theta
+    if fault is not None and not recording.accept_low:
+        fix = "correct the task or the model; `accgate record --resume --accept-low` keeps it, and asks nothing again"
+        raise CannotEvaluate(f"{check.name}: {fault}: {fix}; no reference was written")
+    mean, lowest = figures_of(scores_of(evaluation.records, check.task))["mean"], check.task.metric.lowest
+    is_room = check.design.higher_is_better and lowest is not None and check.task.definition.statistic is None
+    if fault is None and theta is not None and is_room and mean - (lowest or 0.0) < theta:
+        fault = f"the mean is {number(mean)} points, so it cannot drop by theta = {theta:g}; set a smaller theta"
+    if fault is not None:
+        recording.note(f"{check.name}: {fault}")
 
 
 def _first_run(check: Check, records: Sequence[Record], *, twice: bool) -> Sequence[Record]:

@@ -13,7 +13,7 @@ from accgate.verdict import Allowed, Verdict
 
 NAME = "accgate.json"
 REPORT = "report.md"  # beside it
-HTML = "report.html"
+HTML, SAMPLES = "report.html", "report.samples.js"
 CAUSE, CAUSE_HTML = "cause.json", "cause.html"  # what `accgate blame` found
 
 

@@ -177,31 +177,64 @@ def figure(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
     return plus + text.replace("-", "−")
 
 
-def figure_at_least(value: float | None, digits: int = 1) -> str:
-    """A figure above 0 rounded up, for a run sees no smaller drop than it says.
+def change_figure(before: float | None, now: float | None, digits: int = 1) -> str:
+    """The change between two figures as both are printed, so that the three add up.
 
-    It has as many digits more as it needs not to read 0.
-
-    >>> figure_at_least(7.51), figure_at_least(7.5), figure_at_least(0.023), figure_at_least(None)
-    ('7.6', '7.5', '0.03', '–')
+    >>> change_figure(82.46, 51.24), change_figure(75.0, 75.0), change_figure(None, 75.0)
+    ('−31.3', '0.0', '–')
     """
-    if value is None or value > 1e15:  # so large a float has no tenths
-        return figure(value)
-    digits = max(digits, digits_apart((value, 0.0)))
-    return figure(math.ceil(value * 10**digits - 1e-6) / 10**digits, digits)
+    change = None if before is None or now is None else round(now, digits) - round(before, digits)
+    return figure(change, digits, sign=True)
+
+
+def drop_figure(theta: float | None, asked: float | None = None) -> str:
+    """A drop that samples see, rounded up, for a run sees no smaller one than it says.
+
+    It has one digit, or those of the drop that was `asked` for, so that it reads larger only where it is.
+
+    >>> drop_figure(7.51), drop_figure(7.51, 7.55), drop_figure(0.023), drop_figure(None)
+    ('7.6', '7.51', '0.03', '–')
+    """
+    if theta is None or theta > 1e15:  # so large a float has no tenths
+        return figure(theta)
+    written = asked or 1.0
+    digits = next((n for n in range(1, MOST_DIGITS + 1) if math.isclose(round(written, n), written)), 2)
+    digits = max(digits, digits_apart((theta, 0.0)))
+    return figure(math.ceil(theta * 10**digits - 1e-6) / 10**digits, digits)
+
+
+def asked_figure(theta: float | None) -> str:
+    """A drop that somebody asked for, with all digits that they wrote, up to four.
+
+    >>> asked_figure(8.0), asked_figure(2.25), asked_figure(0.823765)
+    ('8.0', '2.25', '0.83')
+    """
+    return drop_figure(theta, theta)
 
 
 def digits_apart(*pairs: tuple[float | None, float | None]) -> int:
     """Digits behind the point with which figures that differ read differently: one, or as many as are needed.
 
-    Figures that four digits could not tell apart count as equal.
+    Figures that four digits could not tell apart count as equal, and read the same.
 
-    >>> digits_apart((75.0, 70.0)), digits_apart((75.0, 74.98), (75.0, None)), digits_apart((75.0, 75.00001))
-    (1, 2, 1)
+    >>> digits_apart((75.0, 70.0)), digits_apart((75.0, 74.98), (75.0, None)), digits_apart((75.04999, 75.05001))
+    (1, 2, 2)
     """
-    apart = [(a, b) for a, b in pairs if a is not None and b is not None and abs(a - b) >= 0.5 * 10.0**-MOST_DIGITS]
-    enough = (n for n in range(1, MOST_DIGITS) if all(figure(a, n) != figure(b, n) for a, b in apart))
-    return next(enough, MOST_DIGITS)
+    both = [(a, b, abs(a - b) >= 0.5 * 10.0**-MOST_DIGITS) for a, b in pairs if a is not None and b is not None]
+    right = (n for n in range(1, MOST_DIGITS) if all((figure(a, n) != figure(b, n)) == apart for a, b, apart in both))
+    return next(right, MOST_DIGITS)
+
+
+def digits_of_means(before: float | None, now: float | None, gamma: float | None) -> int:
+    """Digits behind the point with which two means read right: one, or as many as are needed.
+
+    More are needed where they differ by less than half a tenth, or one reads the same as the other or as gamma.
+
+    >>> digits_of_means(75.0, 74.0, 72.5), digits_of_means(75.0, 74.96, 72.5), digits_of_means(75.0, 72.48, 72.5)
+    (1, 2, 2)
+    """
+    change = None if before is None or now is None else now - before
+    return digits_apart((before, now), (change, 0.0), (now, gamma))
 
 
 def count_of(number: int, noun: str) -> str:

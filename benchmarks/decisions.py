@@ -2,8 +2,8 @@
 
 For each discordance and each drop theta: the samples that 80% power takes, the mean used when nothing changed and
 after a drop, the type I error and the power. Designs at a fixed n are computed exactly; the sequential ones are
-simulated with the functions that decide a run, on the same pairs in random order. `--write` puts tables and plot into
-docs/.
+simulated with the functions that decide a run, on the same pairs in random order. `--write` puts the first table and
+the plot into docs/.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ Floats = npt.NDArray[np.float64]
 Rows: TypeAlias = Iterable[Sequence[str]]
 ALPHA, BETA, SIGMA, SEED = 0.05, 0.2, 50.0, 0
 DISCORDANCES, THETAS = (0.05, 0.10, 0.20), (1.0, 2.0, 4.0, 8.0)
+FIXED = ("two-sample", "paired z", "unconditional", "paired")
 SEQUENTIAL: tuple[TestName, ...] = ("group-sequential", "e-process", "gsprt")
 SLOW = 4_000  # pairs of the fixed-n test past which a cell gets fewer runs
 TITLE = "Samples until the verdict, by design (power 80%, alpha 0.05)"
@@ -109,12 +110,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results[cell] = measured(cell, given.runs)
         print(f"q {cell.labels[0]}, theta {cell.labels[1]}: {time.process_time():.0f} s of processor time", flush=True)
     told_runs = max(1, given.runs // 8)
-    tables = report(results, limited_rows(given.runs), told_rows(told_runs), told_runs)
     if not given.write:
-        print(f"\n{tables}")
+        print(f"\n{report(results, limited_rows(given.runs), told_rows(told_runs), told_runs)}")
         return
     page = DOCS / "decisions.md"
-    page.write_text(rewritten(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    page.write_text(rewritten(page.read_text(encoding="utf-8"), summary(results)), encoding="utf-8")
     draw(results, DOCS / "decisions.svg")
 
 
@@ -290,32 +290,48 @@ def limited_rows(runs: int) -> list[list[str]]:
     return rows
 
 
-def report(results: Mapping[Cell, Mapping[str, Figures]], limited: Rows, told: Rows, told_runs: int) -> str:
-    """All tables as Markdown."""
-    runs = sorted({f.runs for designs in results.values() for f in designs.values() if f.runs})
+def summary(results: Mapping[Cell, Mapping[str, Figures]]) -> str:
+    """The table of the page, a row for each cell, and how sure its figures are."""
+    fewest = min(f.runs for designs in results.values() for f in designs.values() if f.runs)
     worst = max(f.error for designs in results.values() for f in designs.values())
-    spread = "\n".join(f"- {n:,} runs: {math.sqrt(0.0475 / n):.4f} and {math.sqrt(0.16 / n):.4f}" for n in runs)
-    fixed_n, names = ("two-sample", "paired z", "unconditional", "paired"), list(next(iter(results.values())))
+    rows = []
+    for cell, designs in results.items():
+        ours, bounds = designs["gsprt"], wald_bounds(cell.q, cell.theta)
+        fixed_n = [f"{designs[name].n:,}" for name in ("two-sample", "unconditional", "paired")]
+        fewer = "; ".join(f"{designs['two-sample'].n / mean:.1f}" for mean in (ours.healthy, ours.dropped))
+        bound = " / ".join(f"{n:,.0f}" for n in bounds)
+        rates = f"{share(ours.type_one)} / {share(ours.power)}"
+        rows.append([*cell.labels, *fixed_n, mean_samples(ours), bound, fewer, rates])
+    header = ["q", "theta", "two-sample", "unconditional", "paired", "gsprt", "least possible", "times fewer", "rates"]
+    parts = [
+        "Samples for 80% power. Of `gsprt`: the most it takes; the mean when healthy / when dropped. Then the least\n"
+        "possible means (Wald's bound), n of two-sample over the mean of `gsprt`, healthy; dropped, and the type I\n"
+        "error / power of `gsprt`.",
+        table(header, rows),
+        f"Standard errors ({fewest:,} runs or more): of the means at most {worst:.1%}, of a type I error near 0.05\n"
+        f"{math.sqrt(0.0475 / fewest):.4f} and of a power near 0.8 {math.sqrt(0.16 / fewest):.4f}.",
+    ]
+    return "\n\n".join(parts)
+
+
+def report(results: Mapping[Cell, Mapping[str, Figures]], limited: Rows, told: Rows, told_runs: int) -> str:
+    """All tables as Markdown, that of the page first."""
+    names = list(next(iter(results.values())))
     samples, rates, planned = [], [], []
     for cell, designs in results.items():
-        ours = designs["gsprt"]
-        fewer = ["; ".join(f"{designs['two-sample'].n / mean:.1f}" for mean in (ours.healthy, ours.dropped))]
-        mean_n = [f"{f.n:,}; {f.healthy:,.0f} / {f.dropped:,.0f}" for f in (designs[test] for test in SEQUENTIAL)]
-        samples.append([*cell.labels, *(f"{designs[name].n:,}" for name in fixed_n), *mean_n, *fewer])
+        mean_n = [mean_samples(designs[test]) for test in SEQUENTIAL]
+        samples.append([*cell.labels, *(f"{designs[name].n:,}" for name in FIXED), *mean_n])
         both = [f"{share(f.type_one)} / {share(f.power)}" for f in designs.values()]
-        rates.append([*cell.labels, f"{ours.runs:,}", *both])
+        rates.append([*cell.labels, f"{designs['gsprt'].runs:,}", *both])
         planned.append([*cell.labels, *(compared(test, cell, designs[test]) for test in SEQUENTIAL)])
     unchanged = [[f"{theta:g}", *(f"{unseen(test, theta):,}" for test in SEQUENTIAL)] for theta in THETAS]
     parts = [
-        "Samples for 80% power. Of a sequential design: the most it takes; the mean when healthy / when dropped. The\n"
-        "last column is n of two-sample over the mean of `gsprt`, healthy; dropped.",
-        table(["q", "theta", *fixed_n, *SEQUENTIAL, "times fewer"], samples),
+        summary(results),
+        "Every design:",
+        table(["q", "theta", *FIXED, *SEQUENTIAL], samples),
         "Type I error / power: exact at a fixed n, else of so many simulated runs. TensorRT-LLM's rule stands there\n"
         "twice: at the n of its own formula, and at that of `paired`.",
         table(["q", "theta", "runs", *names], rates),
-        "Standard errors of a simulated type I error near 0.05 and of a power near 0.8:",
-        spread,
-        f"Those of the mean samples are at most {worst:.1%}.",
         "Wald's bound: the fewest mean samples of any test whose error rates hold at every discordance, however many\n"
         "samples it may take; and the means of `gsprt` over it.",
         table(["q", "theta", "bound healthy", "bound dropped", "gsprt healthy", "gsprt dropped"], bound_rows(results)),
@@ -331,6 +347,11 @@ def report(results: Mapping[Cell, Mapping[str, Figures]], limited: Rows, told: R
         table(["q", "theta", *SEQUENTIAL], planned),
     ]
     return "\n\n".join(parts)
+
+
+def mean_samples(figures: Figures) -> str:
+    """The most samples that a sequential design takes, and its means."""
+    return f"{figures.n:,}; {figures.healthy:,.0f} / {figures.dropped:,.0f}"
 
 
 def compared(test: TestName, cell: Cell, figures: Figures) -> str:

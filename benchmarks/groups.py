@@ -1,56 +1,93 @@
-"""Groups that can fail a check (`[gate] groups = "fail"`): how often harmless changes do, and what is seen.
+"""How often the intervals of a check's groups miss, for docs/measured.md: `python -m benchmarks.groups`."""
 
-`python -m benchmarks.groups` prints a table in some twenty minutes; `--runs 40` takes two. A healthy change flips
-answers both ways. In the other column one group loses half of its right answers.
-"""
+from __future__ import annotations
 
-import argparse
+from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtrc
 
-from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
+from accgate.decision.groups import add_groups
 from accgate.design import Design
-from accgate.records.scores import from_python
+from accgate.records.ids import Ids
+from accgate.records.scores import Scores
+from accgate.stats.difference import exact_difference_interval
+from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
+from accgate.verdict.figures import Stop
 
-ABILITY = 0.8
-CELLS = ((4, 250), (20, 20), (20, 50), (20, 100), (57, 20), (57, 50), (57, 100))
-
-
-def fallen(
-    groups: int, size: int, *, ability: float, flicker: float, collapse: float, runs: int, alpha: float = 0.05
-) -> int:
-    """Count the runs in which some group fails. `collapse` is the share of right answers that the first one loses."""
-    rng = np.random.default_rng(groups * size)
-    ids = [f"{number:05d}" for number in range(groups * size)]
-    group_of = {id_: f"g{number % groups:02d}" for number, id_ in enumerate(ids)}
-    first = np.arange(len(ids)) % groups == 0
-    count = 0
-    for _ in range(runs):
-        right = rng.random(len(ids)) < ability
-        changed = rng.random(len(ids)) < np.where(right, flicker, flicker * ability / (1.0 - ability))
-        now = np.where(changed, ~right, right) & ~(first & (rng.random(len(ids)) < collapse))
-        sides = [from_python(dict(zip(ids, 100.0 * values, strict=True)), "side") for values in (right, now)]
-        (verdict,) = decide([Evidence(sides[1], sides[0], Design(group_alpha=alpha), groups=group_of)])
-        assert verdict.groups is not None
-        count += any(row.outcome == "regression" for row in verdict.groups.rows)
-    return count
+ALPHA, RUNS = 0.05, 400
+Floats = npt.NDArray[np.float64]
+HEADER = (
+    "| groups, samples of each | changed, true difference | stops | some interval misses | limits for a fixed n miss |"
+)
+CASES = ((57, 72, 0.04, 0.0), (57, 72, 0.12, -6.0), (57, 240, 0.10, 0.0), (27, 240, 0.10, -4.0), (2, 1000, 0.10, 0.0))
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=400)
-    parser.add_argument("--alpha", type=float, default=0.05)
-    arguments = parser.parse_args()
-    print("| groups | samples each | harmless changes that fail | seen, half of one group lost |\n|--:|--:|--:|--:|")
-    for groups, size in CELLS:
-        shares = [
-            fallen(groups, size, ability=ABILITY, flicker=0.03, collapse=lost, runs=runs, alpha=arguments.alpha) / runs
-            for lost, runs in ((0.0, arguments.runs), (0.5, max(1, arguments.runs // 4)))
-        ]
-        print(f"| {groups} | {size} | {shares[0]:.3f} | {shares[1]:.2f} |", flush=True)
+def changes(rng: np.random.Generator, n: int, q: float, truth: float) -> Floats:
+    """Differences of 0/100 scores, of which a share q changes with this mean, points."""
+    gained = (q + truth / 100.0) / 2.0
+    return 100.0 * rng.choice([-1, 0, 1], p=[q - gained, 1.0 - q, gained], size=n).astype(np.float64)
+
+
+def rows_of(d: Floats, numbers: npt.ArrayLike, count: int, size: int, stop: Stop | None) -> tuple[GroupFigures, ...]:
+    """The groups' figures of samples with these numbers; the whole run has `count` groups, in turn, of `size` each."""
+    ids = Ids(map(str, np.asarray(numbers).tolist()))
+    before = np.where(d > 0.0, 0.0, 100.0)[:, None]
+    groups = {str(i): str(i % count) for i in range(count * size)}
+    evidence = Evidence(Scores(ids, before + d[:, None]), Scores(ids, before), Design(), groups=groups)
+    sides = ReferenceSummary(50.0, len(d)), CandidateSummary(50.0, len(d))
+    verdict = add_groups(evidence, Verdict(None, None, "pass", "paired", len(d), *sides, ALPHA, 0.2, stop=stop))
+    assert verdict.groups is not None
+    return verdict.groups.rows
+
+
+def misses(row: GroupFigures, truth: float) -> bool:
+    """Whether a group's interval leaves out its true difference."""
+    assert row.interval is not None
+    return not row.interval[0] - 1e-9 <= truth <= row.interval[1] + 1e-9
+
+
+def at_fixed_n(count: int, size: int, q: float, truth: float) -> float:
+    """Share of runs of all samples in which some interval misses."""
+    rng, n = np.random.default_rng(1), count * size
+    runs = (rows_of(changes(rng, n, q, truth), np.arange(n), count, size, None) for _ in range(RUNS))
+    return float(np.mean([any(misses(row, truth) for row in rows) for rows in runs]))
+
+
+def at_the_worst_moment(count: int, size: int, q: float, truth: float) -> tuple[float, float]:
+    """The same where each run stops when some group has lost or gained most surely; and of limits for a fixed n."""
+    rng, level = np.random.default_rng(2), ALPHA / (2 * count)
+    found = []
+    for _ in range(RUNS):
+        d = changes(rng, count * size, q, truth).reshape(size, count)
+        lost, gained = np.cumsum(d < 0.0, axis=0), np.cumsum(d > 0.0, axis=0)
+        most = np.maximum(lost, gained)
+        p = np.where(most > 0, bdtrc(np.maximum(most - 1, 0).astype(float), np.maximum(lost + gained, 1), 0.5), 1.0)
+        at, group = np.unravel_index(int(p.argmin()), p.shape)
+        own = d[: at + 1, group]
+        numbers = group + count * np.arange(len(own))
+        (row,) = rows_of(own, numbers, count, size, "futility")  # the other groups are no worse
+        low, high = exact_difference_interval(
+            int(lost[at, group]), int(gained[at, group]), len(own), alpha=level
+        ).two_sided
+        found.append((misses(row, truth), not low <= truth <= high))
+    missed, naive = np.mean(found, axis=0)
+    return float(missed), float(naive)
+
+
+def table() -> Iterator[str]:
+    """The rows of the table in Markdown."""
+    yield HEADER
+    yield "| --- | --- | --- | --- | --- |"
+    for count, size, q, truth in CASES:
+        what = f"| {count}, {size:,} | {100 * q:g}%, {truth:g} |"
+        yield f"{what} never | {at_fixed_n(count, size, q, truth):.1%} | |"
+        missed, naive = at_the_worst_moment(count, size, q, truth)
+        yield f"{what} worst moment | {missed:.1%} | {naive:.1%} |"
 
 
 if __name__ == "__main__":
-    main()
+    for line in table():
+        print(line)

@@ -1,6 +1,6 @@
 """Power of the overall check beside Holm's over its checks: `python -m benchmarks.overall [--runs N] [--gsm8k FILE]`.
 
-Two tables for docs/statistics.md: twenty tasks, also of several answers to a sample, and a pair of models on GSM8K's
+Two tables for docs/measured.md: twenty tasks, also of several answers to a sample, and a pair of models on GSM8K's
 test set, its questions cut into twenty parts. The pair is simulated: a question changes in proportion to the steps of
 its solution. With `--gsm8k` these are those of the file, else all are alike.
 """

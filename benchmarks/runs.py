@@ -1,6 +1,6 @@
 """What several runs of a reference are worth: `python -m benchmarks.runs [--runs N]`.
 
-Tables for docs/statistics.md: the share of harmless changes that fail at a fixed n, by the exchange of all answers
+Tables for docs/measured.md: the share of harmless changes that fail at a fixed n, by the exchange of all answers
 alone and by the test that is used; the error rates and mean samples with early stopping; and the samples that a plan
 takes.
 """

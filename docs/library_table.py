@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from accgate.evaluation.examples import reading_of
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.schema import Dataset, DefinitionFile
 
 PAGE = Path(__file__).with_name("library.md")
 START, END = "<!-- library: written by python -m docs.library_table -->", "<!-- end of the library -->"
-HEADER = (
-    "| task | asks | how a reply is read | same prompt and score as | dataset | solved examples | metric | samples "
-    "| sigma | alpha, beta | chance |\n|---|---|---|---|---|---|---|---|---|---|---|"
-)
+HEADER = "| task | asks | same as | dataset | metric | samples |\n|---|---|---|---|---|---|"
+FILES, HUB_PAGES = "../accgate/tasks/library", "https://huggingface.co/datasets"
+GATES_RATES = (50.0, 0.05)  # sigma and alpha of most tasks, which the page names once
 HUB = re.compile(r"(?:huggingface\.co/datasets|hf://datasets)/([^/]+/[^/@]+)(?:/resolve/|@)([^/]+)/")
 
 
@@ -37,59 +35,41 @@ def with_table(page: str) -> str:
 def _row(name: str) -> str:
     definition = read_definition(library_file(name))
     content = definition.content
+    first = re.match(r".*?[.?](?=\s|$)", " ".join(content.description.split()))
     cells = (
-        f"`{name}`",
-        re.split(r"\.\s", " ".join(content.description.split()))[0].rstrip("."),
-        reading_of(definition),
-        content.same_as,
+        f"[`{name}`]({FILES}/{name}.toml)",
+        first[0].rstrip(".") if first else "",
+        content.same_as.partition(";")[0],
         _dataset(content.dataset),
-        _examples(content),
-        _metric(content),
-        "all" if content.num_samples is None else f"{content.num_samples:,}",
-        _number(content.sigma),
-        ", ".join(_number(rate) for rate in (content.alpha, content.beta)) if content.beta else "",
-        _number(content.chance),
+        f"`{content.metric}`{_choice(content)}",
+        _samples(content),
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _dataset(dataset: Dataset) -> str:
+    """Name the dataset, with a link to the commit it is pinned to; a star marks one without."""
     if dataset.generator is not None:
         return "generated"
     if dataset.parts:
-        return f"those of {len(dataset.parts)} tasks"
+        return f"{len(dataset.parts)} tasks"
     match = HUB.search(str(dataset.options))
     name, revision = match.groups() if match else (dataset.hub, dataset.revision)
-    pinned = revision[:7] if revision and len(revision) == 40 else "pin it"
-    part = f"{len(dataset.subsets)} subsets" if dataset.subsets else dataset.name
-    return f"{name}{f', {part}' if part else ''}, {dataset.split}, {pinned}"
-
-
-def _examples(content: DefinitionFile) -> str:
-    few_shot = content.few_shot
-    if few_shot.split is not None:
-        return f"{few_shot.count or ''} of {few_shot.split}".strip()
-    return str(few_shot.count or len(few_shot.examples) or "none")
-
-
-def _metric(content: DefinitionFile) -> str:
-    shown = {
-        key: value for key, value in content.metric_options.items() if "\n" not in str(value)
-    }  # code is in the file
-    options = ", ".join(f"{key} = {value}" for key, value in shown.items())
-    return f"`{content.metric}`{f' ({options})' if options else ''}{_choice(content)}"
+    pinned = revision is not None and len(revision) == 40
+    address = f"{HUB_PAGES}/{name}/tree/{revision}" if pinned else f"{HUB_PAGES}/{name}"
+    return f"[{name}]({address}){'' if pinned else '*'}"
 
 
 def _choice(content: DefinitionFile) -> str:
-    choices = content.choices
-    if choices is None:
-        return ""
-    per = "" if choices.by == "letter" or choices.normalise == "none" else f" per {choices.normalise.rstrip('s')}"
-    return f", by {choices.by}{per}"
+    return f" by {content.choices.by}" if content.choices else ""
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:g}"
+def _samples(content: DefinitionFile) -> str:
+    """How many samples are asked, and the rates where they are not those that the page names."""
+    number = "all" if content.num_samples is None else f"{content.num_samples:,}"
+    if content.alpha is None or content.sigma is None or (content.sigma, content.alpha) == GATES_RATES:
+        return number
+    return f"{number}; sigma {content.sigma:g}, alpha {content.alpha:g}"
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def test_a_theta_that_so_few_samples_cannot_see_is_inconclusive(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"target": 80.0}, "target: is a mean; ece is compared with recorded samples alone"),
+        ({"target": 80.0}, "target: is a mean, but ece needs recorded samples"),
         ({"reference": 80.0, "reference_num_samples": 400}, "reference: is a mean"),
         ({"test": "gsprt"}, "test: is 'gsprt'; ece is not a mean of scores: use auto or bootstrap"),
     ],

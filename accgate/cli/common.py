@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from accgate.config.config import Config
+    from accgate.inputs.samples import Layout
+    from accgate.result import Result
 
 CONFIG, OUT, RESULT = Path("accuracy.toml"), Path("accgate-out"), Path("accgate-out/accgate.json")
 
@@ -33,9 +35,7 @@ def config_options(command: argparse.ArgumentParser) -> None:
 def selection_options(command: argparse.ArgumentParser) -> None:
     """Add --models, --tasks and --json."""
     for option, what in (("--models", "models"), ("--tasks", "tasks, by name or tag")):
-        command.add_argument(
-            option, action="append", default=[], metavar="NAMES", help=f"only these {what}; commas between them"
-        )
+        command.add_argument(option, action="append", default=[], metavar="A,B", help=f"only these {what}")
     json_option(command)
 
 
@@ -55,10 +55,28 @@ def scale_option(command: argparse.ArgumentParser) -> None:
     command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
 
 
-def bounds_option(command: argparse.ArgumentParser) -> None:
-    """Add --bounds."""
+def scores_options(command: argparse.ArgumentParser) -> None:
+    """Add what says how files of scores are read, and --json."""
+    scale_option(command)
     what = "lowest and highest score in points (0 100); inf where there is none"
     command.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help=what)
+    json_option(command)
+    layout_options(command)
+
+
+def layout_options(command: argparse.ArgumentParser) -> None:
+    """Add what says where a file has its samples."""
+    group = command.add_argument_group("where the files have their samples, if that cannot be told")
+    group.add_argument("--rows", metavar="JSONPATH", help="the samples, such as $.results, or $[?@.model == 'm']")
+    for option, what in (("--id", "id of a sample"), ("--score", "score"), ("--repeat", "number of its repeat")):
+        group.add_argument(option, metavar="NAME", help=f"column of the {what}, a.b of a nested one, or a JSONPath")
+
+
+def layout_of(arguments: argparse.Namespace) -> Layout:
+    """Where the files have their samples, as far as the command line says it."""
+    from accgate.inputs.samples import Layout
+
+    return Layout(arguments.rows, arguments.id, arguments.score, arguments.repeat)
 
 
 def config_of(arguments: argparse.Namespace) -> Config:
@@ -156,3 +174,16 @@ def write(name: str | Path, text: str) -> None:
         if error.errno in DISK_FULL:
             raise CannotEvaluate(f"{fault}; free some space") from error
         raise BadInput(f"{fault}; name another file") from error
+
+
+def write_html(name: str | Path, result: Result, folder: Path) -> None:
+    """Write the report as an HTML page, with the file beside it where one page has no room for all replies."""
+    from accgate.report.html.page import html_report
+    from accgate.report.html.viewer import Beside
+
+    beside = Beside(Path(name).with_suffix(".samples.js").name)
+    write(name, html_report(result, folder, None if name == "-" else beside))
+    if beside.parts:
+        write(Path(name).with_name(beside.name), beside.text)
+    elif name != "-":
+        Path(name).with_name(beside.name).unlink(missing_ok=True)  # of an earlier, larger run

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from accgate.cli.common import bounds_option, console, json_option, print_json, rate_options, scale_option
+from accgate.cli.common import console, layout_of, print_json, print_note, rate_options, scores_options
 from accgate.errors import PASSED
 from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
@@ -12,7 +12,7 @@ from accgate.stats import TESTS
 def compare_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `compare`."""
     command.add_argument(
-        "reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id, score and perhaps cluster"
+        "reference", type=Path, metavar="REFERENCE", help="a table, or another tool's file, with id and score"
     )
     command.add_argument("candidate", type=Path, metavar="CANDIDATE", help="the same of the run to decide on")
     command.add_argument(
@@ -27,16 +27,12 @@ def compare_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--early-stopping", action="store_true", help="use as few samples as the evidence allows")
     command.add_argument("--discordance", type=float, metavar="Q", help="share of samples expected to change")
     command.add_argument("--seed", type=int, default=0, help="seed of the sample order and of resampling (0)")
-    scale_option(command)
-    bounds_option(command)
     command.add_argument("--lower-is-better", action="store_true", help="lower scores are better, as for perplexity")
-    command.add_argument(
-        "--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of the mean (0)"
-    )
+    command.add_argument("--allowed-drop", default="0", metavar="D", help="accepted loss: points, or N%% of mean (0)")
     command.add_argument("--certify", action="store_true", help="a pass must prove that the drop is less than both")
     words = "what of the samples may differ between the sides, such as the prompt; may be repeated"
     command.add_argument("--may-differ", action="append", default=[], choices=sorted(TOLD), help=words)
-    json_option(command)
+    scores_options(command)
 
 
 def sigma_options(command: argparse.ArgumentParser) -> None:
@@ -44,9 +40,7 @@ def sigma_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="one or two files with id and score")
     command.add_argument("--theta", type=float, default=2.0, help="drop in points to plan for (2)")
     rate_options(command)
-    scale_option(command)
-    bounds_option(command)
-    json_option(command)
+    scores_options(command)
 
 
 def compare(arguments: argparse.Namespace) -> int:
@@ -58,18 +52,24 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.references.judge import refuse_other_judge
     from accgate.result import result_of_verdict
 
-    bounds = bounds_of(arguments)
+    bounds, layout = bounds_of(arguments), layout_of(arguments)
     reference, candidate = in_points(
-        read_scores(arguments.reference, "reference"),
-        read_scores(arguments.candidate, "candidate"),
+        read_scores(arguments.reference, "reference", layout),
+        read_scores(arguments.candidate, "candidate", layout),
         arguments.scale,
         bounds=bounds,
         names=(str(arguments.reference), str(arguments.candidate)),
     )
     paths = arguments.reference, arguments.candidate
     unpaired = arguments.test == "two-sample"
-    is_shown = unpaired or refuse_other_samples(paths, reference, candidate, may_differ=arguments.may_differ)
+    is_shown = unpaired or refuse_other_samples(
+        paths, reference, candidate, may_differ=arguments.may_differ, layout=layout
+    )
     refuse_other_judge(*paths)
+    is_larger = candidate.n > reference.n and not reference.ids.without(candidate.ids)
+    if is_larger and not unpaired and "dataset" in arguments.may_differ:
+        print_note(f"{reference.n:,} of {candidate.n:,} samples have a reference; only these are compared")
+        candidate = candidate.take(reference.ids)
     design = Design(
         test=arguments.test,
         alpha=arguments.alpha,
@@ -109,6 +109,7 @@ def sigma(arguments: argparse.Namespace) -> int:
         beta=arguments.beta,
         scale=arguments.scale,
         bounds=bounds_of(arguments),
+        layout=layout_of(arguments),
     )
     if arguments.json:
         print_json(noise)

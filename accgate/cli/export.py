@@ -40,12 +40,8 @@ def _every_eval_ever_options(command: argparse.ArgumentParser) -> None:
         help=what,
     )
     command.add_argument("--metric", default="accuracy", metavar="NAME", help="what to call the score (accuracy)")
-    command.add_argument(
-        "--model-id", action="append", default=[], metavar="MODEL=ORG/NAME", help="the model's name on the Hub"
-    )
-    command.add_argument(
-        "--dataset", action="append", default=[], metavar="TASK=ORG/NAME", help="the task's dataset on the Hub"
-    )
+    command.add_argument("--model-id", action="append", default=[], metavar="MODEL=ORG/NAME", help="name on the Hub")
+    command.add_argument("--dataset", action="append", default=[], metavar="TASK=ORG/NAME", help="its place on the Hub")
 
 
 def _hub_options(command: argparse.ArgumentParser) -> None:
@@ -59,7 +55,7 @@ def _hub_options(command: argparse.ArgumentParser) -> None:
 def _mlflow_options(command: argparse.ArgumentParser) -> None:
     _run_options(command)
     command.add_argument(
-        "--tracking-uri", metavar="URI", help="MLflow's server or database (a file mlflow.db in the folder of --out)"
+        "--tracking-uri", metavar="URI", help="MLflow's server or database (mlflow.db in the folder of --out)"
     )
     command.add_argument("--experiment", default="accgate", metavar="NAME", help="MLflow's experiment (accgate)")
 
@@ -70,9 +66,7 @@ def _wandb_options(command: argparse.ArgumentParser) -> None:
 
 
 def _run_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "folder", nargs="?", type=Path, default=RESULT, metavar="RUN", help=f"a run's accgate.json or folder ({RESULT})"
-    )
+    command.add_argument("folder", nargs="?", type=Path, default=RESULT, metavar="RUN", help=f"a run ({RESULT})")
     command.add_argument("--task", action="append", default=[], metavar="NAME", help="only this task")
     _out_option(command)
 

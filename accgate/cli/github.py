@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import RESULT, names_of
+from accgate.cli.parser import result_file
 from accgate.cli.streams import print_command
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
 from accgate.text import nearest
@@ -23,10 +24,8 @@ TOKENS = ("ACCGATE_TOKEN", "GITHUB_TOKEN")
 
 def publish_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `publish`."""
-    command.add_argument("result", nargs="?", type=Path, metavar="accgate.json", help="a result; it need not exist")
-    command.add_argument(
-        "--start", action="store_true", help="before the run: refuse unsafe events; --state opens the check"
-    )
+    command.add_argument("result", nargs="?", type=result_file, metavar="accgate.json", help="a result; may be missing")
+    command.add_argument("--start", action="store_true", help="before the run: refuse unsafe events, open the check")
     what = "for an event that changes neither commit nor base: end as the check of the commit did"
     command.add_argument("--standing", action="store_true", help=what)
     command.add_argument("--state", type=Path, metavar="FILE", help="file that passes the check run on from --start")
@@ -37,9 +36,7 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--picture-branch", default="", metavar="NAME", help=what)
     what = "with --start: whose approved runs of forks may go on (none)"
     command.add_argument("--fork-environment", default="", metavar="NAME", help=what)
-    command.add_argument(
-        "--config", default="accuracy.toml", metavar="PATH", help="the config in the repository (accuracy.toml)"
-    )
+    command.add_argument("--config", default="accuracy.toml", metavar="PATH", help="the repository's (accuracy.toml)")
     command.add_argument("--head", type=Path, default=Path(), metavar="DIR", help="files of the head commit (.)")
     command.add_argument("--base", type=Path, metavar="DIR", help="files of the base commit, for the guard")
     for option, what in (("--models", "models"), ("--tasks", "tasks, by name or tag")):
@@ -54,9 +51,7 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--fail-on", default="regression,inconclusive,no-reference,guard", metavar="LIST", help=what)
     command.add_argument("--cancelled", action="store_true", help="the job was cancelled: close its check run")
     command.add_argument("--untrusted", action="store_true", help="anybody may have written the result: advisory only")
-    command.add_argument(
-        "--dry-run", action="store_true", help="print the comment instead of publishing it; needs nothing of GitHub's"
-    )
+    command.add_argument("--dry-run", action="store_true", help="print the comment, publish nothing; needs no GitHub")
 
 
 def respond_options(command: argparse.ArgumentParser) -> None:
@@ -68,9 +63,7 @@ def propose_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `propose`."""
     command.add_argument("folder", type=Path, metavar="DIR", help="the references that record wrote, from its job")
     command.add_argument("--head-sha", required=True, metavar="SHA", help="the commit that they were recorded at")
-    command.add_argument(
-        "--references", default="references", metavar="PATH", help="their folder in the repository (references)"
-    )
+    command.add_argument("--references", default="references", metavar="PATH", help="their folder there (references)")
     what = "how to propose them (pull-request)"
     command.add_argument("--as", dest="how", default="pull-request", choices=["pull-request", "commit"], help=what)
     what = "how the recording job ended; the comment gets an answer where it did not succeed (success)"

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import CONFIG, json_option, print_json, print_note, print_outcome, write
-from accgate.cli.parser import Command, add_commands, count
+from accgate.cli.parser import Command, add_commands, count, result_file
+from accgate.cli.working_folder import nearest_config
 from accgate.errors import PASSED, BadInput
 from accgate.text import count_of
 
@@ -38,17 +39,13 @@ def _show_options(command: argparse.ArgumentParser) -> None:
 
 
 def _merge_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "histories", nargs="+", type=Path, metavar="FILE", help="histories, or folders of history*.jsonl"
-    )
+    command.add_argument("histories", nargs="+", type=Path, metavar="FILE", help="histories, or folders of them")
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help="file to write; may be one of them")
 
 
 def _push_options(command: argparse.ArgumentParser) -> None:
     _result_options(command)
-    command.add_argument(
-        "--branch", default="accgate-history", metavar="NAME", help="branch of the history (accgate-history)"
-    )
+    command.add_argument("--branch", default="accgate-history", metavar="NAME", help="its branch (accgate-history)")
     command.add_argument("--page", action="store_true", help="write index.html there too, for GitHub Pages")
 
 
@@ -64,10 +61,8 @@ def _badge_options(command: argparse.ArgumentParser) -> None:
 
 
 def _result_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("result", type=Path, metavar="accgate.json", help="a run's result")
-    command.add_argument(
-        "--config", type=Path, metavar="FILE", help=f"the config, for variants and references ({CONFIG})"
-    )
+    command.add_argument("result", type=result_file, metavar="accgate.json", help="a run's result")
+    command.add_argument("--config", type=Path, metavar="FILE", help=f"the config of models and references ({CONFIG})")
 
 
 def _history_options(command: argparse.ArgumentParser) -> None:
@@ -155,12 +150,11 @@ def _config_of(arguments: argparse.Namespace) -> Config | None:
     """The config that is named, or the one that is here; without one, variants and reference digests are left out."""
     from accgate.config.config import load_config
 
-    if arguments.config is None and not CONFIG.is_file():
-        print_note(
-            f"there is no {CONFIG} here: variants and digests of references are left out; name one with --config"
-        )
+    path = arguments.config or nearest_config()
+    if arguments.config is None and not path.is_file():
+        print_note(f"there is no {CONFIG} here, so variants and reference digests are left out; name one with --config")
         return None
-    return load_config(arguments.config or CONFIG)
+    return load_config(path)
 
 
 def _run_of(arguments: argparse.Namespace, commit: str, config: Config | None) -> Run:

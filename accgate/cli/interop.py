@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.cli.common import json_option, print_json, print_note, scale_option
+from accgate.cli.common import json_option, layout_of, layout_options, print_json, print_note, scale_option
 from accgate.cli.parser import Command, add_commands
 from accgate.errors import BAD_INPUT, PASSED, BadInput
 from accgate.text import nearest
@@ -40,18 +40,19 @@ def _nemo_options(command: argparse.ArgumentParser) -> None:
     _log_options(command, "results.jsonl or byob_predictions.jsonl, or a folder", "metric to read")
 
 
+def _samples_options(command: argparse.ArgumentParser) -> None:
+    _log_options(command, "tables, or files of other tools")
+    layout_options(command)
+
+
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
     _file_options(command, "references/NAME.yaml, or the folder")
     command.add_argument(
-        "--references", type=Path, default=Path("references"), metavar="DIR", help="write references here (references)"
+        "--references", type=Path, default=Path("references"), metavar="DIR", help="write them here (references)"
     )
     command.add_argument("--model", action="append", default=[], metavar="NAME", help="only this model's")
-    command.add_argument(
-        "--sigma", type=float, help="standard deviation of one score in points, for a dataset without a known one"
-    )
-    command.add_argument(
-        "--num-samples", type=int, metavar="N", help="number of samples, for a dataset without a known one"
-    )
+    command.add_argument("--sigma", type=float, help="standard deviation of one score in points, where it is unknown")
+    command.add_argument("--num-samples", type=int, metavar="N", help="number of samples, where it is unknown")
 
 
 def _file_options(command: argparse.ArgumentParser, paths: str) -> None:
@@ -60,17 +61,16 @@ def _file_options(command: argparse.ArgumentParser, paths: str) -> None:
     command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=paths)
 
 
-def _log_options(command: argparse.ArgumentParser, paths: str, metric: str) -> None:
+def _log_options(command: argparse.ArgumentParser, paths: str, metric: str = "") -> None:
     _file_options(command, paths)
-    command.add_argument("--metric", metavar="NAME", help=f"{metric}; needed if the log has several")
+    if metric:
+        command.add_argument("--metric", metavar="NAME", help=f"{metric}; needed if the log has several")
     scale_option(command)
     command.add_argument("--model", metavar="NAME", help="what to call the model (its name in the log)")
     command.add_argument("--task", metavar="NAME", help="name of the task of a single log (its name in the log)")
     command.add_argument("--out", type=Path, metavar="DIR", help=f"write run records ({OUT}, without --references)")
     command.add_argument("--references", type=Path, metavar="DIR", help="write references with their scores")
-    command.add_argument(
-        "--variant", action="append", default=[], metavar="KEY=VALUE", help="variant of the references"
-    )
+    command.add_argument("--variant", action="append", default=[], metavar="KEY=VALUE", help="variant of references")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the references' scores")
 
 
@@ -90,6 +90,13 @@ def _import_nemo(arguments: argparse.Namespace) -> int:
     from accgate.interop.nemo import import_nemo, nemo_files
 
     return _import_logs(arguments, nemo_files(arguments.paths), import_nemo)
+
+
+def _import_samples(arguments: argparse.Namespace) -> int:
+    from accgate.interop.samples import import_samples
+
+    arguments.metric, arguments.no_replies, layout = arguments.score, True, layout_of(arguments)
+    return _import_logs(arguments, arguments.paths, lambda path, choice: import_samples(path, choice, layout))
 
 
 def _import_logs(
@@ -135,7 +142,7 @@ def _print_left_out(faults: Sequence[str], how_many: str) -> int:
     for fault in faults:
         print_note(f"left out: {fault}")
     if faults:
-        print_note(f"{how_many} were left out; what is written is whole, but the import is not")
+        print_note(f"left out {how_many}, so the import is incomplete; what is written is sound")
     return BAD_INPUT if faults else PASSED
 
 
@@ -196,7 +203,7 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     chosen = [one for one in references if not arguments.model or one.model in arguments.model]
     if not chosen:
         models = sorted({one.model for one in references})
-        raise BadInput(f"no task is of the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
+        raise BadInput(f"no task belongs to the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
     today = datetime.now(timezone.utc).date().isoformat()
     paths = keep_means(arguments.references, chosen, reason=arguments.reason, date=today)
     left_out = f"{len(faults)} of {len(files) - len(others)} files"
@@ -216,5 +223,6 @@ TOOLS = (
     Command("lm-eval", "per-sample logs of lm-evaluation-harness", _lm_eval_options, _import_lm_eval),
     Command("inspect", "logs of Inspect", _inspect_options, _import_inspect),
     Command("nemo", "results of NeMo Evaluator", _nemo_options, _import_nemo),
+    Command("samples", "tables, and samples of any other tool", _samples_options, _import_samples),
     Command("trtllm", "reference files of TensorRT-LLM's accuracy suite", _trtllm_options, _import_trtllm),
 )

@@ -37,21 +37,15 @@ def launch_options(command: argparse.ArgumentParser) -> None:
         cluster.add_argument(
             option, dest="cluster", action="store_const", const=option[2:].replace("-", "_"), help=what
         )
-    command.add_argument(
-        "--submit", action="store_true", help="submit it with sbatch or kubectl instead of printing it"
-    )
+    command.add_argument("--submit", action="store_true", help="submit it with sbatch or kubectl; print it else")
     command.add_argument("--shards", type=int, metavar="N", help="parts of the run, each on its own GPUs (4)")
-    command.add_argument(
-        "--gpus", type=int, metavar="N", help="GPUs of a shard or of a Ray worker (what models and judges take)"
-    )
+    command.add_argument("--gpus", type=int, metavar="N", help="GPUs of a shard or Ray worker (what models take)")
     command.add_argument("--nodes", type=int, metavar="N", help="workers of the Ray cluster (what the replicas need)")
     command.add_argument("--time", metavar="TIME", help="limit of each job, such as 90m, 4h or 1:30:00")
     command.add_argument("--partition", metavar="NAME", help="Slurm's partition")
     command.add_argument("--queue", metavar="NAME", help="Kueue's local queue")
     command.add_argument("--image", metavar="IMAGE", help="the pods' image, with accgate and the engine")
-    command.add_argument(
-        "--claim", metavar="NAME", help="persistent volume claim with accuracy.toml, for the records too"
-    )
+    command.add_argument("--claim", metavar="NAME", help="persistent volume claim: accuracy.toml, and the records")
     command.add_argument("--folder", metavar="PATH", help=f"where pods mount that volume ({FOLDER})")
     command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder beside accuracy.toml ({OUT})")
     command.add_argument("--name", default="accgate", metavar="NAME", help="start of the job's name (accgate)")
@@ -121,5 +115,5 @@ def _next_steps(job: Job, cluster: str) -> list[str]:
 
     if cluster == "slurm":
         return [f"The verdict will be in {job.out}/job-ID/accgate.json, with the array's job id."]
-    merge = ["When it is applied, let the merge go after the shards:", *merge_commands(job)] if cluster == "k8s" else []
+    merge = ["Apply it. When the shards are done, merge them:", *merge_commands(job)] if cluster == "k8s" else []
     return [f"The verdict will be in {job.out}/accgate.json.", *merge]

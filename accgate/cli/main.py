@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Sequence
 from functools import lru_cache
 from types import ModuleType
+from typing import Any
 
 from accgate._version import __version__
 from accgate.cli import (
@@ -27,9 +28,10 @@ from accgate.cli import (
     tasks,
     trials,
 )
-from accgate.cli.parser import Command, Parser, add_commands, debug_option
+from accgate.cli.common import CONFIG
+from accgate.cli.parser import Command, Grouped, Parser, add_commands, debug_option
 from accgate.cli.streams import DISK_FULL, discard, messages_may_be_lost, require_output, writing_output
-from accgate.cli.working_folder import as_typed, in_an_empty_folder
+from accgate.cli.working_folder import as_typed, in_an_empty_folder, nearest_config
 from accgate.errors import BAD_INPUT, CANNOT_EVALUATE, INTERRUPTED, AccgateError
 from accgate.signals import ending_on_signals
 from accgate.text import message_line
@@ -78,6 +80,8 @@ def _message_of(error: Exception) -> str:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Run the command; one that loads datasets in an empty folder."""
+    if getattr(arguments, "config", None) == CONFIG:
+        arguments.config = nearest_config()
     if not arguments.loads_datasets:
         return int(arguments.run(arguments))
     with in_an_empty_folder(arguments):
@@ -94,13 +98,20 @@ def build_parser() -> Parser:
     parser = Parser(
         prog="accgate",
         description="Tells whether a language model's accuracy regressed, with a hypothesis test.",
+        formatter_class=Grouped,
         epilog="Exit codes: 0 passed, 1 regression, 2 bad input, 3 could not finish, 4 no verdict, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"accgate {__version__}")
     debug_option(parser)
     parser.set_defaults(debug=False, parser=parser)
-    add_commands(parser, COMMANDS, "COMMAND")
+    commands = (Command(name, text, *_of(module, name), loads) for name, text, module, loads in COMMANDS)
+    add_commands(parser, commands, "COMMAND")
     return parser
+
+
+def _of(module: ModuleType, name: str) -> tuple[Any, Any]:
+    """What adds a command's options, and what runs it; None where it only has commands of its own."""
+    return getattr(module, f"{name}_options"), getattr(module, name, None)
 
 
 def _print_error(arguments: argparse.Namespace, error: Exception, message: str) -> None:
@@ -111,49 +122,33 @@ def _print_error(arguments: argparse.Namespace, error: Exception, message: str) 
         print(f"{red}accgate: {message_line(line)}{plain}", file=sys.stderr)
 
 
-def _command(name: str, text: str, module: ModuleType, *, loads_datasets: bool = False) -> Command:
-    """A command whose module has a function of its name, and beside it that of its options."""
-    return Command(name, text, getattr(module, f"{name}_options"), getattr(module, name, None), loads_datasets)
-
-
-COMMANDS = (  # in the order of `accgate --help`
-    _command("init", "write a starter accuracy.toml and workflow", start),
-    _command("validate", "check accuracy.toml and say what it means", plan, loads_datasets=True),
-    _command("tasks", "say how each task reads a reply, or show ten examples", tasks, loads_datasets=True),
-    _command(
-        "plan",
-        "show samples, theta and gamma of each check, or how many test cases to annotate",
-        plan,
-        loads_datasets=True,
-    ),
-    _command("run", "evaluate, decide and report", run, loads_datasets=True),
-    _command("merge", "join the shards of a run, then decide and report", run, loads_datasets=True),
-    _command("launch", "print or submit the job file of a run over a cluster", launch),
-    _command("ab", "compare two models, evaluated now side by side", trials, loads_datasets=True),
-    _command("blame", "say which changed setting explains a regression", trials, loads_datasets=True),
-    _command("bisect", "say which commit lost a model's answers", trials, loads_datasets=True),
-    _command("rerun", "ask again what a run lost, several times", trials, loads_datasets=True),
-    _command(
-        "verify", "decide a finished run again from its records; refuse a result that does not follow from them", report
-    ),
-    _command("record", "evaluate and write references", run, loads_datasets=True),
-    _command("compare", "decide from two files of per-sample scores, without a model", compare),
-    _command("sigma", "estimate sigma from one run, or sigma and discordance from two runs of one model", compare),
-    _command("report", "print a result, or write it as Markdown, HTML or JUnit XML", report),
-    _command("view", "open a run in a browser, and follow one that goes on", report),
-    _command("explain", "explain in words how a check got its verdict", report),
-    _command("publish", "publish a run on GitHub: comment, check run, summary, outputs", github),
-    _command("respond", "carry out the command in a pull request comment: /accgate accept or rerun", github),
-    _command("propose", "propose new references as a pull request or a commit, after respond", github),
-    _command("cache", "show or prune the replies that runs keep", cache),
-    _command(
-        "questionnaire",
-        "have people rate the answers of both sides blindly, and decide from their ratings",
-        questionnaire,
-    ),
-    _command("import", "turn files of other tools into run records or references", interop),
-    _command("export", "write a run in another tool's format", export),
-    _command("history", "keep every run of the main branch, and show each check over time", history),
-    _command("schema", "print the JSON schema of accuracy.toml or of a result", start),
-    _command("completion", "print the script that completes commands and options in a shell", start),
+COMMANDS = (  # in the order of `accgate --help`: the module of each, and whether it loads datasets
+    ("init", "write a starter accuracy.toml and workflow", start, False),
+    ("validate", "check accuracy.toml and say what it means", plan, True),
+    ("tasks", "say how each task reads a reply, or show ten examples", tasks, True),
+    ("plan", "show samples, theta and gamma of each check, or how many test cases to annotate", plan, True),
+    ("record", "evaluate and write references", run, True),
+    ("run", "evaluate, decide and report", run, True),
+    ("merge", "join the shards of a run, then decide and report", run, True),
+    ("launch", "print or submit the job file of a run over a cluster", launch, False),
+    ("compare", "decide from two files of per-sample scores, without a model", compare, False),
+    ("sigma", "estimate sigma from one run, or sigma and discordance from two runs of one model", compare, False),
+    ("report", "print a result, or write it as Markdown, HTML or JUnit XML", report, False),
+    ("view", "open a run in a browser, and follow one that goes on", report, False),
+    ("explain", "explain in words how a check got its verdict", report, False),
+    ("verify", "decide a finished run again from its records, and refuse a result that differs", report, False),
+    ("ab", "compare two models, evaluated now side by side", trials, True),
+    ("blame", "say which changed setting explains a regression", trials, True),
+    ("bisect", "say which commit lost a model's answers", trials, True),
+    ("rerun", "ask again what a run lost, several times", trials, True),
+    ("publish", "publish a run on GitHub: comment, check run, summary, outputs", github, False),
+    ("respond", "carry out the command in a pull request comment: /accgate accept or rerun", github, False),
+    ("propose", "propose new references as a pull request or a commit, after respond", github, False),
+    ("history", "keep every run of the main branch, and show each check over time", history, False),
+    ("import", "turn files of other tools into run records or references", interop, False),
+    ("export", "write a run in another tool's format", export, False),
+    ("questionnaire", "have people rate both sides' answers blindly, and decide on that", questionnaire, False),
+    ("cache", "show or prune the replies that runs keep", cache, False),
+    ("schema", "print the JSON schema of accuracy.toml or of a result", start, False),
+    ("completion", "print the script that completes commands and options in a shell", start, False),
 )

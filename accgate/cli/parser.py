@@ -5,10 +5,14 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from accgate.cli.common import OUT, RESULT
 from accgate.errors import BAD_INPUT
 from accgate.text import nearest
+
+REQUIRED = "the following arguments are required: "  # argparse's words
 
 
 class Command(NamedTuple):  # a dataclass would load `inspect`, at every start
@@ -33,9 +37,15 @@ class Parser(argparse.ArgumentParser):
         self.register("type", int, partial(_parsed, int, "a whole number"))
 
     def error(self, message: str) -> NoReturn:
-        """End with exit code 2 and one line."""
+        """End with exit code 2 and one line, or with the commands where none is given."""
         message = re.sub(r"^argument ", "", message)
-        message = re.sub(r"^the following arguments are required: ", "give ", message)
+        if message.startswith(REQUIRED):
+            lacking = [each for each in self._actions if each.choices and str(each.metavar or each.dest) in message]
+            if any(isinstance(action, argparse._SubParsersAction) for action in lacking):
+                self.print_help()  # no success: a script whose command is empty has done nothing
+                self.exit(BAD_INPUT)
+            choices = "; ".join(" or ".join(map(str, action.choices or ())) for action in lacking)
+            message = f"give {choices or message.removeprefix(REQUIRED)}"
         see = " See" if message.endswith("?") else "; see"
         self.exit(BAD_INPUT, f"{self.prog}: {message}{see} {self.prog} --help\n")
 
@@ -63,6 +73,16 @@ class Parser(argparse.ArgumentParser):
         if isinstance(action, argparse._SubParsersAction):
             self.error(f"there is no command {value!r}; {hint}")
         raise argparse.ArgumentError(action, f"there is no {value!r}; {hint}")
+
+
+class Grouped(argparse.HelpFormatter):
+    """Help in which commands stand under headings."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        heading = (
+            HEADINGS.get(action.dest) if isinstance(action, argparse._SubParsersAction._ChoicesPseudoAction) else ""
+        )
+        return (f"\n  {heading}:\n" if heading else "") + super()._format_action(action)
 
 
 def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], metavar: str) -> None:
@@ -104,12 +124,34 @@ def _parsed(kind: type[float | int], what: str, text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
 
 
+def run_option(command: argparse.ArgumentParser) -> None:
+    """Add RUN, the folder of a run."""
+    command.add_argument("folder", nargs="?", type=run_folder, default=OUT, metavar="RUN", help=f"the run ({OUT})")
+
+
+def run_folder(text: str) -> Path:
+    """Return the folder of a run, which its accgate.json may stand for."""
+    path = Path(text)
+    return path.parent if path.name == RESULT.name and not path.is_dir() else path
+
+
+def result_file(text: str) -> Path:
+    """Return the path of a result, which the folder of its run may stand for."""
+    path = Path(text)
+    return path / RESULT.name if path.is_dir() else path
+
+
 def count(text: str) -> int:
     """Read a number of 1 or more, as the type of an option."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
 
+
+HEADINGS = {  # in the help of accgate, above these commands
+    "init": "set up", "record": "evaluate and decide", "report": "read a run", "ab": "find a cause",
+    "publish": "on GitHub, and over time", "import": "files and people", "schema": "accgate itself",
+}  # fmt: skip
 
 # A line to try for each command, which its --help ends with
 EXAMPLES: Mapping[str, str] = {
@@ -139,6 +181,7 @@ EXAMPLES: Mapping[str, str] = {
     "accgate import lm-eval": "accgate import lm-eval results/ --metric exact_match --references references",
     "accgate import inspect": "accgate import inspect logs/ --references references",
     "accgate import nemo": "accgate import nemo results/ --scale 100 --references references",
+    "accgate import samples": "accgate import samples results.json --score exact_match --model m --task gsm8k",
     "accgate import trtllm": "accgate import trtllm tests/integration/defs/accuracy/references",
     "accgate export lm-eval": "accgate export lm-eval accgate-out/llama/gsm8k.jsonl",
     "accgate export every-eval-ever": 'accgate export every-eval-ever accgate-out --organisation "Example Lab"',

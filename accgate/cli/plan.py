@@ -22,23 +22,20 @@ if TYPE_CHECKING:
 def validate_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `validate`."""
     config_options(command)
-    command.add_argument(
-        "--probe", action="store_true", help="ask each server once whether it answers, has the model, repeats a BOS"
-    )
+    command.add_argument("--probe", action="store_true", help="ask each server: does it answer, have the model?")
 
 
 def plan_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `plan`."""
     config_options(command)
+    command.add_argument("--runs", action="append", type=Path, metavar="DIR", help=f"runs that tell the costs ({OUT})")
     command.add_argument(
-        "--runs", action="append", type=Path, metavar="DIR", help=f"estimate costs from these run folders ({OUT})"
+        "--theta", type=float, metavar="POINTS", help="say how many samples show such a drop; reads no config"
     )
     group = command.add_argument_group("if you have no dataset yet: how many test cases to annotate")
     group.add_argument("--margin", type=float, metavar="T", help="how far the mean may be off, in units of the range")
     group.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help="with this confidence (0.95)")
-    group.add_argument(
-        "--range", nargs=2, type=float, default=[0.0, 1.0], metavar=("LOW", "HIGH"), help="range of a score (0 1)"
-    )
+    group.add_argument("--range", nargs=2, type=float, default=[0.0, 1.0], metavar=("LOW", "HIGH"), help="scores (0 1)")
     group.add_argument("--population", type=int, metavar="N", help="how many test cases exist at all, if you know")
 
 
@@ -63,10 +60,21 @@ def plan(arguments: argparse.Namespace) -> int:
 
     if arguments.margin is not None:
         return _plan_annotation(arguments)
+    if arguments.theta is not None:
+        return _plan_theta(arguments)
     config = config_of(arguments)
     checks = plan_checks(config, known_sizes=True)
     runs = arguments.runs or [path for path in (from_start(OUT),) if path.is_dir()]
     return _print_checks(arguments, config, checks, tuple(estimate_of(each, runs, hardware_here) for each in checks))
+
+
+def _plan_theta(arguments: argparse.Namespace) -> int:
+    from accgate.planning.samples import plan
+    from accgate.report.plans import theta_sentence
+
+    plans = [plan(arguments.theta, test=test) for test in ("auto", "gsprt")]
+    print_outcome(arguments, plans, lambda screen: screen.print(theta_sentence(*plans), markup=False))
+    return PASSED
 
 
 def _plan_annotation(arguments: argparse.Namespace) -> int:

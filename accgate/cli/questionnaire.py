@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import CONFIG, print_outcome, write
+from accgate.cli.parser import run_folder
+from accgate.cli.working_folder import nearest_config
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
@@ -41,9 +43,7 @@ def questionnaire_options(command: argparse.ArgumentParser) -> None:
     ratings.add_argument("--alpha", type=float, help="type I error rate (0.05)")
     ratings.add_argument("--beta", type=float, help="type II error rate (0.2)")
     ratings.add_argument("--theta", type=float, help="drop in points (25 a level) that must be detectable")
-    ratings.add_argument(
-        "--correction", choices=["none", "holm", "bonferroni", "bh"], help="correction for several items (holm)"
-    )
+    ratings.add_argument("--correction", choices=["none", "holm", "bonferroni", "bh"], help="over several items (holm)")
     ratings.add_argument("--allow-missing", action="store_true", default=None, help="leave out what was not rated")
     ratings.add_argument("--markdown", metavar="FILE", help="write Markdown too; - prints only it on standard output")
     ratings.add_argument("--json", action="store_true", default=None, help="print only JSON on standard output")
@@ -96,9 +96,9 @@ def _source_of(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question,
     """Names of reference and candidate, and the questions with both answers."""
     from accgate.questionnaire.answers import from_files, from_run
 
-    paths = [Path(path) for path in arguments.paths]
+    paths = [run_folder(path) for path in arguments.paths]
     if len(paths) == 1 and paths[0].is_dir():
-        return from_run(paths[0], arguments.config or CONFIG, arguments.model, arguments.task)
+        return from_run(paths[0], arguments.config or nearest_config(), arguments.model, arguments.task)
     if len(paths) != 2 or any(path.is_dir() for path in paths):
         raise BadInput("give a run's folder, or two files: REFERENCE and CANDIDATE, records or a reference's .toml")
     chosen = [f"--{name}" for name in ("model", "task", "config") if getattr(arguments, name) is not None]
@@ -114,9 +114,7 @@ def _import(arguments: argparse.Namespace) -> int:
     from accgate.questionnaire.views import print_survey, survey_markdown
 
     if arguments.key is None:
-        raise BadInput(
-            "which questionnaire? Name its key with --key FILE, the .key.json that was written with the page"
-        )
+        raise BadInput("which questionnaire? Give its key with --key FILE, the .key.json written beside the page")
     if len(arguments.paths) < 2:
         raise BadInput("which ratings? Name the files that the raters downloaded")
     if arguments.json and arguments.markdown == "-":

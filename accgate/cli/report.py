@@ -4,7 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
-from accgate.cli.common import CONFIG, OUT, RESULT, console, print_json, print_note, selection_options, write
+from accgate.cli.common import CONFIG, RESULT, console, print_json, print_note, selection_options, write, write_html
+from accgate.cli.parser import result_file, run_option
 from accgate.cli.run import base_option, rules_of
 from accgate.errors import PASSED, BadInput
 
@@ -12,7 +13,7 @@ from accgate.errors import PASSED, BadInput
 def report_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `report`."""
     what = f"a result, or a verdict of compare --json ({RESULT})"
-    command.add_argument("result", nargs="?", type=Path, default=RESULT, metavar="accgate.json", help=what)
+    command.add_argument("result", nargs="?", type=result_file, default=RESULT, metavar="accgate.json", help=what)
     command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output")
     command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
     command.add_argument("--ctrf", metavar="FILE", help="write a CTRF report (JSON); - is standard output")
@@ -21,17 +22,15 @@ def report_options(command: argparse.ArgumentParser) -> None:
 
 def explain_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `explain`."""
+    command.add_argument("check", nargs="?", metavar="CHECK", help="MODEL/TASK, or one of the two where that is enough")
     command.add_argument(
-        "check", nargs="?", metavar="CHECK", help="MODEL/TASK, or just one of the two where that is enough"
-    )
-    command.add_argument(
-        "result", nargs="?", type=Path, default=RESULT, metavar="accgate.json", help=f"a result ({RESULT})"
+        "result", nargs="?", type=result_file, default=RESULT, metavar="accgate.json", help=f"a result ({RESULT})"
     )
 
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a result for the terminal, or write it in the forms that are asked for."""
-    from accgate.report.flips import first_flips, flips_of_result
+    from accgate.report.flips import flips_of_result
     from accgate.report.result_file import ctrf_json, junit_xml, read_result
 
     result = read_result(arguments.result)
@@ -44,16 +43,12 @@ def report(arguments: argparse.Namespace) -> int:
         if name is not None:
             write(name, text_of(result))
     folder = arguments.result.parent
-    flips = flips_of_result(result, folder, whole=arguments.html is not None)
     if arguments.html is not None:
-        from accgate.report.html.page import html_report
-
-        write(arguments.html, html_report(result, flips, folder))
-        flips = first_flips(result, flips)
+        write_html(arguments.html, result, folder)
     if arguments.markdown is not None:
         from accgate.report.markdown import render_markdown
 
-        write(arguments.markdown, render_markdown(result, flips))
+        write(arguments.markdown, render_markdown(result, flips_of_result(result, folder)))
     return PASSED
 
 
@@ -65,8 +60,8 @@ def explain(arguments: argparse.Namespace) -> int:
     from accgate.report.words import explanation_of, find_check
 
     name, path = arguments.check, arguments.result
-    if name is not None and name.endswith(".json") and Path(name).is_file():  # only the file was named
-        path, name = Path(name), None
+    if name is not None and (file := result_file(name)).suffix == ".json" and file.is_file():  # no check was named
+        path, name = file, None
     result = read_result(path)
     check = find_check(result, name)
     print_explanation(console(), explanation_of(result, check))
@@ -78,14 +73,10 @@ def explain(arguments: argparse.Namespace) -> int:
 
 def view_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `view`."""
-    command.add_argument("folder", nargs="?", type=Path, default=OUT, metavar="RUN", help=f"folder of the run ({OUT})")
-    command.add_argument(
-        "--config", default=CONFIG, type=Path, metavar="FILE", help=f"the run's config, for its plan ({CONFIG})"
-    )
+    run_option(command)
+    command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"config of the run ({CONFIG})")
     command.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
-    command.add_argument(
-        "--minutes", type=float, default=10.0, metavar="N", help="end after so long without a visit (10)"
-    )
+    command.add_argument("--minutes", type=float, default=10.0, metavar="N", help="end after no visit for so long (10)")
 
 
 def view(arguments: argparse.Namespace) -> int:
@@ -102,9 +93,9 @@ def view(arguments: argparse.Namespace) -> int:
     checks, fault = checks_of(arguments.config)
     viewer = Viewer(Follower(arguments.folder, checks), idle=60.0 * arguments.minutes)
     if fault is not None and not viewer.follower.is_finished:
-        print_note(f"without a plan only what is done is shown: {fault}")
+        print_note(f"there is no plan, so only finished samples are shown: {fault}")
     print(viewer.url, flush=True)
-    print_note("only this machine can open the address, and only whole; Ctrl-C ends it")
+    print_note("open the full address; it works on this machine only. Ctrl-C ends it")
     if not arguments.no_browser and not webbrowser.open(viewer.url):
         print_note("no browser could be opened; open the address yourself")
     try:
@@ -116,7 +107,7 @@ def view(arguments: argparse.Namespace) -> int:
 
 def verify_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `verify`."""
-    command.add_argument("folder", nargs="?", type=Path, default=OUT, metavar="RUN", help=f"folder of the run ({OUT})")
+    run_option(command)
     command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
     selection_options(command)
     base_option(command)
@@ -140,5 +131,5 @@ def verify(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"agrees": True, "verdict": result.verdict, "exit_code": result.exit_code})
     elif arguments.statement != "-":
-        print(f"The records give this verdict, with all its figures. {headline_of(result).text}")
+        print(f"The records give the same verdict and figures. {headline_of(result).text}")
     return result.exit_code

@@ -24,6 +24,7 @@ from accgate.cli.common import (
     whole_config,
     workspace_option,
     write,
+    write_html,
 )
 from accgate.cli.parser import count
 from accgate.cli.streams import writing_output
@@ -71,6 +72,7 @@ def merge_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for the result ({OUT})")
     command.add_argument("--reason", metavar="TEXT", help="of `record --shard`: why a reference is replaced")
     command.add_argument("--no-replies", action="store_true", help="of `record --shard`: keep no replies")
+    command.add_argument("--accept-low", action="store_true", help="of `record --shard`: keep a low reference")
     decision_options(command)
 
 
@@ -81,14 +83,15 @@ def record_options(command: argparse.ArgumentParser) -> None:
     instead = command.add_mutually_exclusive_group()
     instead.add_argument("--reason", metavar="TEXT", help="why a reference is replaced")
     instead.add_argument("--add", action="store_true", help="add this run to the reference as further repeats")
+    instead.add_argument("--add-rows", action="store_true", help="evaluate rows that the dataset gained; add them")
     twice = "evaluate every sample twice, and keep in the reference how many scores differ: the engine's own noise"
     command.add_argument("--check", action="store_true", help=twice)
     command.add_argument("--runs", type=count, default=1, metavar="N", help="evaluate every sample N times (1)")
     command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
-    command.add_argument(
-        "--reread", action="store_true", help="score the replies that references keep anew; no model is asked"
-    )
+    low = "keep a reference in which no more answers are right than by guessing"
+    command.add_argument("--accept-low", action="store_true", help=low)
+    command.add_argument("--reread", action="store_true", help="score replies that references keep anew; asks no model")
 
 
 def _evaluation_options(command: argparse.ArgumentParser, out: Path) -> None:
@@ -106,9 +109,7 @@ def base_option(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="accuracy.toml of the base commit: its rules decide, for the models of this config",
     )
-    command.add_argument(
-        "--tree", type=Path, metavar="DIR", help="the repository's folder, which no file that rules name may leave"
-    )
+    command.add_argument("--tree", type=Path, metavar="DIR", help="the repository; no rule may name a file outside")
 
 
 def decision_options(command: argparse.ArgumentParser) -> None:
@@ -149,9 +150,7 @@ def _run_shard(arguments: argparse.Namespace) -> int:
         if arguments.first:
             raise BadInput("--first is for shards that cannot see each other; leave it out with --together")
         if arguments.out != from_start(OUT):
-            raise BadInput(
-                "--out and --together name a folder each; --together makes one for each shard, leave out --out"
-            )
+            raise BadInput("--together gives each shard a folder of its own; leave --out out")
         arguments.out = place_in(arguments.together, shard)
         forget_result(arguments.out)
     config, rules, _ = rules_of(arguments)
@@ -221,7 +220,8 @@ def _with_references(arguments: argparse.Namespace, config: Config, recording: R
     from accgate.references.commit import commit_of
 
     commit = commit_of(config.folder)
-    return replace(recording, reason=arguments.reason, commit=commit, replies=not arguments.no_replies)
+    low, replies = arguments.accept_low, not arguments.no_replies
+    return replace(recording, reason=arguments.reason, commit=commit, replies=replies, accept_low=low, note=print_note)
 
 
 def _recording_config(arguments: argparse.Namespace) -> Config:
@@ -235,9 +235,9 @@ def _record_shard(arguments: argparse.Namespace, recording: Recording) -> int:
     from accgate.record import record_shard
 
     shard = parse_shard(arguments.shard)
-    if arguments.add or arguments.reason is not None or arguments.no_replies:
-        fix = "leave --add out, and give --reason and --no-replies to the merge"
-        raise BadInput(f"a shard writes no reference, `accgate merge` does, and a new one; {fix}")
+    if recording.extends or arguments.reason is not None or arguments.no_replies:
+        fix = "leave --add and --add-rows out, and give --reason and --no-replies to the merge"
+        raise BadInput(f"shards only evaluate, `accgate merge` writes a new reference; {fix}")
     options = replace(_options_of(arguments), shard=shard)
     done = record_shard(_recording_config(arguments), options, recording)
     return _print_shard(arguments, shard, done, "writes no reference; `accgate merge` does")
@@ -247,9 +247,11 @@ def record(arguments: argparse.Namespace) -> int:
     """Evaluate and write references."""
     from accgate.record import Recording, record
 
-    if arguments.check and (arguments.add or arguments.runs != 1):
-        raise BadInput("--check evaluates every sample twice for a new reference; leave --add and --runs out")
-    recording = Recording(arguments.runs, arguments.check, arguments.add)
+    if arguments.check and (arguments.add or arguments.add_rows or arguments.runs != 1):
+        raise BadInput("--check evaluates all twice for a new reference; leave --add, --add-rows and --runs out")
+    if arguments.add_rows and arguments.runs != 1:
+        raise BadInput("--add-rows asks new rows as often as the reference's others were asked; leave --runs out")
+    recording = Recording(arguments.runs, arguments.check, arguments.add, arguments.add_rows)
     if arguments.reread:
         return _record_reread(arguments, recording)
     if arguments.shard is not None:
@@ -272,13 +274,16 @@ def _record_reread(arguments: argparse.Namespace, recording: Recording) -> int:
     done = reread(_recording_config(arguments), arguments.reason)
     print_outcome(arguments, done, lambda screen: print_rereadings(screen, done))
     if any(each.changed for each in done) and not arguments.quiet:
-        print_note("the references are written anew; commit them, and read runs alike: accgate rerun RUN --reread")
+        print_note("the references changed; commit them, and score runs the same way: accgate rerun RUN --reread")
     return BAD_INPUT if any(each.left_out for each in done) else PASSED
 
 
 def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], recording: Recording) -> int:
     """Print which references were written."""
+    from accgate.records.file import paths_of
+    from accgate.records.log import read_log
     from accgate.references.store import read_reference
+    from accgate.report.readings import print_replies
 
     written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
     if arguments.json:
@@ -287,7 +292,10 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
         return PASSED
     for path, about in written.items():
         noise = _noise_text(about.discordance) if recording.twice else ""
-        print(f"{'added to' if recording.add else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
+        print(f"{'added to' if recording.extends else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
+        records = paths_of(arguments.out, about.model, about.task).records
+        if records.exists() and not getattr(arguments, "quiet", False):
+            print_replies(console(), read_log(records))
     if not getattr(arguments, "quiet", False):
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED
@@ -295,9 +303,7 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
 
 def _noise_text(q: float | None) -> str:
     """How many scores differed between two runs of the same model."""
-    return (
-        "; only scores of 0 and 100 show noise" if q is None else f"; two runs differ in {100 * q:.3g}% of the scores"
-    )
+    return "; only 0/100 scores show noise" if q is None else f"; two runs differ in {100 * q:.3g}% of the scores"
 
 
 def _readings_text(readings: Readings | None) -> str:
@@ -355,21 +361,18 @@ def report_result(
     arguments: argparse.Namespace, result: Result, *, quiet: bool = False, readings: Sequence[Rereading] = ()
 ) -> None:
     """Write a result for people beside its accgate.json, and print it, after the `readings` that it goes by."""
-    from accgate.report.flips import first_flips, flips_of_result
+    from accgate.report.flips import flips_of_result
     from accgate.report.forest import forest_files
     from accgate.report.markdown import render_markdown
     from accgate.report.story import worst_first
     from accgate.result import HTML, NAME, REPORT
 
-    whole = flips_of_result(result, arguments.out, whole=arguments.html)
-    flips = first_flips(result, whole)
+    flips = flips_of_result(result, arguments.out)
     write(arguments.out / REPORT, render_markdown(result, flips))
     for name, picture in forest_files(worst_first(result.decided)).items():
         write(arguments.out / name, picture)
     if arguments.html:
-        from accgate.report.html.page import html_report
-
-        write(arguments.out / HTML, html_report(result, whole, arguments.out))
+        write_html(arguments.out / HTML, result, arguments.out)
     place = as_typed(arguments.out / NAME)
     with writing_output(f"the result is in {place}"):
         if arguments.json:

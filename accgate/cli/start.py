@@ -6,19 +6,22 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.cli.common import names_of, print_json, print_note
+from accgate.cli.parser import result_file, run_folder
 from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, KeyFaults, reading, writing
 
 if TYPE_CHECKING:
     from accgate.cli.starter.files import Answers
     from accgate.cli.starter.own_data import OwnTask
 
-OF_DATA = ("prompt_field", "answer_field", "metric")
+OF_DATA = ("prompt_field", "answer_field", "answer_form", "labels", "metric")
 NOTHING = "nothing was written"
+LONGEST = 5000  # characters of a prompt that are printed
 
 
 def init_options(command: argparse.ArgumentParser) -> None:
@@ -36,12 +39,15 @@ def init_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--api-key-env", metavar="NAME", help="environment variable with the server's key (none)")
     command.add_argument(
-        "--data", metavar="FILE", help="questions of your own: JSONL, CSV or Parquet, in place of --tasks"
+        "--data", metavar="FILE", help="your own questions: JSONL, CSV or Parquet, in place of --tasks"
     )
-    command.add_argument("--prompt-field", metavar="NAME", help="with --data: the field to ask (guessed)")
+    command.add_argument("--prompt-field", metavar="NAME", help="with --data: the field to ask, or several (guessed)")
     command.add_argument(
         "--answer-field", metavar="NAME", help="with --data: the field with the right answer (guessed)"
     )
+    forms = "with --data: what names the right option: its letter, text, or number from 0 or 1 (guessed)"
+    command.add_argument("--answer-form", choices=["letter", "text", "0", "1"], help=forms)
+    command.add_argument("--labels", metavar="NAMES", help="with --data: what the numbers of a label stand for")
     command.add_argument("--metric", metavar="NAME", help="with --data: how replies are scored (guessed)")
     command.add_argument(
         "--tasks", "--task", metavar="NAMES", help="tasks of the library, commas between them (arithmetic)"
@@ -51,7 +57,7 @@ def init_options(command: argparse.ArgumentParser) -> None:
     )
     what = "for a model that thinks before it answers: temperature 0.6, 32k tokens, repeats, and tasks for it"
     command.add_argument("--reasoning", action="store_true", default=None, help=what)
-    command.add_argument("--name", help="the model's name in the config (model)")
+    command.add_argument("--name", help="the model's name in the config (of the model)")
     command.add_argument(
         "--workflow", action=argparse.BooleanOptionalAction, default=None, help="write the GitHub workflow too (yes)"
     )
@@ -89,7 +95,8 @@ def init(arguments: argparse.Namespace) -> int:
         if typed is None:
             return INTERRUPTED
         answers = typed
-    own = None if answers.data is None else _own_task(answers, repository)
+    asks = sys.stdin.isatty() and not arguments.yes
+    own = None if answers.data is None else _own_task(answers, repository, asks=asks)
     files = {config: _config_text(answers, own), schema: json.dumps(config_schema(), indent=2) + "\n"}
     if own is not None:
         files[Path(f"{own.name}.toml")] = own.text
@@ -106,7 +113,7 @@ def init(arguments: argparse.Namespace) -> int:
         _ignore_runs(Path() if repository == folder else repository)
     if about_server:
         print_note(about_server)
-    return _validate(config)
+    return _validate(config, shows=own is not None)
 
 
 def _typed_answers(*, probe: bool) -> Answers | None:
@@ -136,9 +143,10 @@ def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
         raise BadInput(f"{' and '.join(present)} exist; {NOTHING}. --force replaces them")
 
 
-def _own_task(answers: Answers, repository: Path) -> OwnTask:
+def _own_task(answers: Answers, repository: Path, *, asks: bool) -> OwnTask:
     """The task of a file of the user's own, which must lie in the repository: a gate's rules do not leave it."""
     from accgate.cli.starter.own_data import own_task
+    from accgate.cli.starter.shapes import Unsure
 
     assert answers.data is not None
     data, here = Path(answers.data), Path.cwd()
@@ -146,10 +154,20 @@ def _own_task(answers: Answers, repository: Path) -> OwnTask:
         raise BadInput(f"--data {data}: there is no such file in {here}; {NOTHING}")
     if not data.resolve().is_relative_to(repository.resolve()):
         raise BadInput(f"--data {data} lies outside {repository}; copy it here first: cp {data} .")
-    prompt, answer = answers.prompt_field, answers.answer_field
-    return own_task(
-        data.resolve(), here.resolve(), shown=str(data), prompt=prompt, answer=answer, metric=answers.metric
-    )
+    while True:
+        try:
+            return own_task(data.resolve(), here.resolve(), answers)
+        except Unsure as doubt:
+            if not asks:
+                raise
+            print(doubt)
+            try:
+                given = input(f"{doubt.field.replace('_', ' ').capitalize()}: ").strip()
+            except (EOFError, KeyboardInterrupt):
+                raise doubt from None
+            if given in doubt.choices or (given and doubt.field in ("labels", "prompt_field")):
+                settled: dict[str, Any] = {doubt.field: given}
+                answers = replace(answers, **settled)
 
 
 def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[str], str]:
@@ -170,9 +188,12 @@ def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[st
 def _fault_of_rows(name: str) -> str | None:
     """What is wrong with a file of one's own rows; None where they make a task."""
     from accgate.cli.starter.files import Answers, repository_of
+    from accgate.cli.starter.shapes import Unsure
 
     try:
-        _own_task(Answers(data=name), repository_of(Path.cwd()))
+        _own_task(Answers(data=name), repository_of(Path.cwd()), asks=False)
+    except Unsure:  # which is asked next
+        return None
     except AccgateError as error:
         return str(error).removeprefix("--data ")
     return None
@@ -278,11 +299,12 @@ def _ignore_runs(top: Path) -> None:
         print(f"added {IGNORED} to {path}" if exists else f"wrote {path}")
 
 
-def _validate(config: Path) -> int:
+def _validate(config: Path, *, shows: bool) -> int:
     """Validate what was written, as `accgate validate` does, and print the next step."""
     from accgate.config.config import load_config
     from accgate.planning.validation import validate
     from accgate.report.plans import gate_sentence
+    from accgate.text import clip, visible
     from accgate.verdict import words_of
 
     try:
@@ -294,6 +316,11 @@ def _validate(config: Path) -> int:
         print("Next: correct that and run `accgate validate`, then `accgate record` on a version that you trust.")
         return PASSED
     print(f"valid: {gate_sentence(loaded.source.path, loaded.gate, checks)}")
+    for sample in checks[0].task.samples[:1] if shows else ():
+        print("the first prompt, as it is sent:")
+        for line in clip(sample.prompt, LONGEST, " …").split("\n"):
+            print("  | " + "".join(c if c.isprintable() else " " for c in line))
+        print(f"expected: {visible(sample.target)}")
     notes = (words_of(note) for check in checks for note in check.notes if note.kind != "no-reference")
     for note in dict.fromkeys(notes):
         print(f"note: {note}")
@@ -315,7 +342,7 @@ def completion(arguments: argparse.Namespace) -> int:
     import shtab
 
     for action in _actions_of(arguments.parser):
-        if action.type is Path or action.metavar in ("FILE", "DIR"):
+        if action.type in (Path, run_folder, result_file) or action.metavar in ("FILE", "DIR"):
             action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(arguments.parser, arguments.shell))
     return PASSED

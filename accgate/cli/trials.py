@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import CONFIG, OUT, config_of, console, json_option, print_outcome, workspace_option, write
-from accgate.cli.parser import count
+from accgate.cli.parser import count, run_folder, run_option
 from accgate.cli.run import base_option, decision_options, observer_of, report_result, rules_of
 from accgate.cli.working_folder import as_typed
 from accgate.errors import PASSED, AccgateError, BadInput
@@ -23,9 +23,9 @@ FAILURE = 1_000  # characters of why nothing was found
 
 def _loss_options(command: argparse.ArgumentParser) -> None:
     """Add what names the check of a run that lost answers, and how it is asked again."""
-    command.add_argument("folder", nargs="?", type=Path, default=OUT, metavar="RUN", help=f"folder of the run ({OUT})")
+    run_option(command)
     command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
-    command.add_argument("--model", metavar="NAME", help="the model of the check (that which lost most answers)")
+    command.add_argument("--model", metavar="NAME", help="the model of the check (the one that lost most answers)")
     command.add_argument("--task", metavar="NAME", help="the task of the check")
     command.add_argument("--resume", action="store_true", help="go on where an earlier one ended")
     command.add_argument("--quiet", action="store_true", help="show no progress")
@@ -34,16 +34,14 @@ def _loss_options(command: argparse.ArgumentParser) -> None:
 def blame_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `blame`."""
     _loss_options(command)
-    command.add_argument(
-        "--alpha", type=float, default=0.05, help="chance that a setting without effect is named (0.05)"
-    )
+    command.add_argument("--alpha", type=float, default=0.05, help="chance that an innocent setting is named (0.05)")
     command.add_argument("--samples", type=count, metavar="N", help="ask at most this many questions in all")
     command.add_argument("--minutes", type=float, metavar="N", help="ask no further question after this time")
     command.add_argument("--out", type=Path, metavar="DIR", help="folder for cause.json and the records (RUN)")
     base_option(command)
     workspace_option(command)
     command.add_argument("--html", action="store_true", help="write cause.html beside cause.json too")
-    command.add_argument("--markdown", metavar="FILE", help="write what came of it as Markdown; - is stdout")
+    command.add_argument("--markdown", metavar="FILE", help="write the outcome as Markdown; - is stdout")
     json_option(command)
 
 
@@ -103,13 +101,11 @@ def ab_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("first", metavar="MODEL_A", help="a model of accuracy.toml")
     command.add_argument("second", metavar="MODEL_B", help="the model that is held against it")
     command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
-    command.add_argument(
-        "--against", type=Path, metavar="FILE", help="the config that has MODEL_B, where it is another"
-    )
+    command.add_argument("--against", type=Path, metavar="FILE", help="the config that has MODEL_B, if another")
     command.add_argument("--tasks", action="append", default=[], metavar="NAMES", help="only these tasks")
     command.add_argument("--two-sided", action="store_true", help="decide better, worse or no difference of theta")
     command.add_argument(
-        "--out", type=Path, default=OUT / "ab", metavar="DIR", help=f"folder for the records ({OUT / 'ab'})"
+        "--out", type=Path, default=OUT / "ab", metavar="DIR", help=f"the records' folder ({OUT / 'ab'})"
     )
     command.add_argument("--quiet", action="store_true", help="show no progress")
     json_option(command)
@@ -137,8 +133,8 @@ def ab(arguments: argparse.Namespace) -> int:
 
 def rerun_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `rerun`."""
-    what = command.add_mutually_exclusive_group(required=True)
-    what.add_argument("--flips", action="store_true", help="ask again what got worse, several times")
+    what = command.add_mutually_exclusive_group()
+    what.add_argument("--flips", action="store_true", help="ask again what got worse, several times; the default")
     what.add_argument("--sample", metavar="ID", help="print prompt, replies and scores of one sample; nothing is asked")
     what.add_argument("--reread", action="store_true", help="score the kept replies anew and decide; nothing is asked")
     command.add_argument("--times", type=count, default=3, metavar="N", help="how often each is asked (3)")
@@ -198,9 +194,7 @@ def bisect_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--model", metavar="NAME", help="the model, where the good commit has several")
     command.add_argument("--task", metavar="NAME", help="the task, where the good commit has several")
     command.add_argument("--serve", metavar="COMMAND", help="serves a commit's model in its tree, on the port {port}")
-    command.add_argument(
-        "--run", type=Path, dest="of_run", metavar="RUN", help="a run of the bad commit: what it lost is known"
-    )
+    command.add_argument("--run", type=run_folder, dest="of_run", metavar="RUN", help="a run of the bad commit")
     command.add_argument("--out", type=Path, default=out, metavar="DIR", help=f"folder for answers and log ({out})")
     command.add_argument("--resume", action="store_true", help="go on where an earlier search ended")
     command.add_argument("--quiet", action="store_true", help="show no progress")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from accgate.cli.common import CONFIG, print_note
 from accgate.errors import BadInput, CannotEvaluate
 
 _start: list[Path] = []  # where the command was started, while it works elsewhere
@@ -60,6 +61,17 @@ def _new_folder() -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix="accgate-", ignore_cleanup_errors=True)
     except OSError as error:
         raise CannotEvaluate(f"no temporary folder can be made: {error.strerror}; set TMPDIR to one") from error
+
+
+def nearest_config() -> Path:
+    """Return the path of accuracy.toml: here, or in the nearest folder above within the repository."""
+    folders = [here := Path.cwd(), *here.parents]
+    root = next((place for place, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    path = next((path for folder in folders[: root + 1] if (path := folder / CONFIG).is_file()), here / CONFIG)
+    if path.parent == here:
+        return CONFIG
+    print_note(f"there is no {CONFIG} in this folder; {path} is used")
+    return path
 
 
 def from_start(name: str | Path) -> Path:

@@ -14,7 +14,7 @@ from accgate.errors import BadInput, refuse_faults
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import adapter_of, parse_table_of
 from accgate.tasks import library_file
-from accgate.text import nearest
+from accgate.text import closest, nearest
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,12 @@ def load_config(path: Config | str | Path) -> Config:
     """
     if isinstance(path, Config):
         return path
-    fix = "write one with `accgate init`" if Path(path).suffix else "give a .toml file; a task is named by --task"
-    return config_of(read_toml(Path(path), fix=fix))
+    path = Path(path)
+    fix = "write one with `accgate init`" if path.suffix else "give a .toml file; a task is named by --task"
+    names = {} if path.exists() else {each.stem: each.name for each in path.parent.glob("*.toml")}
+    if (near := closest(path.stem, names)) is not None:
+        fix = f"did you mean {names[near]}?"
+    return config_of(read_toml(path, fix=fix))
 
 
 def config_of(file: TomlFile) -> Config:

@@ -309,7 +309,7 @@ class AskedAgain:
 
     `back` has of each how often it was at least as good as in the reference; `scored` how often it had a score at all;
     `unread` how often the reply held no answer, which is scored as wrong. `failure` says why the first request without
-    a score failed.
+    a score failed. `own_ids` has the ids that the dataset gives them.
     """
 
     model: str
@@ -319,6 +319,7 @@ class AskedAgain:
     scored: dict[str, int]
     unread: dict[str, int]
     failure: str | None = None
+    own_ids: dict[str, str] = field(default_factory=dict)
 
     @property
     def lost(self) -> tuple[str, ...]:

@@ -51,8 +51,9 @@ def compare(
 
     Parameters
     ----------
-    reference, candidate : mapping of id to score, or array of shape (n,)
-        Scores in points, or in another unit with `scale`. Arrays pair by place.
+    reference, candidate : mapping of id to score, Series of pandas, or array of shape (n,)
+        Scores in points, or in another unit with `scale`; true and false, or 1 and 0, on both sides are 100 and 0.
+        A Series pairs by its labels, an array by place, which is what the labels of a Series that has none say.
     test : str
         `auto` pairs by id: exact for 0/100 scores, else a weighted bootstrap, or sign flips of few samples. The others
         are `paired`, `unconditional`, `permutation`, `bootstrap`, the sequential `gsprt`, `group-sequential` and
@@ -126,6 +127,7 @@ def compare_scores(
 
     Unless more than ids shows that the samples are the same (`is_shown`), scores that agree no better than chance would
     make them are a reason of the verdict. It decides nothing: two good models may be right on quite different samples.
+    That they came as marks, 0 and 1, is another reason.
     """
     if order not in get_args(Order):
         raise BadInput(f"order is {order!r}; give one of {', '.join(get_args(Order))}")
@@ -143,6 +145,8 @@ def compare_scores(
     worst, best = ends if design.higher_is_better else ends[::-1]
     evidence = Evidence(candidate, reference, design, worst=worst, best=best, clusters=codes, groups=group_by_id)
     verdict = decide([evidence])[0]
+    if reference.are_marks:
+        verdict = verdict.because(Reason.of("from-marks"))
     correlation = None if unpaired or is_shown else chance_correlation(reference, candidate)
     if correlation is None:
         return verdict

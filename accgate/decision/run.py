@@ -103,6 +103,8 @@ def _annotate(
         notes.append(Reason.of("few-repeats", temperature=temperature, repeats=check.repeats, recorded=recorded))
     if check.recorded is not None and (note := batch_note(check.recorded.about)) is not None:
         notes.append(note)
+    if verdict.is_too_coarse and check.task.dataset_ids is not None:
+        notes.append(Reason.of("dataset-size", n=len(check.task.dataset_ids)))
     anchor = drift = None
     if check.task.content.aggregate is None:  # an anchor keeps scores, and no statistic
         anchor = find_anchor(check.references, check.baseline, check.task.name)
@@ -116,11 +118,15 @@ def _annotate(
             fails=check.design.drift_alpha is not None,
         )
     changed: tuple[str, ...] = ()
+    reference = verdict.reference
     if check.recorded is not None:
+        about = check.recorded.about
+        reference = replace(reference, name=check.baseline, date=about.date or None, commit=about.commit or None)
         prompts = prompt_change(check.recorded, Figures.of(_records(item)))
-        changed = setting_changes(check.recorded.about, check.planned_model.settings, info, check.task)
+        changed = setting_changes(about, check.planned_model.settings, info, check.task)
         changed = changed if prompts is None else (prompts, *changed)
-    return _failed_by(drift, replace(verdict, drift=drift, settings_changed=changed).because(*notes))
+    annotated = replace(verdict, reference=reference, drift=drift, settings_changed=changed)
+    return _failed_by(drift, annotated.because(*notes))
 
 
 def _failed_by(drift: Drift | None, verdict: Verdict) -> Verdict:

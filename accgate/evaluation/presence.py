@@ -9,7 +9,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.planning.checks import Check
 from accgate.planning.model import ModelKey, PlannedModel
 from accgate.tasks import Task
-from accgate.text import some_of, with_stop
+from accgate.text import count_of, some_of, with_stop
 
 
 def models_and_judges(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
@@ -78,7 +78,7 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
         unknown = recording.unknown_ids([ids for ids in datasets if ids is not None])
         if unknown:
             raise BadInput(
-                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {some_of(unknown)}; "
+                f"model {name}: {count_of(len(unknown), 'recorded sample')} of no task of it: {some_of(unknown)}; "
                 "were they made with another prompt or dataset?"
             )
 
@@ -93,7 +93,7 @@ def missing_records(engine: Engine, task: Task) -> str | None:
     if not missing:
         return None
     count = len(task.samples)
-    return f"{len(missing)} of {count} samples have no record: {some_of(missing)}; record every sample, each once"
+    return f"no record of {len(missing)} of {count} samples: {some_of(missing)}; record every sample, each once"
 
 
 def crowding(engine: Engine, check: Check) -> str | None:

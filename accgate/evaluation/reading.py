@@ -145,7 +145,7 @@ def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, .
     replies = "1 reply to an attacked prompt holds"
     if attacked.replies > 1:
         replies = f"{attacked.replies:,} replies to attacked prompts hold"
-    unread = [record.id for record in records if record.attacked_unread]
+    unread = [record.shown_id for record in records if record.attacked_unread]
     ends = (("refused", attacked.refused), ("full", attacked.full), ("cut", attacked.cut))
     one = next((FIXES[kind] for kind, count in ends if count == attacked.unread), None)
     fix = one or "correct [extract] of the task, or the text that [[attack]] changes"
@@ -231,10 +231,10 @@ def _reply_line(record: Record) -> str:
     text = visible((record.reply or "").strip()[:50_000])
     if not text:
         within = "" if not record.reasoning else f", after reasoning that ends {_quote(record.reasoning[-WIDTH:])}"
-        return f"sample {record.id} replied nothing{within}"
+        return f"sample {record.shown_id} replied nothing{within}"
     if len(text) > WIDTH:
         text = f"{text[: WIDTH // 2]} … {text[-WIDTH // 2 :]}"
-    return f"sample {record.id} replied {_quote(text)}"
+    return f"sample {record.shown_id} replied {_quote(text)}"
 
 
 def _quote(text: str) -> str:

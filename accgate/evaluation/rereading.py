@@ -124,14 +124,14 @@ async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scor
         return record
     if sample is None or record.reply is None:
         fault = "is none of those asked now" if sample is None else "has no kept reply"
-        raise BadInput(f"sample {record.id} {fault}")
+        raise BadInput(f"sample {record.shown_id} {fault}")
     task = task.part_of(sample)
     if record.reading is None and not record.reply.strip():  # a reference does not say where its thought ended
         return replace(record, reading=kind_of("empty", task, sample, "", record.score))
     answer, kind = read_again(task, sample, record)
     if task.metric.kind == "judge":
         if answer != record.answer:
-            raise BadInput(f"sample {record.id} is read with another answer, which the judge has not marked")
+            raise BadInput(f"sample {record.shown_id} is read with another answer, which the judge has not marked")
         return record
     confidence, error, score = record.confidence, None, task.metric.worst
     try:

@@ -32,7 +32,7 @@ from accgate.records.log import RecordLog, places_in, read_log
 from accgate.records.scores import Scores, check_bounds
 from accgate.references.judge import Makers
 from accgate.tasks import Task
-from accgate.text import differences, path_text, some_of
+from accgate.text import count_of, differences, path_text, some_of
 
 
 def refuse_unfinished(paths: RecordPaths) -> None:
@@ -102,8 +102,8 @@ def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: boo
     unknown = int((places_in(assignment.task.samples.ids, assignment.repeats, scored) < 0).sum())
     if unknown:
         raise BadInput(
-            f"{paths.records}: {unknown} of {len(scored)} records are not among this run's samples; "
-            "the plan changed since: start without --resume in another --out"
+            f"{paths.records}: the plan changed, so {unknown} of {count_of(len(scored), 'record')} belong to no sample "
+            "of this run; start without --resume in another --out"
         )
     return scored
 

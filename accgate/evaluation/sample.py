@@ -104,6 +104,7 @@ class Asker:
             reasoning=shorten(reply.reasoning),
             reasoning_tokens=reply.reasoning_tokens,
             attacked_reading=attacked_reading if any(attacked_reading or ()) else None,
+            own_id=sample.own_id,
         )
 
     async def _answer(self, sample: Sample, repeat: int, question: str | Messages) -> _Answer:
@@ -219,7 +220,7 @@ class Asker:
             recording = recording_of(self.engine)
             where = f"task {self._task.name}" if recording is None else f"{recording.path}"
             raise BadInput(
-                f"{where}: sample {sample.id} has the score {score:g}, which is outside {metric.lowest} to "
+                f"{where}: sample {sample.shown_id} has the score {score:g}, which is outside {metric.lowest} to "
                 f"{metric.highest} points, the range of {metric.name}; correct it, or is options.scale right?"
             )
 

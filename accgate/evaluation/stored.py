@@ -19,7 +19,7 @@ from accgate.records.pairing import PARTS, changed_parts, is_rescored
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 from accgate.tasks import recorded_samples
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 StopRuleOf = Callable[[Check], "StopRule | None"]
 OWN = {"records", *NOT_COMPARED}
@@ -156,7 +156,9 @@ def _check_of(
     check_points(records, check.task, paths)
     present, places = in_fixed_order(check.task.samples.ids, check.repeats, records)
     if unknown := sorted(set(present.figures.ids.take(np.flatnonzero(places < 0)))):
-        raise BadInput(f"{paths.records}: {len(unknown)} ids belong to no sample of this check: {some_of(unknown)}")
+        raise BadInput(
+            f"{paths.records}: holds {count_of(len(unknown), 'id')} that this check lacks: {some_of(unknown)}"
+        )
     assignment = assignment_of(check, info)
     makers = Makers.of_settings(settings)
     evaluation = finished_evaluation(assignment, present, places, stop_rule_of(check), makers)
@@ -165,7 +167,7 @@ def _check_of(
     lacking = np.delete(np.arange(assignment.total), places)
     missing = check.task.samples.ids.take(np.unique(lacking // check.repeats))
     problem = (
-        f"{paths.records}: {len(lacking)} of {assignment.total} records are missing ({some_of(missing)}), and "
-        "those that are there do not end the check early"
+        f"{paths.records}: lacks {len(lacking)} of {assignment.total} records ({some_of(missing)}), and the others "
+        "do not end the check early"
     )
     return EvaluatedCheck(check, Evaluation(present, complete=False, makers=makers), problem)

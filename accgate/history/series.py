@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput
 from accgate.history.run import Against, Point, Run
-from accgate.text import count_of, digits_apart, figure, nearest, visible
+from accgate.text import change_figure, count_of, digits_apart, digits_of_means, figure, nearest, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,9 +75,8 @@ class Step:
     @property
     def digits(self) -> int:
         """Digits behind the point that keep the check's figures apart, as in the run's report."""
-        mean = self.point.candidate.mean
-        pairs = ((self.point.reference.mean, mean), (mean, self.point.gamma))
-        return digits_apart(*pairs, (self.point.theta, 0.0), (self.point.error, 0.0))
+        level = self.levels
+        return max(digits_of_means(level.reference, level.mean, level.gamma), digits_apart((self.point.error, 0.0)))
 
     def text(self, value: float | None, *, sign: bool = False) -> str:
         """A figure of the check, in points."""
@@ -177,7 +176,7 @@ def cells(step: Step) -> tuple[str, ...]:
         step.text(level.reference) + (" (new)" if step.changed else ""),
         step.text(level.mean),
         step.text(point.error),
-        step.text(point.difference, sign=True),
+        change_figure(level.reference, level.mean, step.digits),
         step.text(level.gamma),
         step.text(None if point.drift is None else point.drift.difference, sign=True)
         + (" decline" if point.is_declining else ""),

@@ -1,15 +1,16 @@
-"""Rows of JSONL and CSV files, each with its line: the one place that reads what users bring."""
+"""Rows of JSONL files and of tables, each with its line: the one place that reads what users bring."""
 
 import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any
+from typing import Any, BinaryIO, TextIO
 
 from accgate.errors import BadInput, reading
 from accgate.inputs.checkout import MARKER, MERGE, refuse_conflict, refuse_stand_in
@@ -24,45 +25,78 @@ IDENTITY = frozenset(f"{name}{end}" for name in NAMES for end in ("", "_hash", "
 TOLD = frozenset((*NAMES, "extract", "metric", "files"))
 ROW = 100_000_000  # bytes of a line, far more than a row with pictures has
 TABLE = 2_000_000_000  # bytes of a CSV file, which is held whole
+TABLES, TABBED = (".csv", ".tsv", ".tab"), (".tsv", ".tab")
+HEADER = re.compile(rb"(?!(\xef\xbb\xbf)?\s*[{\[])\S[^\n]*[,;\t]")  # of a table in a file that may hold JSONL as well
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # how an .xlsx or .ods begins, and an .xls
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+# What a Western European text in Windows-1252 or Latin-1 does not hold: signs that letters of other code pages become,
+# three letters or signs beyond ASCII in a row, the Hungarian letter that looks like a Portuguese one, and UTF-8.
+LETTERS = "\u00c0-\u00cf\u00d1-\u00d6\u00d8-\u00dc\u00df-\u00ef\u00f1-\u00f6\u00f8-\u00fc\u0152\u0153"
+SIGNS = "\u00a0\u00a1\u00a3\u00a7\u00a9-\u00ab\u00ae\u00b0\u00b2\u00b4\u00b5\u00b7\u00ba\u00bb\u00bf\u20ac"
+QUOTES = "\u2013\u2014\u2018\u2019\u201c-\u201e\u2022\u2026"
+FOREIGN = re.compile(f"[^\0-\x7f{LETTERS}{SIGNS}{QUOTES}]|[\u00a1-\u00ff]{{3}}|\\A[^\u00e3]*\u00f5[^\u00e3]*\\Z")
+IN_UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
+# What is said of an answer in a word, in English and as spreadsheets write it, and the share of it that is right.
+MARKS = {
+    **dict.fromkeys(("true", "yes", "correct", "right", "pass", "passed", "success", "resolved"), 1.0),
+    **dict.fromkeys(("false", "no", "incorrect", "wrong", "fail", "failed", "failure", "unresolved"), 0.0),
+    **dict.fromkeys(("wahr", "ja", "richtig", "vrai", "oui", "verdadero", "verdadeiro", "vero", "waar", "prawda"), 1.0),
+    **dict.fromkeys(("falsch", "nein", "faux", "non", "falso", "onwaar", "fa\u0142sz"), 0.0),
+}
+AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")  # a number with a decimal comma, or with thousands
 WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of them smaller than this
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
-    """(line, row) of every row of a CSV file, by its ending, or else of a JSONL file, which is never held whole.
+    """(line, row) of every row of a table, by its ending, or else of a JSONL file, which is never held whole.
+
+    Cells are separated by commas, semicolons or tabs, as the header shows. Text is UTF-8, or UTF-16 with its mark;
+    of a table also Windows-1252, where it can be no other.
 
     Raises
     ------
     BadInput
-        With file and line, for a file that cannot be read, is not UTF-8, or holds a line that is no row.
+        With file and line, for a file that cannot be read, is in another encoding, or holds a line that is no row.
     """
     refuse_stand_in(path)
     with reading(path, "give a JSONL or CSV file"):
-        yield from _csv(path) if path.suffix.lower() == ".csv" else _jsonl(path)
+        if path.suffix.lower() in TABLES:
+            yield from _table(path, read_plain(path, TABLE))
+        else:
+            with path.open("rb") as file:
+                yield from _jsonl(path, file)
 
 
-def _jsonl(path: Path) -> Iterator[tuple[int, Row]]:
+def _jsonl(path: Path, file: BinaryIO) -> Iterator[tuple[int, Row]]:
     """Rows as the standard json module reads them, most of them by orjson, which is several times faster."""
     from orjson import loads
 
-    with path.open("rb") as file:
-        for number, line in enumerate(iter(partial(file.readline, ROW), b""), 1):
-            if len(line) == ROW:
-                raise BadInput(f"{path}:{number}: is a line of {ROW:,} bytes or more; write one object a line")
-            try:
-                row = loads(line)
-            except ValueError:  # no JSON, or what only json takes: NaN, half surrogates, deep nesting
-                text = _text(line, path, number)
-                if not text.strip():
-                    continue
-                row = _by_json(text, path, number)
-            if type(row) is not dict:
-                raise BadInput(f"{path}:{number}: is not a JSON object; write one object a line")
-            for value in row.values():
-                kind = type(value)
-                if (kind is float and not -WHOLE < value < WHOLE) or ((kind is list or kind is dict) and _large(value)):
-                    row = _by_json(_text(line, path, number), path, number)
-                    break
-            yield number, row
+    for number, line in enumerate(iter(partial(file.readline, ROW), b""), 1):
+        if number == 1 and _begins_table(path, line):
+            yield from _table(path, line + file.read(TABLE))
+            return
+        if len(line) == ROW:
+            raise BadInput(f"{path}:{number}: is a line of {ROW:,} bytes or more; write one object a line")
+        try:
+            row = loads(line)
+        except ValueError:  # no JSON, or what only json takes: NaN, half surrogates, deep nesting
+            text = _text(line, path, number)
+            if not text.strip():
+                continue
+            row = _by_json(text, path, number)
+        if type(row) is not dict:
+            raise BadInput(f"{path}:{number}: is not a JSON object; write one object a line")
+        for value in row.values():
+            kind = type(value)
+            if (kind is float and not -WHOLE < value < WHOLE) or ((kind is list or kind is dict) and _large(value)):
+                row = _by_json(_text(line, path, number), path, number)
+                break
+        yield number, row
+
+
+def _begins_table(path: Path, line: bytes) -> bool:
+    """Whether a file's first line is of a table, of a workbook, or of text in UTF-16."""
+    return line.startswith((*UTF16, *WORKBOOKS)) or bool(path.suffix.lower() == ".txt" and HEADER.match(line))
 
 
 def _large(value: Any) -> bool:
@@ -95,11 +129,17 @@ def _by_json(text: str, path: Path, number: int) -> Any:
         raise BadInput(f"{path}:{number}: {fault}") from error
 
 
-def _csv(path: Path) -> Iterator[tuple[int, Row]]:
-    raw = with_lf(read_plain(path, TABLE))  # line ends within cells are the checkout's as well
-    reader = csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), strict=True)
+def _table(path: Path, raw: bytes) -> Iterator[tuple[int, Row]]:
+    raw = with_lf(raw)  # line ends within cells are the checkout's as well
+    encoding = _encoding(path, raw)
+    if raw[:2] in UTF16 and (text := raw.decode(encoding)).startswith("{"):  # JSONL, as some shells write it
+        yield from _jsonl(path, io.BytesIO(text.encode()))
+        return
+    text_of_table = partial(_opened, raw, encoding)
+    delimiter, skipped = _delimiter(path, text_of_table)
+    reader = _cells(text_of_table(), delimiter)
     try:
-        header = next(reader, [])
+        header: list[str] = next(islice(reader, skipped, None), [])
         for cells in chain([header], reader):
             if cells and cells[0].startswith(MARKER) and "\n" not in cells[0]:
                 refuse_conflict(path, raw)
@@ -108,20 +148,69 @@ def _csv(path: Path) -> Iterator[tuple[int, Row]]:
                 raise BadInput(f"{path}:{reader.line_num}: {counts}; is the file cut off?")
             if cells and cells is not header:
                 yield reader.line_num, dict(zip(header, cells, strict=True))
-    except UnicodeDecodeError:
-        raise _not_utf8(path, raw) from None
     except csv.Error as error:
         raise BadInput(f"{path}:{reader.line_num}: is not CSV ({error})") from error
 
 
-def _not_utf8(path: Path, raw: bytes) -> BadInput:
-    """The error about a file that is not UTF-8, with the first line that is not."""
-    line = 1
+def _opened(raw: bytes, encoding: str) -> TextIO:
+    return io.TextIOWrapper(io.BytesIO(raw), encoding, newline="")
+
+
+def _cells(text: TextIO, delimiter: str) -> Any:
+    return csv.reader(text, strict=True, delimiter=delimiter)
+
+
+def _delimiter(path: Path, text: Callable[[], TextIO]) -> tuple[str, int]:
+    """What separates a table's cells, and how many lines say only that.
+
+    Raises
+    ------
+    BadInput
+        When more than one sign could.
+    """
+    if match := re.match(r"sep=(.)\r?\n", text().readline()):  # as Excel writes and reads it
+        return match[1], 1
+    if path.suffix.lower() in TABBED:
+        return "\t", 0
+    fitting = [sign for sign in ",;\t" if _columns(text(), sign, rows=1) > 1]
+    if len(fitting) > 1:
+        fitting = [sign for sign in fitting if _columns(text(), sign) > 1] or fitting
+    if len(fitting) > 1:
+        raise BadInput(
+            f"{path}:1: {' or '.join(map(repr, fitting))} may separate its columns; write the right one as a line of "
+            f"its own before the header: sep={fitting[0]}"
+        )
+    return (*fitting, ",")[0], 0
+
+
+def _columns(text: TextIO, delimiter: str, rows: int | None = None) -> int:
+    """The number of cells that each of the first rows has; 0 where they differ, or are no CSV."""
     try:
-        raw.decode()
+        counts = {len(cells) for cells in islice(_cells(text, delimiter), rows) if cells}
+    except csv.Error:
+        return 0
+    return counts.pop() if len(counts) == 1 else 0
+
+
+def _encoding(path: Path, raw: bytes) -> str:
+    """The encoding of a table's text.
+
+    Raises
+    ------
+    BadInput
+        For a workbook, and with the first line that is not UTF-8 where the text cannot be told.
+    """
+    if raw.startswith(WORKBOOKS):
+        raise BadInput(f"{path}: is a workbook and not text; save the sheet as CSV (in Excel: CSV UTF-8)")
+    encoding = "utf-16" if raw[:2] in UTF16 else "utf-8-sig"
+    try:
+        raw.decode(encoding)
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-    return BadInput(f"{path}:{line}: is not UTF-8; save the file as UTF-8 text")
+        if raw[:2] in UTF16 or IN_UTF8.search(raw) or FOREIGN.search(raw.decode("cp1252", "replace")):
+            line = raw.count(b"\n", 0, error.start) + 1
+            raise BadInput(f"{path}:{line}: is not UTF-8; save the file as UTF-8 text") from None
+        return "cp1252"
+    return encoding
 
 
 def id_of(row: Mapping[str, Any], path: Path, line: int) -> str:
@@ -169,12 +258,31 @@ def score_of(row: Mapping[str, Any], path: Path, line: int) -> float | None:
     if value is None or value == "":
         return None
     try:
-        number = math.nan if isinstance(value, bool) else float(value)
+        number = _number_in(value, path, line) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise BadInput(f"{path}:{line}: score is {brief(value)}; write a finite number of points")
     return number
+
+
+def _number_in(text: str, path: Path, line: int) -> float:
+    """The number that a text is, or that its mark stands for."""
+    text = text.strip()
+    if AMBIGUOUS.fullmatch(text):
+        fault = f"score is {text!r}, whose comma may stand before decimals or after thousands"
+        raise BadInput(f"{path}:{line}: {fault}; write {text.replace(',', '.')} or {text.replace(',', '')}")
+    mark = MARKS.get(text.casefold())
+    return float(text.replace(",", ".", 1)) if mark is None else mark
+
+
+def is_mark(value: Any) -> bool:
+    """Whether a score is no number but says that an answer is right or wrong.
+
+    >>> is_mark(True), is_mark("passed"), is_mark("WAHR"), is_mark("1")
+    (True, True, True, False)
+    """
+    return isinstance(value, bool) or (isinstance(value, str) and value.strip().casefold() in MARKS)
 
 
 def text_of(row: Mapping[str, Any], column: str, path: Path, line: int) -> str | None:

@@ -139,9 +139,9 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         line = text[: long.start()].count("\n") + 1 if long else 1
         raise BadInput(f"{path}:{line}: holds a number of thousands of digits; {WHOLE_FIX}") from error
     except RecursionError as error:
-        raise BadInput(f"{path}: is nested too deeply; no setting of accgate is") from error
+        raise BadInput(f"{path}: is nested too deeply; is it the right file?") from error
     if _too_deep(data):
-        raise BadInput(f"{path}: is nested too deeply; no setting of accgate is")
+        raise BadInput(f"{path}: is nested too deeply; is it the right file?")
     return data
 
 

@@ -67,7 +67,7 @@ def _prompts(records: Path) -> dict[str, str]:
 
 def _rows(records: Sequence[Record], prompts: Mapping[str, str], metric: str, path: Path) -> list[dict[str, Any]]:
     if failed := [record.id for record in records if record.score is None]:
-        raise BadInput(f"{path}: {len(failed)} of {len(records)} samples have no score; evaluate them again")
+        raise BadInput(f"{path}: no score for {len(failed)} of {len(records)} samples; evaluate them again")
     if lacking := [record.id for record in records if record.id not in prompts]:
         raise BadInput(f"{path}: {len(lacking)} of {len(records)} samples have no prompt beside the records")
     collect({record.key: record.score for record in records}, str(path))  # the same number of repeats of each

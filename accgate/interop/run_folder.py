@@ -99,7 +99,7 @@ class CheckRun:
             raise BadInput(f"{self.name}: has no scores to export: {self.samples}")
         failed = int(np.isnan(self.samples.candidate).sum())
         if failed:
-            raise BadInput(f"{self.name}: {failed} of {self.verdict.n} samples have no score; evaluate them again")
+            raise BadInput(f"{self.name}: no score for {failed} of {self.verdict.n} samples; evaluate them again")
         return self.samples
 
 

@@ -15,7 +15,7 @@ from accgate.records.replacement import write_atomically, write_gzip_lines
 from accgate.records.scores import collect
 from accgate.references.store import ReferenceFile
 from accgate.references.writer import figures_of, write_reference
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 # Raised by parts of an unexpected type, by numbers that no float holds, and by what is nested too deeply.
 MALFORMED = (AttributeError, TypeError, LookupError, ValueError, ArithmeticError, RecursionError)
@@ -194,7 +194,7 @@ def import_each(
 def missing_scores(records: Sequence[Record]) -> str:
     """The number and ids of samples without a score, in words; empty where all have one."""
     failed = list(dict.fromkeys(record.id for record in records if record.score is None))
-    return f"{len(failed)} samples have no score: {some_of(failed)}" if failed else ""
+    return f"no score for {count_of(len(failed), 'sample')}: {some_of(failed)}" if failed else ""
 
 
 def keep_records(store: Path, log: TaskLog, *, variant: Mapping[str, Any], reason: str | None, replies: bool) -> Path:

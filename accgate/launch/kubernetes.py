@@ -109,9 +109,7 @@ def _require(job: Job) -> None:
     if job.image is None:
         faults.append("pods need an image with accgate and the engine; name it with --image")
     if job.claim is None:
-        faults.append(
-            "pods share the config and the records on a volume; name its persistent volume claim with --claim"
-        )
+        faults.append("pods share config and records on a volume; name its persistent volume claim with --claim")
     if faults:
         raise BadInput(*faults)
 

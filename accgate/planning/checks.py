@@ -23,18 +23,18 @@ from accgate.design import (
     oriented,
 )
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
+from accgate.inputs.parquet import Closed
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
 from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, has_groups, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
 from accgate.planning.samples import visible_theta
-from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
+from accgate.planning.sizing import Sizing, advice_on_rows, advice_on_runs, first_samples, notes_on_samples
 from accgate.planning.targets import advice_on_targets
 from accgate.records.scores import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import quantile
 from accgate.tasks import Task
-from accgate.tasks.rows import Closed
 from accgate.verdict import Readings, Reason, words_of
 
 RESTORE = "restore the file from git, or record the reference again"
@@ -338,13 +338,23 @@ def _plan_check(
     model, source, recorded, reference = draft.model, draft.source, draft.recorded, draft.reference
     settings, definition, design = source.settings, source.definition, draft.design
     about = None if recorded is None else recorded.about
-    sizing = Sizing(settings, definition.content, design, draft.choice().test, reference, alpha, about, source.bounds)
+    sizing = Sizing(
+        settings,
+        definition.content,
+        design,
+        draft.choice().test,
+        reference,
+        alpha,
+        about,
+        source.bounds,
+        source.is_local,
+    )
     _refuse_theta(source, sizing.theta_fault())
     whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
     task = first_samples(whole, sizing, recorded)
     _refuse_out_of_range(reference, recorded, settings, task)
     choice = draft.choice(len(task.samples), _clusters_in(task, reference), alpha=alpha)
-    notes = (*unread, *notes_on_samples(task, sizing))
+    notes = (*unread, *notes_on_samples(task, sizing, len(whole.samples)))
     if not recording and reference is None:
         notes = (*unread, missing_note(config, model, draft.baseline, source.name))
     longest = model.settings.sampling.max_tokens or task.content.max_tokens
@@ -366,7 +376,12 @@ def _plan_check(
         max_more_tokens=None if settings.max_more_tokens is None else allowed_share(settings.max_more_tokens),
         max_slower=None if settings.max_slower is None else allowed_share(settings.max_slower),
         notes=notes,
-        advice=(*advice_on_runs(sizing), *_obstacles(choice), *advice_on_targets(task)),
+        advice=(
+            *advice_on_rows(task, sizing, len(whole.samples)),
+            *advice_on_runs(sizing),
+            *_obstacles(choice),
+            *advice_on_targets(task),
+        ),
         judge=None if settings.judge is None else planned_judge(config, settings.judge),
         not_pooled=draft.not_pooled,
     )

@@ -113,7 +113,7 @@ class TaskSource:
         elif count:
             samples, fingerprint = Samples(Sample(UNREAD.format(n), "", "", "", "") for n in range(count)), {}
         else:
-            fault = "is missing: without scores of each sample nothing else says how many there are; write it"
+            fault = "is missing; write the number of samples, which a reference without per-sample scores does not tell"
             raise KeyFaults((("num_samples",), fault))
         task = stored_task(self.name, self.definition, samples, fingerprint, seed=config.gate.seed)
         return task if self.settings.judge is None else _with_judge(task, config.judges[self.settings.judge])
@@ -157,11 +157,11 @@ def _refuse_lacking(settings: TaskSettings, definition: Definition, kind: Kind) 
         return
     for key in ("target", "reference"):
         if getattr(settings, key) is not None:
-            fault = f"is a mean; {aggregate} is compared with recorded samples alone, remove it and record some"
+            fault = f"is a mean, but {aggregate} needs recorded samples; remove it and record a reference"
             raise KeyFaults(((key,), fault))
     for key in ("allowed_drop", "certify"):
         if getattr(settings, key):
-            raise KeyFaults(((key,), f"is for means; {aggregate} is none, remove it"))
+            raise KeyFaults(((key,), f"is for means, and {aggregate} is not one; remove it"))
     if settings.test not in ("auto", "bootstrap"):
         fault = f"is {settings.test!r}; {aggregate} is not a mean of scores: use auto or bootstrap"
         raise KeyFaults((("test",), fault))

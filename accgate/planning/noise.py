@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accgate.errors import BadInput
+from accgate.inputs.samples import AS_FOUND, Layout
 from accgate.planning.samples import Assumptions, plan
 from accgate.records.pairing import pair_scores, refuse_other_samples
 from accgate.records.scores import Scores, in_points, read_scores
@@ -53,6 +54,7 @@ def noise_of(
     beta: float = 0.2,
     scale: float | None = None,
     bounds: tuple[float, float] | None = None,
+    layout: Layout = AS_FOUND,
 ) -> Noise:
     """The noise that one run shows, or two runs of the same model on the same samples (A/A).
 
@@ -64,12 +66,12 @@ def noise_of(
     if len(files) > 2:
         raise BadInput(f"{len(files)} files are given; give one run, or two runs of the same model")
     ends = files[0], files[-1]
-    first, second = (read_scores(file, "run") for file in ends)
+    first, second = (read_scores(file, "run", layout) for file in ends)
     first, second = in_points(first, second, scale, bounds=bounds, names=(str(ends[0]), str(ends[1])))
     sigma = estimate_sigma(first.means())
     discordance, differences = None, None
     if len(files) == 2:
-        refuse_other_samples(ends, first, second)
+        refuse_other_samples(ends, first, second, layout=layout)
         other = pair_scores(second, first)
         discordance = estimate_discordance(first.means(), other.means())
         differences = estimate_sigma(other.means() - first.means())

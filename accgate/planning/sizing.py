@@ -8,16 +8,19 @@ from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput, KeyFaults
 from accgate.planning.samples import ASSUMED_DISCORDANCE, Assumptions
 from accgate.records.scores import Scores
-from accgate.references.store import Reference, ReferenceFile, mismatch
+from accgate.references.store import Reference, ReferenceFile, has_gained, mismatch
 from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd
 from accgate.tasks import DefinitionFile, Task
+from accgate.text import count_of, drop_figure
 from accgate.verdict import Reason
 
 MORE_RUNS = 4  # of a reference; more of them save little more
+MORE_ROWS = "extend the reference with `accgate record --add-rows`"
 LEAST_SAVED = 0.9  # share of the samples above which fewer are not worth the runs
 
 
 MOST_GENERATED = 100_000  # samples of a task that are generated; more would take minutes
+MOST_WHOLE = 500  # rows of one's own that are all asked without an early stop: minutes of a small server at most
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Sizing:
     """How many samples a check wants: from the task's settings, the target theta, or the reference.
 
     `bounds` are the lowest and the highest score of the metric, points; None where there is no bound, or none is known.
+    `is_local` says that the rows lie in a file of the user's, or are generated.
     """
 
     settings: TaskSettings
@@ -35,6 +39,7 @@ class Sizing:
     alpha: float
     about: ReferenceFile | None = None
     bounds: tuple[float | None, float | None] = (None, None)
+    is_local: bool = False
 
     @property
     def flicker(self) -> float:
@@ -168,6 +173,14 @@ class Sizing:
             limits.append(self.reference.n)
         return min(limits, default=None)
 
+    def takes_whole(self, available: int) -> bool:
+        """Whether all samples of a dataset are asked, though fewer would show theta.
+
+        Rows of one's own are few and cost little, and more of them see smaller drops. An early stop saves what it can.
+        """
+        is_few = self.is_local and self.definition.dataset.generator is None and available <= MOST_WHOLE
+        return is_few and self.theta is not None and self.test not in SEQUENTIAL_TESTS
+
     def assumptions(self, reference_runs: int | None = None) -> Assumptions:
         """What the samples are planned with, for the reference's runs or so many."""
         design, sigma, q, n = self.design, self.design.sigma, None, None
@@ -195,6 +208,8 @@ def _too_small(theta: float, samples: str, hundredths: int) -> str:
 def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Task:
     """The task with the samples of the check: the first of the order, as many as wanted.
 
+    Where rows were added since the reference was recorded, they are the first that it has.
+
     Raises
     ------
     KeyFaults
@@ -204,21 +219,28 @@ def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Ta
     """
     settings, available = sizing.settings, len(task.samples)
     if settings.num_samples is not None and settings.num_samples > available:
-        fault = f"is {settings.num_samples}, but the dataset has {available} samples"
+        fault = f"is {settings.num_samples}, but the dataset has {count_of(available, 'sample')}"
         raise KeyFaults((("num_samples",), fault))
     wanted = sizing.wanted() or sizing.definition.num_samples or available
-    task = task.first(wanted if settings.limit is None else min(wanted, settings.limit))
-    if reference is not None and isinstance(sizing.reference, Scores):
-        if settings.num_samples is not None and settings.num_samples > sizing.reference.n:
-            fault = f"is {settings.num_samples}, but the reference has {sizing.reference.n} samples; record it again"
-            raise KeyFaults((("num_samples",), fault))
-        if changed := mismatch(reference, task):
-            raise BadInput(changed)
-    return task
+    wanted = available if sizing.takes_whole(available) else wanted
+    recorded = sizing.reference if isinstance(sizing.reference, Scores) and reference is not None else None
+    known = None if recorded is None else recorded.n
+    n = min(each for each in (wanted, settings.limit, known) if each is not None)
+    chosen = task.first(n)
+    if recorded is None or reference is None:
+        return chosen
+    if settings.num_samples is not None and settings.num_samples > recorded.n:
+        fault = f"is {settings.num_samples}, but the reference has {count_of(recorded.n, 'sample')}; {MORE_ROWS}"
+        raise KeyFaults((("num_samples",), fault))
+    if has_gained(reference, task) and chosen.samples.ids.without(recorded.ids):
+        chosen = task.of(sample for sample in task.samples if sample.id in recorded.ids).first(n)
+    if changed := mismatch(reference, chosen):
+        raise BadInput(changed)
+    return chosen
 
 
-def notes_on_samples(task: Task, sizing: Sizing) -> tuple[Reason, ...]:
-    """Notes where the samples of a check are too few to detect its theta."""
+def notes_on_samples(task: Task, sizing: Sizing, available: int) -> tuple[Reason, ...]:
+    """Notes where the samples of a check are too few to detect its theta, or not all that the dataset has by now."""
     notes = []
     if sizing.theta is not None:
         needed = sizing.samples_for(sizing.theta)
@@ -227,7 +249,25 @@ def notes_on_samples(task: Task, sizing: Sizing) -> tuple[Reason, ...]:
         elif needed > len(task.samples):
             needs = "may need" if sizing.test in SEQUENTIAL_TESTS else "needs"
             notes.append(Reason.of("more-samples", theta=sizing.theta, needs=needs, needed=needed, n=len(task.samples)))
+    if sizing.about is not None and isinstance(sizing.reference, Scores):
+        now, then = task.fingerprint.get("dataset"), sizing.about.fingerprint.get("dataset")
+        if now != then and available > sizing.reference.n:
+            notes.append(Reason.of("rows-without-reference", n=sizing.reference.n, available=available))
     return tuple(notes)
+
+
+def advice_on_rows(task: Task, sizing: Sizing, available: int) -> tuple[str, ...]:
+    """Advice to ask more of the dataset, where that sees a smaller drop and somebody may want to."""
+    n, theta, assumed = len(task.samples), sizing.design.theta, sizing.assumptions()
+    is_known = sizing.definition.aggregate is None and (assumed.sigma, assumed.discordance) != (None, None)
+    if theta is None or n >= available or assumed.is_sequential or not is_known:
+        return ()
+    seen, is_whole = assumed.theta(available), sizing.takes_whole(available)
+    if seen is None or not (is_whole or (assumed.theta(n) or math.inf) > theta):
+        return ()
+    key = "" if is_whole else f"set `num_samples = {available}` and "
+    fix = f"{key}{MORE_ROWS if isinstance(sizing.reference, Scores) else 'record a reference'}"
+    return (f"all {available:,} samples of the dataset would see a drop of {drop_figure(seen)} points: {fix}",)
 
 
 def advice_on_runs(sizing: Sizing) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
 from accgate.report.story import SIGNS
-from accgate.text import count_of, number, p_text, signed_number, visible
-from accgate.verdict import Verdict
+from accgate.text import count_of, number, p_text, visible
+from accgate.verdict import Verdict, change_text, points_text, theta_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,11 +51,11 @@ def row(item: ItemResult, verdict: Verdict) -> tuple[str, ...]:
     agreement = item.agreement
     return (
         item.id + (" (reversed)" if item.reversed else ""),
-        number(item.reference),
-        number(item.candidate),
-        signed_number(verdict.difference),
-        number(verdict.gamma),
-        number(verdict.theta),
+        points_text(verdict, verdict.reference.mean),
+        points_text(verdict, verdict.candidate.mean),
+        change_text(verdict),
+        points_text(verdict, verdict.gamma),
+        theta_text(verdict),
         p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
         number(agreement.ordinal),
         number(agreement.interval),

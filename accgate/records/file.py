@@ -61,7 +61,8 @@ class Record:
     where a text's perplexity is the score, and in records of earlier versions. `reasoning` is the thought before the
     answer, of a long one its beginning and its end, and `reasoning_tokens` counts its tokens where the engine tells;
     `reply` is what follows. `attacked_reading` says for each attack how the reply to it was read: `refused` where the
-    model or a filter refused, and `full` where it was cut off at a limit of the server, as well.
+    model or a filter refused, and `full` where it was cut off at a limit of the server, as well. `own_id` is the
+    id that the dataset gives the sample.
     """
 
     id: str
@@ -85,6 +86,12 @@ class Record:
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     attacked_reading: Sequence[str | None] | None = None
+    own_id: str | None = None
+
+    @property
+    def shown_id(self) -> str:
+        """The id that people see: the dataset's own, where it has one."""
+        return self.own_id or self.id
 
     @property
     def is_unread(self) -> bool:

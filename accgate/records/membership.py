@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from accgate.errors import BadInput
 from accgate.records.pairing import moved_fault
-from accgate.records.scores import Codes, Scores
+from accgate.records.scores import Codes, Scores, by_label
 from accgate.text import some_of
 
 Kind = Literal["cluster", "group"]
@@ -60,7 +60,7 @@ def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | 
     without = [id_ for id_, label in zip(candidate.ids, labels, strict=True) if not _is_label(label)]
     if without:
         raise BadInput(
-            f"clusters: {len(without)} of {candidate.n} samples have none: {some_of(without)}; "
+            f"clusters: none for {len(without)} of {candidate.n} samples: {some_of(without)}; "
             "give every sample one, as text or a whole number"
         )
     return labels
@@ -122,6 +122,9 @@ def _own_labels(kind: Kind, scores: Scores) -> Sequence[str] | None:
 
 
 def _given_labels(kind: str, ids: Sequence[str], given: Any) -> Sequence[Any]:
+    named = by_label(given, f"{kind}s")
+    if isinstance(named, dict) and (ids[0] in named or [*named] != [str(place) for place in range(len(ids))]):
+        given = named  # else a Series without labels, which goes by place
     if isinstance(given, Mapping):
         label_of = {str(id_): label for id_, label in given.items()}
         if len(label_of) < len(given):

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import TOLD, id_of, plain_of, read_table
+from accgate.inputs.rows import TOLD, id_of, plain_of
+from accgate.inputs.samples import AS_FOUND, Layout, sample_rows
 from accgate.inputs.toml import read_toml
 from accgate.records.file import ENDINGS, RecordPaths, settings_of_run
 from accgate.records.scores import Scores
@@ -33,7 +34,12 @@ CHANCE, LEAST = 2.054, 20
 
 
 def refuse_other_samples(
-    paths: tuple[Path, Path], reference: Scores, candidate: Scores, *, may_differ: Collection[str] = ()
+    paths: tuple[Path, Path],
+    reference: Scores,
+    candidate: Scores,
+    *,
+    may_differ: Collection[str] = (),
+    layout: Layout = AS_FOUND,
 ) -> bool:
     """Refuse files whose ids name other samples on each side, as far as both say what a sample is.
 
@@ -57,13 +63,17 @@ def refuse_other_samples(
         if name in may_differ:
             continue
         if (left[told] != right[told]).any():
-            old, new = ({id_of(row, path, line): row.get(column) for line, row in read_table(path)} for path in paths)
+            old, new = (_texts_of(path, column, layout) for path in paths)
             if other := other_texts(old, new):
                 first = "; ".join(f"{id_} has {one} and {two}" for id_, one, two in other[:ROWS])
                 fault = f"the {column} of {len(other)} of {candidate.n} samples differs: {first}"
                 raise _difference(paths, name, f"{fault}; give a sample the same id on both sides")
         is_shown |= bool(told.all()) and len(np.unique(right)) > 1
     return is_shown
+
+
+def _texts_of(path: Path, column: str, layout: Layout) -> dict[str, Any]:
+    return {id_of(row, path, line): row.get(column) for line, row in sample_rows(path, layout)}
 
 
 def _difference(paths: tuple[Path, Path], name: str, fault: str) -> BadInput:
@@ -160,14 +170,14 @@ def pair_scores(reference: Scores, candidate: Scores) -> Scores:
 def moved_fault(kind: str, moved: Sequence[str], n: int) -> BadInput:
     """Samples of n that are in another cluster, or group, on each side."""
     return BadInput(
-        f"{len(moved)} of {n} samples are in one {kind} in the reference and in another in the candidate: "
+        f"the {kind} of {len(moved)} of {n} samples differs between reference and candidate: "
         f"{some_of(moved)}; give both sides the same {kind}s, or {kind}s to one side only"
     )
 
 
 def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
     missing, extra = reference.ids.without(candidate.ids), candidate.ids.without(reference.ids)
-    faults = [f"{reference.n - len(missing)} of the reference's {reference.n} samples are in the candidate"]
+    faults = [f"the candidate has {reference.n - len(missing)} of the reference's {reference.n} samples"]
     if missing:
         faults.append(f"{len(missing)} missing from the candidate: {some_of(missing)}")
     if extra:

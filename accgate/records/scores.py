@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, nan
@@ -13,15 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import IDENTITY, id_of, mark_of, read_table, repeat_of, score_of, text_of
+from accgate.inputs.rows import IDENTITY, id_of, is_mark, mark_of, repeat_of, score_of, text_of
+from accgate.inputs.samples import AS_FOUND, Layout, sample_rows
 from accgate.records.ids import Ids
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Marks = npt.NDArray[np.int64]
 LARGEST = 1e12  # points; past any metric, and sums of squares stay finite
 DECIMALS = 9  # of a mean, points
+MORE = "; name what tells repeats with --repeat, or choose rows with --rows, as '$[?@.model == \"m\"]'"
 ROUNDING = 1e-6  # points by which a scaled score may be past its bound
 
 
@@ -32,7 +35,7 @@ class Scores:
     `values` has shape (n, repeats), rows in the order of `ids`; NaN marks a sample whose evaluation failed.
     `clusters` has the cluster of each sample in the same order, or is None where the samples are independent. `groups`
     has the group of each, empty where it has none, or is None where no sample has one. `shown` has marks (`mark_of`) of
-    the samples' texts in the columns that say what they are.
+    the samples' texts in the columns that say what they are. `are_marks` says that 0 and 100 came as 0 and 1.
     """
 
     ids: Ids
@@ -40,6 +43,7 @@ class Scores:
     clusters: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
     shown: Mapping[str, Marks] = field(default_factory=dict)
+    are_marks: bool = False
 
     def __post_init__(self) -> None:
         """Pack ids that come as another sequence."""
@@ -143,7 +147,7 @@ def scores_of_rows(
     without = [id_ for id_, cluster in zip(distinct, of_sample or (), strict=False) if not cluster]
     if without:
         raise BadInput(
-            f"{side}: {len(without)} of {len(distinct)} samples have no cluster: {some_of(without)}; "
+            f"{side}: no cluster for {len(without)} of {len(distinct)} samples: {some_of(without)}; "
             "give every sample its cluster, or none"
         )
     marks = {name: np.array(column, dtype=np.int64)[rows[:, 0]] for name, column in (shown or {}).items()}
@@ -161,7 +165,7 @@ def _names_of_samples(
         both = zip(ids, zip(*columns, strict=True), strict=True)
         torn = [id_ for id_, own in both if len(set(own)) > 1]
         raise BadInput(
-            f"{side}: {len(torn)} of {len(ids)} samples have repeats of different {kind}s: {some_of(torn)}; "
+            f"{side}: the {kind} differs between repeats of {len(torn)} of {len(ids)} samples: {some_of(torn)}; "
             "a sample belongs to one"
         )
     return tuple(columns[0])
@@ -176,14 +180,16 @@ def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> 
     uneven = [distinct[i] for i in np.flatnonzero(counts < repeats).tolist()]
     if uneven:
         raise BadInput(
-            f"{side}: {len(uneven)} of {len(distinct)} samples have fewer than {repeats} repeats: {some_of(uneven)}; "
+            f"{side}: fewer than {repeats} repeats of {len(uneven)} of {len(distinct)} samples: {some_of(uneven)}; "
             "every sample needs the same number"
         )
     return np.argsort(places, kind="stable").reshape(len(distinct), repeats)
 
 
-def read_scores(path: Path, side: str) -> Scores:
-    """Scores from JSONL or a run record (`id`, `score`; `repeat`, `cluster`, `group` if any) or CSV with these columns.
+def read_scores(path: Path, side: str, layout: Layout = AS_FOUND) -> Scores:
+    """Scores from a run record, a table, or another tool's file, where its layout is named or can be only one.
+
+    `repeat`, `cluster` and `group` count where they are.
 
     Raises
     ------
@@ -191,22 +197,30 @@ def read_scores(path: Path, side: str) -> Scores:
         With file and line, for a line that cannot be read, a duplicate (id, repeat), a score that is not a
         finite number; for samples without a score, and for clusters that some samples lack: which and how many.
     """
-    rows = _Rows(path)
+    rows = _Rows(path, layout)
     ids = Ids(rows.ids())
     rows.refuse_repeated(ids)
+    rows.refuse_mixed()
     if rows.unscored:
         raise BadInput(
-            f"{path}: {len(rows.unscored)} of {len(ids)} samples have no score: {some_of(rows.unscored)}; "
+            f"{path}: no score for {len(rows.unscored)} of {len(ids)} samples: {some_of(rows.unscored)}; "
             "evaluate them again, or compare whole runs with `accgate run`, which brackets failed samples"
         )
     return scores_of_rows(ids, rows.scores, rows.clusters, f"{side} {path}", rows.groups, rows.shown())
 
 
+def _form_of(score: Any) -> str:
+    """What a score shows: a decimal comma, a point, or that it is a mark; empty for other numbers."""
+    text = score if isinstance(score, str) else ""
+    return "," if "," in text else "." if "." in text else "mark" if is_mark(score) else ""
+
+
 class _Rows:
     """The rows of a file of scores, gone through once."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self._path, self._layout = path, layout
+        self._texts: dict[str, tuple[int, Any]] = {}  # by its form, where a score first came as text or true
         self.scores, self.lines = array("d"), array("q")
         self.repeats: list[int] = []  # of any size
         self.clusters: list[str | None] = []
@@ -217,14 +231,15 @@ class _Rows:
     def ids(self) -> Iterator[str]:
         """Take in the rows; their ids."""
         path, names = self._path, dict[str, str]()  # one string a cluster or group, not one a sample
-        for line, row in read_table(path):
+        for line, row in sample_rows(path, self._layout):
             id_, repeat, score = row.get("id"), row.get("repeat", 0), row.get("score")
             if type(id_) is not str or not id_:
                 id_ = id_of(row, path, line)
             if type(repeat) is not int or repeat != 0:
                 repeat = repeat_of(row, path, line)
             if type(score) is not float or not isfinite(score):
-                score = score_of(row, path, line)
+                value, score = score, score_of(row, path, line)
+                self._texts.setdefault(_form_of(value), (line, value))
                 if score is None:
                     self.unscored.append(id_)
                     score = nan
@@ -251,6 +266,16 @@ class _Rows:
         marks.frombytes(bytes(marks.itemsize * (count - len(marks))))
         return marks
 
+    def refuse_mixed(self) -> None:
+        """Refuse marks beside points, and decimal commas beside decimal points: one of them means another thing."""
+        (line, value), fix = self._texts.get("mark", (0, None)), "write 100 or 0 in its place"
+        if line and not np.isin(self.scores, (0.0, 1.0)).all(where=np.isfinite(self.scores)):
+            raise BadInput(f"{self._path}:{line}: score is {value!r} beside scores other than 0 and 1; {fix}")
+        if {",", "."} <= self._texts.keys():
+            (line, value), (other, _) = self._texts[","], self._texts["."]
+            fault = f"score is {value!r}, with a decimal comma, and line {other} has a decimal point"
+            raise BadInput(f"{self._path}:{line}: {fault}; write all alike")
+
     def refuse_repeated(self, ids: Ids) -> None:
         """Refuse an (id, repeat) that comes twice: the first line that says one again, and the line before it."""
         if places := ids.first_again(self.repeats):
@@ -258,17 +283,38 @@ class _Rows:
             raise BadInput(
                 f"{self._path}:{self.lines[second]}: id {ids[second]!r} (repeat {self.repeats[second]}) is already on "
                 f"line {self.lines[first]}; each sample must come once"
+                + ("" if self._layout == AS_FOUND and self._path.suffix != ".json" else MORE)
             )
 
 
+def by_label(data: Any, side: str) -> Any:
+    """A mapping from a Series of pandas by its index; anything else as it is.
+
+    Raises
+    ------
+    BadInput
+        For a table, and for labels that come twice.
+    """
+    if hasattr(data, "columns") and not isinstance(data, Mapping):
+        raise BadInput(f"{side}: is a table; give one column of it, as table.set_index('id')['score']")
+    index = getattr(data, "index", None)
+    if index is None or callable(index):  # `index` of a list is a method
+        return data
+    labels = list(map(str, index))
+    if again := [label for label, count in Counter(labels).items() if count > 1]:
+        raise BadInput(f"{side}: {len(again)} labels come more than once: {some_of(again)}; each sample must come once")
+    return dict(zip(labels, data, strict=True))
+
+
 def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str) -> Scores:
-    """Scores from a mapping of id to score, or from an array in the order given.
+    """Scores from a mapping of id to score or a labelled Series, or from an array in the order given.
 
     Raises
     ------
     BadInput
         For no samples, or scores that are not finite numbers: which and how many.
     """
+    data = by_label(data, side)
     if isinstance(data, Mapping):
         ids = tuple(str(key) for key in data)
         if len(set(ids)) < len(ids):
@@ -281,11 +327,14 @@ def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str)
         values = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BadInput(f"{side}: scores must be numbers ({error})") from error
+    mixed = isinstance(raw, (list, tuple)) and any(isinstance(each, (bool, np.bool_)) for each in raw)
+    if mixed and not np.isin(values, (0.0, 1.0)).all(where=np.isfinite(values)):
+        raise BadInput(f"{side}: has true or false beside scores other than 0 and 1; write 100 and 0 in their place")
     if values.ndim != 1:
         raise BadInput(f"{side}: scores must have one dimension, not {values.ndim}; give one score a sample")
     broken = [ids[i] for i in np.flatnonzero(~np.isfinite(values))]
     if broken:
-        raise BadInput(f"{side}: {len(broken)} of {len(ids)} samples have no finite score: {some_of(broken)}")
+        raise BadInput(f"{side}: no finite score for {len(broken)} of {len(ids)} samples: {some_of(broken)}")
     return scores_of_rows(ids, values, (), side)
 
 
@@ -299,15 +348,20 @@ def in_points(
 ) -> tuple[Scores, Scores]:
     """Both sides in points. Scores that look like fractions, or like none of the others, are refused, never guessed.
 
+    Where both sides hold nothing but 0 and 1, or true and false, 1 is 100 points.
     `bounds` are the lowest and the highest score there can be, in points; infinite where there is none. Without them
     scores outside 0 to 100 must be on both sides, and none of these of 0/100 scores.
 
     Raises
     ------
     BadInput
-        When the largest score of a side is above 0 and at most 1 and no scale is given, the scale is not positive, the
+        When the largest score of a side is above 0 and at most 1, no scale is given, and some are fractions between,
+        the scale is not positive, the
         bounds are none, or scores are outside them: which, how many, and of which side by its name.
     """
+    are_marks = all(np.isin(side.values, (0.0, 1.0)).all() for side in (reference, candidate))
+    if scale is None and are_marks and bounds in (None, (0.0, 100.0)):
+        reference, candidate = (replace(side.scale(100.0), are_marks=True) for side in (reference, candidate))
     if scale is None:
         for side in (reference, candidate):
             largest = float(np.max(side.values))
@@ -361,7 +415,7 @@ def check_bounds(scores: Scores, low: float | None, high: float | None, where: s
         first = float(scores.values[rows[0]][outside[rows[0]]][0])
         ids = some_of([scores.ids[row] for row in rows])
         raise BadInput(
-            f"{where}: {len(rows)} of {scores.n} samples have a score outside {low:g} to {high:g}: {ids} "
+            f"{where}: a score outside {low:g} to {high:g} for {len(rows)} of {scores.n} samples: {ids} "
             f"({'a score' if len(rows) == 1 else 'the first'} of {first:g}); {fix}"
         )
 
@@ -376,4 +430,4 @@ def check_range(scores: Scores) -> None:
     """
     beyond = [scores.ids[i] for i in np.flatnonzero((np.abs(scores.values) > LARGEST).any(axis=1))]
     if beyond:
-        raise BadInput(f"{len(beyond)} samples have a score beyond {LARGEST:g} points: {some_of(beyond)}")
+        raise BadInput(f"a score beyond {LARGEST:g} points for {count_of(len(beyond), 'sample')}: {some_of(beyond)}")

@@ -198,9 +198,9 @@ def _step(
     """The difference to the anchor on the samples that both have, None where they share none; which are left out."""
     values, shared = scores.means(), anchor.scores.ids.places(scores.ids) >= 0
     rows = np.flatnonzero(shared & ~np.isnan(values))
-    left_out = {"are not in the anchor": ~shared, "have no score": shared & np.isnan(values)}
+    left_out = {"not in the anchor": ~shared, "without a score": shared & np.isnan(values)}
     reasons = tuple(
-        f"{int(rows.sum()):,} of {scores.n:,} samples {why} and are left out of the drift"
+        f"left out of the drift: {int(rows.sum()):,} of {scores.n:,} samples, {why}"
         for why, rows in left_out.items()
         if rows.any()
     )

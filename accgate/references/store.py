@@ -1,6 +1,6 @@
 """The reference store: a folder of text files that a pull request shows line by line."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from accgate.records.scores import Scores, collect, read_scores
 from accgate.references.columns import stored_records
 from accgate.references.judge import Makers
 from accgate.tasks import Task
-from accgate.text import nearest, some_of
+from accgate.text import count_of, nearest, some_of
 from accgate.verdict import Readings, Reason, Verdict
 
 MOST = 1_000_000_000  # bytes of the scores beside a reference
@@ -117,23 +117,16 @@ class Reference:
         return stored_records(self.path.with_suffix(SCORES))
 
     def kept_records(self) -> list[Record]:
-        """The stored part of each record, with its reply where that was kept. Raises as `replies`."""
-        rows = {(row["id"], row.get("repeat", 0)): row for row in read_gzip_lines(self.replies_path, "reply")}
-        kept = ((record, rows.get(record.key, {})) for record in self.records())
-        return [replace(one, reply=row.get("reply"), finish_reason=row.get("finish_reason")) for one, row in kept]
-
-    def replies(self, ids: Container[str] | None = None) -> dict[tuple[str, int], str]:
-        """Recorded replies to these samples (all where None) by (id, repeat); empty without a sidecar.
+        """The stored part of each record, with its reply where that was kept.
 
         Raises
         ------
         BadInput
             When the sidecar is damaged.
         """
-        rows = read_gzip_lines(self.replies_path, "reply")
-        return {
-            (row["id"], row.get("repeat", 0)): row["reply"] or "" for row in rows if ids is None or row["id"] in ids
-        }
+        rows = {(row["id"], row.get("repeat", 0)): row for row in read_gzip_lines(self.replies_path, "reply")}
+        kept = ((record, rows.get(record.key, {})) for record in self.records())
+        return [replace(one, reply=row.get("reply"), finish_reason=row.get("finish_reason")) for one, row in kept]
 
 
 def variant_label(variant: Mapping[str, Any]) -> str:
@@ -290,7 +283,7 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     change = f"{' and '.join(changed) or 'the samples'} changed {since}"
     overlap = f"{len(ids) - len(unknown)} of {len(ids)} samples are in the reference"
     if unknown:
-        overlap += f", {len(unknown)} are not: {some_of(unknown)}"
+        overlap += f"; it lacks {len(unknown)}: {some_of(unknown)}"
     as_before = f'write library = "{task.former}" into its table, which asks as before' if task.former else ""
     again = "record the reference again (`accgate record --reason ...`)"
     has_replies = reference.replies_path.is_file() and reference.about.engine != "recorded"
@@ -299,13 +292,25 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     return f"{reference.path}: {change}; {overlap}. {as_before or 'Undo the change'}, or {again}"
 
 
+def has_gained(reference: Reference, task: Task) -> bool:
+    """Whether a whole dataset has all samples of a reference, asked and scored as then, and may have more."""
+    if (
+        reference.scores is None
+        or task.dataset_ids is None
+        or is_rescored(reference.about.fingerprint, task.fingerprint)
+    ):
+        return False
+    return not reference.scores.ids.without(task.dataset_ids)
+
+
 def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
     """That a reference has samples which the whole dataset has no more; None where it has them all, or has no end."""
     if task.dataset_ids is None or not (lost := scores.ids.without(task.dataset_ids)):
         return None
+    undo = "Pin the dataset's revision" if task.content.dataset.hub is not None else "Put the rows back"
     return (
-        f"the dataset changed {since}; {len(lost):,} of the reference's {scores.n:,} samples are not in it any more: "
-        f"{some_of(lost)}. Pin the dataset's revision, or record the reference again (`accgate record --reason ...`)"
+        f"the dataset changed {since}: it lacks {len(lost):,} of the reference's {count_of(scores.n, 'sample')}: "
+        f"{some_of(lost)}. {undo}, or record the reference again (`accgate record --reason ...`)"
     )
 
 
@@ -355,7 +360,7 @@ def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
 def copy_references(
     verdicts: Sequence[Verdict], references: Mapping[tuple[str, str], Reference], out: Path
 ) -> tuple[Verdict, ...]:
-    """Put the scores of each (model, task)'s reference, and its replies to what got worse, beside the run.
+    """Put the scores and replies of each (model, task)'s reference beside the run.
 
     The verdicts come back as they are, with a reason more where the replies cannot be read: they are only shown.
 
@@ -372,21 +377,36 @@ def copy_references(
         scores = None if reference is None else reference.scores
         if reference is None or scores is None or (scores.n > MOST_SCORES and not verdict.flips):
             continue
-        flips = set(verdict.flips)
-        try:
-            replies = reference.replies(flips) if flips else {}
-        except BadInput as error:
-            replies = {}
-            noted[-1] = verdict.because(Reason.of("replies-not-shown", error=str(error)))
-        rows = (
-            {"id": id_, "repeat": repeat, "score": score, "reply": replies.get((id_, repeat))}
-            for id_, values in zip(scores.ids, scores.values, strict=True)
-            for repeat, score in enumerate(map(float, values))
-            if id_ in flips or scores.n <= MOST_SCORES
-        )
+        path = paths_of(out, *pair).before
         with writing(out):
-            write_gzip_lines(paths_of(out, *pair).before, rows)
+            try:
+                write_gzip_lines(path, rows_beside(reference, verdict.flips))
+            except BadInput as error:
+                noted[-1] = verdict.because(Reason.of("replies-not-shown", error=str(error)))
+                write_gzip_lines(path, rows_beside(reference, verdict.flips, replies=False))
     return tuple(noted)
+
+
+def rows_beside(reference: Reference, flips: Sequence[str], *, replies: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield score and reply of each of a reference's samples; of very many samples those of the flips alone.
+
+    Raises
+    ------
+    BadInput
+        When the sidecar with the replies is damaged.
+    """
+    if (scores := reference.scores) is None:
+        return
+    wanted = set(flips) if scores.n > MOST_SCORES else None
+    kept = read_gzip_lines(reference.replies_path, "reply") if replies else iter(())
+    ahead: dict[tuple[str, int], str | None] = {}  # empty where the sidecar has the order of the scores, as written
+    for id_, values in zip(scores.ids, scores.values, strict=True):
+        for key, score in (((id_, at), float(score)) for at, score in enumerate(values)):
+            while key not in ahead and (row := next(kept, None)) is not None:
+                ahead[row["id"], row.get("repeat", 0)] = row["reply"]
+            reply = ahead.pop(key, None)
+            if wanted is None or id_ in wanted:
+                yield {"id": id_, "repeat": key[1], "score": score, "reply": reply}
 
 
 def toml_of(row: Mapping[str, Any]) -> bytes:

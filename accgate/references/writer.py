@@ -28,7 +28,7 @@ from accgate.references.columns import cell, columns_of, value_of
 from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, toml_of
 from accgate.stats import discordance_of_repeats
 from accgate.tasks import Task
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 from accgate.verdict import Readings
 
 
@@ -82,8 +82,12 @@ def write_reference(
     return path
 
 
-def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], task: Task) -> Reference:
+def reference_to_extend(
+    store: Path, model: str, variant: Mapping[str, Any], task: Task, *, rows: bool = False
+) -> Reference:
     """The reference that a run of this task can be added to.
+
+    With `rows` the run is of other samples than the reference's, which the dataset still has all.
 
     Raises
     ------
@@ -93,7 +97,7 @@ def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], tas
     path = reference_path(store, model, variant, task.name)
     reference = read_reference(path)
     if reference is None:
-        raise BadInput(f"{path}: there is no reference to add to; record the first run without --add")
+        raise BadInput(f"{path}: there is no reference to add to; record the first run without --add or --add-rows")
     if reference.scores is None:
         raise BadInput(f"{path}: has a mean and no scores to add to; record it again with --reason TEXT")
     recorded, now = reference.about.fingerprint, task.fingerprint
@@ -102,14 +106,15 @@ def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], tas
         changed = " and ".join(changed_parts(recorded, now))
         raise BadInput(f"{path}: {changed} changed since {reference.about.date or 'it was recorded'}; {fix}")
     recorded_ids, ids = reference.scores.ids, task.samples.ids
-    extra, lacking = sorted(ids.without(recorded_ids)), sorted(recorded_ids.without(ids))
-    faults = []
-    if extra:
-        faults.append(f"{len(extra)} are not in the reference: {some_of(extra)}")
+    whole = task.dataset_ids if rows and task.dataset_ids is not None else ids
+    extra, lacking = sorted(ids.without(recorded_ids)), sorted(recorded_ids.without(whole))
+    faults = [f"the reference lacks {len(extra)} of them: {some_of(extra)}"] * bool(extra and not rows)
     if lacking:
-        faults.append(f"{len(lacking)} of the reference's {len(recorded_ids)} are not in the run: {some_of(lacking)}")
+        of, side = len(recorded_ids), "dataset" if rows else "run"
+        faults.append(f"the {side} lacks {len(lacking)} of the reference's {of}: {some_of(lacking)}")
     if faults:
-        raise BadInput(f"{path}: a run of {len(ids)} samples cannot be added: {'; '.join(faults)}; {fix}")
+        samples = count_of(len(ids), "sample")
+        raise BadInput(f"{path}: a run of {samples} cannot be added: {'; '.join(faults)}; {fix}")
     return reference
 
 
@@ -126,6 +131,7 @@ def add_runs(
     replies: bool,
     answers: bool = False,
     runs: int = 1,
+    rows: bool = False,
 ) -> Path:
     """Add runs to a reference as further repeats: its noise falls, and so does the theta that runs against it reach.
 
@@ -147,6 +153,8 @@ def add_runs(
         Whether answer and target stand beside the scores.
     runs : int
         Number of the runs that the records are of, one after the other in their repeats.
+    rows : bool
+        Whether the records are of samples that the reference lacks, with as many repeats as it has.
 
     Raises
     ------
@@ -159,12 +167,19 @@ def add_runs(
     _scores(records, "the run")
     readings = _read(path, records)
     stored = reference.kept_records()
-    first = 1 + max(record.repeat for record in stored)
-    added = [replace(record, repeat=first + record.repeat) for record in records]
+    first = 0 if rows else 1 + max(record.repeat for record in stored)
+    added = [replace(record, repeat=first + record.repeat) for record in records] if first else records
     pooled = [*stored, *added]
+    figures = figures_of(_scores(pooled, f"{path} with this run"))
+    digests = () if rows else _run_digests(records, runs)
+    if rows:  # which are no run more, and tokens are means of all samples
+        runs = 0
+        figures["discordance"] = old.discordance if old.repeats == 1 else figures["discordance"]
+        for name in ("prompt_tokens", "completion_tokens"):
+            figures[name] = _pooled_mean((getattr(old, name), old.n), (getattr(about, name), about.n))
     about = replace(
         about,
-        **figures_of(_scores(pooled, f"{path} with this run")),
+        **figures,
         **_readings(sum_of_readings((old.readings, readings))),
         runs=old.runs + runs,
         engine=_both(old.engine, about.engine),
@@ -177,13 +192,24 @@ def add_runs(
         reason=old.reason,
         replaced=old.replaced,
         anchor=old.anchor,
-        runs_sha256=(*old.runs_sha256, *_run_digests(records, runs)),
+        runs_sha256=(*old.runs_sha256, *digests),
         **asdict(old.makers.join(about.makers)),
     )
     earlier = [record for record in stored if record.reply is not None]
     with writing(path), replacing() as files:
         _store(path, about, pooled, [*earlier, *(added if replies else ())], files, answers=answers)
     return path
+
+
+def _pooled_mean(*sides: tuple[float | None, int]) -> float | None:
+    """The mean of all samples to a tenth, from the mean and number of each side; None unless both are known.
+
+    >>> _pooled_mean((10.0, 30), (20.0, 10)), _pooled_mean((10.0, 30), (None, 10))
+    (12.5, None)
+    """
+    known = [(mean, n) for mean, n in sides if mean is not None]
+    whole = sum(n for _, n in known)
+    return round(sum(mean * n for mean, n in known) / whole, 1) if len(known) == len(sides) else None
 
 
 def _read(path: Path, records: Sequence[Record]) -> Readings | None:
@@ -222,9 +248,7 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
     figures = Figures.of(records)
     if figures.failed.any():
         failed = list(figures.take(np.flatnonzero(figures.failed)).ids)
-        raise BadInput(
-            f"{len(failed)} of {len(records)} samples have no score: {some_of(failed)}; a reference needs all"
-        )
+        raise BadInput(f"no score for {len(failed)} of {len(records)} samples: {some_of(failed)}; it needs all")
     clusters = [record.cluster for record in records] if fills(records, "cluster") else ()
     return scores_of_rows(figures.ids, figures.columns["score"], clusters, side)
 
@@ -273,7 +297,7 @@ def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
         return {}
     if not (reason or "").strip():
         raise BadInput(
-            f"{path}: a reference exists; say why it is replaced with --reason TEXT, or add this run with --add"
+            f"{path}: a reference exists; say with --reason TEXT why it is replaced, or add to it with --add"
         )
     anchor_beside(path)
     old = read_toml(path, fix="delete it to record afresh").data

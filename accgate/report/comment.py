@@ -4,27 +4,30 @@ A repository can override any block of comment.md.j2 with a template of its own:
 
     {% extends "comment.md.j2" %}
     {% block headline %}## Accuracy: {{ headline }}{% endblock %}
-    {% block details %}{% for check in checks %}- {{ check.name }}: {{ check.gauge | code }}
+    {% block details %}{% for check in checks %}- {{ check.name }}: {{ check.change }}
     {% endfor %}{% endblock %}
 
 Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `sentence`, `next`, and `accept` within it,
-`table`, `picture`, `groups`, `settings`, `answers`, `cause`, `guard`, `beside`, `details`, `cost`, `footer`, and
-`origin` within it. Where a run passes and waits for an approval, `guard` stands before `table`.
+`table`, and `settings` within it for each `section`, `picture`, `groups`, `answers`, `cause`, `guard`, `beside`,
+`details`, `cost`, `footer`, and `origin` within it. Where a run passes and waits for an approval, `guard` stands before
+`table`.
 
 Variables: `symbol`, `headline`, `sentences`, `steps` (each with `kind`, `words` of `text` and `is_code`); `result`,
 `about`, `guard`, `failure` (dataclasses with long texts cut, None where there is none); `rows` and `checks`, which the
 table and the details show, worst first, and `beside` (`CheckView` in views.py); `headings`, `figure_headings`,
-`group_headings`; `settings` (with `name`, `before`, `now`), `answers` (with `check`, `count`, `rows`, `before`, `now`);
-`cause` (`CauseView`, or None);
-`picture`, addresses for a light and a dark page, and `plot`, the same as text; `group_lines` and `drift_lines`, the
-checks of which groups stand out or which declined slowly; `changes` (`RuleChange`), `approval` (steps); `log`, `cost`,
-`saved`, `legend`, `version`, `commands`, `own_headline`; the conditions `bootstrap`, `accept`, `regressed`, `left_out`,
-`alone` (one check), `passed`, `waits`, `named`, `shows_flips`; the counts `passed_left_out`, `others_left_out`,
-`beside_left_out`, `changes_left_out`, `group_lines_left_out`, `settings_left_out`; `beside_words`, heading and
-sentence; `report_link`, already escaped for an attribute; `fault`, None in your template.
+`group_headings`; `sections` of the table (with `rows` and `origins`, of which each is a model with `reference`,
+`commit`, and `settings` with `name`, `before`, `now`); `answers` (with `check`, `count`, `rows`, `before`, `now`);
+`cause` (`CauseView`, or None); `picture`, addresses for a light and a dark page, and `plot`, the same as text;
+`group_lines` and `drift_lines`, the checks of which groups stand out or which declined slowly; `changes`
+(`RuleChange`), `approval` (steps); `log`, `cost`, `saved`, `legend`, `version`, `commands`, `own_headline`; the
+conditions `bootstrap`, `accept`, `regressed`, `left_out`, `alone` (one check), `passed`, `waits`, `named`,
+`shows_flips`; the counts `passed_left_out`, `others_left_out`, `beside_left_out`, `changes_left_out`,
+`group_lines_left_out`; `beside_words`, heading and sentence; `report_link`, already escaped for an attribute; `fault`,
+None in your template.
 
-For templates of earlier versions these change: a row has six cells under other `headings`; `rows` and `checks` come
-worst first; `headline` has no full stop; symbols are signs of text; the way to accept a loss is the last of `steps`.
+For templates of earlier versions these change: a row has five cells under other `headings`; a check has no `gauge`,
+`changed` and `set_differently`; the settings that changed are those of `sections`; `rows` and `checks` come worst
+first; `headline` has no full stop; symbols are signs of text; the way to accept a loss is the last of `steps`.
 
 Values are raw, and each is escaped when it is printed, whatever the template does with it; an attribute of a tag is no
 place for one. Filters: those of Jinja that do not undo that, and `code` (a code span), `fenced` (a block), `summary`

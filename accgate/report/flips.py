@@ -26,7 +26,7 @@ NOTHING: Entry = (None, None)
 class Flip:
     """One sample that got worse; texts, and scores in points, are None where the files do not hold them.
 
-    `got` is what follows the candidate's reasoning.
+    `id` is the dataset's own where it has one, and `got` what follows the candidate's reasoning.
     """
 
     id: str
@@ -42,8 +42,8 @@ class Flip:
 FlipsByCheck: TypeAlias = Mapping[tuple[str | None, str | None], Sequence[Flip]]  # by (model, task)
 
 
-def flips_of(verdict: Verdict, run_folder: Path, *, shown: int | None = SHOWN) -> tuple[Flip, ...]:
-    """The first `shown` flips of a check, worst first; None shows all.
+def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple[Flip, ...]:
+    """The first `shown` flips of a check, worst first.
 
     `run_folder` is where accgate.json lies; without record files there the flips have ids only.
     """
@@ -57,11 +57,7 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int | None = SHOWN) -
     by_id: dict[str, list[Record]] = {}
     for record in records_with(paths.records, wanted):
         by_id.setdefault(record.id, []).append(record)
-    return _without_head([_flip(id_, prompts.get((id_, 0), NOTHING)[0], by_id.get(id_, []), before) for id_ in ids])
-
-
-def _without_head(flips: Sequence[Flip]) -> tuple[Flip, ...]:
-    """The flips without what all their prompts begin with."""
+    flips = [_flip(id_, prompts.get((id_, 0), NOTHING)[0], by_id.get(id_, []), before) for id_ in ids]
     head = shared_head([flip.prompt for flip in flips if flip.prompt is not None])
     return tuple(flip if flip.prompt is None else replace(flip, prompt=flip.prompt[len(head) :]) for flip in flips)
 
@@ -76,17 +72,9 @@ def shared_head(prompts: Sequence[str]) -> str:
     return head[: head.rfind("\n") + 1]
 
 
-def flips_of_result(result: Result, run_folder: Path, *, whole: bool = False) -> FlipsByCheck:
-    """The first flips of every check that did not pass; the `whole` are all flips of all checks."""
-    if whole:
-        return {(v.model, v.task): flips_of(v, run_folder, shown=None) for v in result.decided}
+def flips_of_result(result: Result, run_folder: Path) -> FlipsByCheck:
+    """The first flips of every check that did not pass."""
     return {(v.model, v.task): flips_of(v, run_folder) for v in result.checks if v.verdict != "pass"}
-
-
-def first_flips(result: Result, whole: FlipsByCheck) -> FlipsByCheck:
-    """Those that `flips_of_result` reads, of the whole that were read."""
-    keys = ((v.model, v.task) for v in result.checks if v.verdict != "pass")
-    return {key: _without_head(whole[key][:SHOWN]) for key in keys}
 
 
 def _columns(path: Path, column: str, wanted: AbstractSet[str]) -> Mapping[tuple[str, int], Entry]:
@@ -101,10 +89,10 @@ def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mappi
         return Flip(id_, prompt, None, text, None, score)
     worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
     text, score = before.get(worst.key, NOTHING)
-    return Flip(id_, prompt, worst.target, text, _got(worst), score, worst.score, worst.reasoning)
+    return Flip(worst.shown_id, prompt, worst.target, text, reply_text(worst), score, worst.score, worst.reasoning)
 
 
-def _got(record: Record) -> str | None:
+def reply_text(record: Record) -> str | None:
     """What a sample replied, or why there is nothing."""
     if record.reply is None:
         return record.error
@@ -134,7 +122,7 @@ def opening(text: str | None, length: int = 160) -> str:
 
 
 class Answer(NamedTuple):
-    """A sample that got worse: the end of its prompt, both replies cut to where they differ."""
+    """A sample that got worse: its own id if it has one, the end of its prompt, both replies cut to the difference."""
 
     prompt: str
     before: str
@@ -167,10 +155,16 @@ def first_answers(checks: Sequence[Verdict], flips: FlipsByCheck) -> Answers | N
 def answers_of(verdict: Verdict, flips: Sequence[Flip]) -> Answers:
     """The first three of a check's answers that got worse, cut to where the replies differ."""
     first = flips[:ANSWERS]
-    rows = tuple(Answer(excerpt(flip.prompt, 2 * WIDTH), *cut_to_difference(flip.before, flip.got)) for flip in first)
+    rows = tuple(Answer(_question(verdict, flip), *cut_to_difference(flip.before, flip.got)) for flip in first)
     is_plain = all((flip.score_before, flip.score) == (100.0, 0.0) for flip in first)
     before, now = ("Before, right", "Now, wrong") if is_plain and verdict.higher_is_better else ("Before", "Now")
     return Answers(subject_of(verdict), verdict.lost or len(verdict.flips), rows, before, now)
+
+
+def _question(verdict: Verdict, flip: Flip) -> str:
+    """The end of a prompt, after the user's own id: one that is no digest."""
+    prompt = excerpt(flip.prompt, 2 * WIDTH)
+    return prompt if flip.id in verdict.flips else f"{opening(flip.id, WIDTH)}: {prompt}"
 
 
 def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -> tuple[str, str]:

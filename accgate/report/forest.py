@@ -14,7 +14,7 @@ from accgate.report.charts.svg import pixel
 from accgate.report.html.inline import page_template
 from accgate.report.story import SIGNS
 from accgate.text import clip, visible
-from accgate.verdict import GroupFigures, Verdict, interval_text, loss_of, mean_change, points_text, subject_of
+from accgate.verdict import GroupFigures, Verdict, change_text, interval_text, loss_of, mean_change, subject_of
 
 FILES = ("forest-light.svg", "forest-dark.svg")  # beside accgate.json
 MOST = 40  # rows of a plot
@@ -109,7 +109,7 @@ def _row(verdict: Verdict) -> Row | None:
     if place is None or loss_of(verdict) is None or verdict.statistic or verdict.p_value is None:
         return None
     name, model = visible(subject_of(verdict)), visible(verdict.model or "") if verdict.task else ""
-    change = points_text(verdict, mean_change(verdict), sign=True)
+    change = change_text(verdict)
     return Row(name, model, verdict.verdict, place, change, interval_text(verdict))
 
 

@@ -17,7 +17,7 @@ from accgate.report.room import ROOMS, Room, shorten_result
 from accgate.report.story import story_of, worst_first
 from accgate.report.views import FIGURE_HEADINGS, GROUP_HEADINGS, HEADINGS, Checks, checks_of
 from accgate.text import clip, number, signed_number, visible
-from accgate.verdict import Setting, other_rules
+from accgate.verdict import other_rules
 
 if TYPE_CHECKING:
     from accgate.evaluation.outcome import EvaluatedCheck
@@ -49,12 +49,6 @@ def values_of(
     if answers is not None:
         answers = replace(answers, check=opening(answers.check, room.names), rows=answers.rows[: room.answers])
     standing_out = [view for view in views.rows if view.standing_out is not None]
-    settings = [
-        Setting(opening(name, room.names), opening(before, room.names), opening(now, room.names), is_outside)
-        for name, before, now, is_outside in story.settings
-    ]
-    kinds = ([each for each in settings if each.is_outside is outside] for outside in (False, True))
-    shown = [each for kind in kinds for each in kind[: room.settings]]
     return vars(views) | {
         "result": short,
         "symbol": story.headline.symbol,
@@ -63,8 +57,6 @@ def values_of(
         "steps": story.steps,
         "headings": HEADINGS,
         "figure_headings": FIGURE_HEADINGS,
-        "settings": shown,
-        "settings_left_out": len(settings) - len(shown),
         "answers": answers,
         "plot": text_plot(story.checks) if room.plot else None,
         "alone": len(story.checks) == 1,

@@ -14,10 +14,10 @@ from accgate.planning.annotation import AnnotationPlan
 from accgate.planning.checks import Check, account_of
 from accgate.planning.cost import Cost, Estimate
 from accgate.planning.noise import Noise
-from accgate.planning.samples import ASSUMED_DISCORDANCE
+from accgate.planning.samples import ASSUMED_DISCORDANCE, Plan
 from accgate.report.terminal import print_table, table_of
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
-from accgate.text import compact, count_of, digits_apart, duration, figure, figure_at_least, number, some_of
+from accgate.text import asked_figure, compact, count_of, digits_apart, drop_figure, duration, figure, number, some_of
 from accgate.verdict import words_of
 
 
@@ -59,7 +59,7 @@ def _overall_sentence(alpha: float, checks: Sequence[Check]) -> str:
     left_out = [f"{check.task.name} ({check.not_pooled})" for check in checks if check.not_pooled is not None]
     return (
         f"{len(pooled)} checks pooled at alpha {alpha:.3g}, each sample with the same weight; {n:,} samples see a drop "
-        f"of {figure_at_least(theta)} points in every check with probability {1 - beta:g} if {100 * changed:.3g}% of "
+        f"of {drop_figure(theta)} points in every check with probability {1 - beta:g} if {100 * changed:.3g}% of "
         f"them change their score{'; less where checks stop early' if stops else ''}"
         f"{f'; left out: {some_of(left_out)}' if left_out else ''}."
     )
@@ -71,6 +71,17 @@ def print_costs(console: Console, costs: Sequence[Estimate]) -> None:
         console.print(Text(f"Cost of {name}: {body}"))
     if (total := total_sentence(costs)) is not None:
         console.print(Text(total))
+
+
+def theta_sentence(whole: Plan, early: Plan) -> str:
+    """Say how many samples show a drop, all of them asked and with an early stop."""
+    share = 100 * (whole.discordance or 0.0)
+    return (
+        f"A drop of {whole.theta_target:g} points: {count_of(whole.n, 'sample')}, or at most {early.n:,} with an early "
+        f"stop ({early.expected_n_healthy:,.0f} on average where nothing changed), if {share:g}% of them change their "
+        f"score. Seen with probability {1 - whole.beta:g} at alpha {whole.alpha:g}; `accgate sigma` measures your own "
+        "noise."
+    )
 
 
 def print_annotation(console: Console, plan: AnnotationPlan) -> None:
@@ -101,13 +112,11 @@ def group_models(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]
 
 
 def _row(check: Check) -> tuple[str, ...]:
-    digits = digits_apart((check.reference_mean, check.gamma), (check.theta, 0.0))
-    reference, target, gamma = (
-        figure(each, digits) for each in (check.reference_mean, check.design.theta, check.gamma)
-    )
+    digits, asked = digits_apart((check.reference_mean, check.gamma)), check.design.theta
+    reference, gamma = (figure(each, digits) for each in (check.reference_mean, check.gamma))
     return (
         check.model, check.task.name, check.test, f"{check.n * check.repeats:,}", reference,
-        figure_at_least(check.theta, digits), target, gamma, f"{check.max_tokens:,}",
+        drop_figure(check.theta, asked), asked_figure(asked), gamma, f"{check.max_tokens:,}",
     )  # fmt: skip
 
 
@@ -124,9 +133,8 @@ def plan_sentence(check: Check) -> str:
             sees = f"{count_of(check.n, 'sample')}: no drop can be seen on so few"
     else:
         margin = check.design.allowed_drop
-        drop = (
-            f"{figure_at_least(check.theta + margin)} points{f', of which {margin:.4g} are allowed,' if margin else ''}"
-        )
+        allowed = f", of which {margin:.4g} are allowed," if margin else ""
+        drop = f"{drop_figure(check.theta + margin, check.design.theta)} points{allowed}"
         power = f"see a drop of {drop} with probability {1 - check.design.beta:g}{basis}"
         sees = f"{check.n:,} samples {power}"
         if check.expected_n_healthy is not None and check.expected_n_dropped is not None:
@@ -183,10 +191,9 @@ def print_noise(console: Console, noise: Noise) -> None:
     """Print the estimates of sigma and discordance, and the samples that each design needs."""
     for line in _noise_lines(noise):
         console.print(Text(line))
-    headings = ("Design", f"Samples for theta = {noise.theta:g}", "Mean when healthy", f"Theta at {noise.n:,}")
-    rows = [
-        (row.test, f"{row.n:,}", f"{row.expected_n_healthy:,.0f}", figure_at_least(row.theta)) for row in noise.designs
-    ]
+    samples = f"Samples for theta = {asked_figure(noise.theta)}"
+    headings = ("Design", samples, "Mean when healthy", f"Theta at {noise.n:,}")
+    rows = [(row.test, f"{row.n:,}", f"{row.expected_n_healthy:,.0f}", drop_figure(row.theta)) for row in noise.designs]
     console.print(table_of(headings, rows, left=(0,)))
     if noise.discordance is not None and noise.discordance.value is not None:
         console.print(Text(f"To plan with it, set discordance = {noise.discordance.value:.4f} under [tasks.NAME]."))

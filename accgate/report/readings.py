@@ -12,6 +12,7 @@ from accgate.report.terminal import print_paragraph, print_table
 from accgate.text import number, visible
 
 WIDE = 36  # characters of a reply in a table
+MOST_REPLIES = 3  # that are shown after a recording
 MOST_READINGS = 10  # changed readings of a check that are printed
 
 
@@ -33,7 +34,7 @@ def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
         print_paragraph(console, Text(visible(_rereading_text(each)), style="bold"))
         rows = [
             (
-                now.id,
+                now.shown_id,
                 _shortened(now.reply or ""),
                 _read(then),
                 _read(now),
@@ -43,6 +44,22 @@ def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
         ]
         if rows:
             print_table(console, ("Sample", "Reply", "Was read", "Is read", "Points"), rows, left=(0, 1, 2, 3))
+
+
+def print_replies(console: Console, records: Sequence[Record]) -> None:
+    """Print three replies beside what was expected: one right, one wrong and one unread where there are such."""
+    kinds: dict[tuple[bool, float | None], Record] = {}
+    for record in records:
+        kinds.setdefault((record.is_unread, record.score), record)
+    by_score = sorted(kinds.values(), key=lambda record: (record.is_unread, -(record.score or 0.0)))
+    chosen = [*by_score[:1], *by_score[-2:], *records[:MOST_REPLIES]] if by_score else []
+    each = {record.key: record for record in chosen if record.reply is not None}
+    rows = [
+        (r.shown_id, _shortened(r.reply or ""), _answer_text(r.answer), _shortened(r.target), number(r.score))
+        for r in [*each.values()][:MOST_REPLIES]
+    ]
+    if rows:
+        print_table(console, ("Sample", "Reply", "What is read", "Expected", "Points"), rows, left=(0, 1, 2, 3))
 
 
 def _rereading_text(each: Rereading) -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.decision.cause import AskedAgain
 from accgate.errors import BadInput
-from accgate.records.file import paths_of, records_with
+from accgate.records.file import numbered_records, paths_of, records_with
 from accgate.report.flips import flips_of
 from accgate.report.terminal import print_paragraph, print_table
 from accgate.result import Result
@@ -35,7 +35,7 @@ def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
         text = f"{without} of {sum(scored.values())} replies held no answer: they count as lost."
         print_paragraph(console, Text(text))
     rows = [
-        [id_, f"{count} of {scored[id_]}", *([str(unread[id_])] if without else [])]
+        [done.own_ids.get(id_, id_), f"{count} of {scored[id_]}", *([str(unread[id_])] if without else [])]
         for id_, count in sorted(back.items(), key=lambda item: item[1])
     ]
     print_table(console, ("Sample", "Came back", *(["No answer"] if without else [])), rows, left=(0,))
@@ -51,12 +51,12 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
         When no check of the run has the sample.
     """
     for verdict in result.checks:
-        if model in (None, verdict.model) and task in (None, verdict.task) and _has(verdict, run, id_):
+        if model in (None, verdict.model) and task in (None, verdict.task) and (key := _key_of(verdict, run, id_)):
             break
     else:
         raise BadInput(f"{run}: no check has a record of sample {id_!r}; accgate.json lists those that got worse")
-    (flip,) = flips_of(replace(verdict, flips=(id_,)), run)
-    console.print(Text(visible(f"{verdict.model} / {verdict.task}, sample {id_}"), style="bold"))
+    (flip,) = flips_of(replace(verdict, flips=(key,)), run)
+    console.print(Text(visible(f"{verdict.model} / {verdict.task}, sample {flip.id}"), style="bold"))
     scores = [number(flip.score_before), number(flip.score)]
     for heading, text in (
         ("Prompt", flip.prompt),
@@ -71,10 +71,18 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
                 print_paragraph(console, Text(visible(line)), indent=2)
 
 
-def _has(verdict: Verdict, run: Path, id_: str) -> bool:
+def _key_of(verdict: Verdict, run: Path, id_: str) -> str | None:
+    """The key of a check's sample that somebody names by it, or by the dataset's own id."""
     if verdict.model is None or verdict.task is None:
-        return False
-    return any(records_with(paths_of(run, verdict.model, verdict.task).records, {id_}))
+        return None
+    path = paths_of(run, verdict.model, verdict.task).records
+    if any(records_with(path, {id_})):
+        return id_
+    return (
+        next((record.id for _, record in numbered_records(path) if record.own_id == id_), None)
+        if path.exists()
+        else None
+    )
 
 
 # Over commits

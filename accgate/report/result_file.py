@@ -20,7 +20,7 @@ from accgate.inputs.typed import adapter_of, first_fault
 from accgate.records.file import NOT_COMPARED, paths_of, settings_of_run
 from accgate.records.replacement import refuse_unwritable, write_atomically
 from accgate.report.forest import FILES
-from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, deciding, result_of_verdict, to_json
+from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, SAMPLES, Result, deciding, result_of_verdict, to_json
 from accgate.text import clip, visible
 from accgate.verdict import Verdict, name_of, sentence
 
@@ -43,7 +43,7 @@ def forget_result(out: Path) -> None:
     """
     refuse_unwritable(out)
     with writing(out, "name another folder with --out, or make this one writable"):
-        for name in (NAME, REPORT, HTML, CAUSE, CAUSE_HTML, SHARD, *FILES):
+        for name in (NAME, REPORT, HTML, SAMPLES, CAUSE, CAUSE_HTML, SHARD, *FILES):
             (out / name).unlink(missing_ok=True)
 
 

@@ -58,7 +58,9 @@ def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
     names = verdict.model, verdict.task, verdict.test, verdict.statistic
     model, task, test, statistic = (None if name is None else opening(name, room.names) for name in names)
     reasons = tuple(opening(reason, room.reasons) for reason in verdict.reasons[:20])
-    return replace(verdict, model=model, task=task, test=test, statistic=statistic, reasons=reasons)
+    changed = tuple(opening(change, 3 * room.names) for change in verdict.settings_changed)
+    short = replace(verdict, model=model, task=task, test=test, statistic=statistic, reasons=reasons)
+    return replace(short, settings_changed=changed)
 
 
 def shorten_result(result: Result, room: Room) -> Result:

@@ -1,12 +1,9 @@
-"""The checks of a run as a template shows them: rows, figures, groups, costs, and the gauge, a line of text."""
+"""The checks of a run as a template shows them: rows by model, figures, groups and costs."""
 
-# ruff: noqa: RUF001, RUF002 (the marks of the gauge)
-
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from accgate.design import oriented
 from accgate.report.flips import Flip, FlipsByCheck, excerpt, opening
 from accgate.report.room import Room, most_of
 from accgate.report.story import SIGNS, worst_first
@@ -16,29 +13,31 @@ from accgate.text import clip, figure, p_text
 from accgate.verdict import (
     Cost,
     GroupFigures,
+    Setting,
     Step,
     Verdict,
     after_inconclusive,
     asked_text,
+    change_text,
     drift_sentence,
     groups_paragraph,
     groups_sentence,
     interval_text,
     lack_sentence,
-    mean_change,
     name_of,
     points_text,
     range_text,
     readings_sentence,
     samples_of,
     sentence,
+    settings_of,
     subject_of,
     theta_text,
 )
-from accgate.verdict.sentences import flip_counts, settings_sentence
 
-HEADINGS = ("Check", "Change", "Before", "Now", "Limit (gamma)", "Sees (theta)")
-FIGURE_HEADINGS = ("Check", "Samples", "Difference", "p", "alpha", "Worse, better", "Theta asked", "Test")
+HEADINGS = ("Check", "Change", "Mean", "gamma", "theta")
+ORIGINS = 5  # models of one table that have a line
+FIGURE_HEADINGS = ("Check", "Samples", "Interval", "p", "alpha", "Worse, better", "Theta asked", "Test")
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ class CheckView:
     """One check as a template shows it: `row` is under the headings of the table, texts are one line each.
 
     The row's first cell is also there in parts: `task`, `word` (the verdict) and `model`; its second is `change` with
-    `interval`. `changed`, `readings`, `set_differently`, `drifted`, `standing_out`, `groups` and `to_do` are None where
-    there is nothing to say; `gauge` is empty without figures. `group_rows` stand under `group_headings`, `figures` are
+    `interval`. `readings`, `drifted`, `standing_out`, `groups` and `to_do` are None where there is nothing to say.
+    `group_rows` stand under `group_headings`, `figures` are
     names with values, and `figure_row` stands under `figure_headings`. `to_do` says what an inconclusive check lacks,
     and the step that would decide it.
     """
@@ -61,10 +60,7 @@ class CheckView:
     change: str
     interval: str
     row: tuple[str, ...]
-    gauge: str
     sentence: str
-    changed: str | None
-    set_differently: str | None
     drifted: str | None
     readings: str | None
     reasons: tuple[str, ...]
@@ -83,6 +79,51 @@ class CheckView:
         return bool(self.readings or self.drifted or self.reasons or self.groups)
 
 
+class Origin(NamedTuple):
+    """A model, the reference that it is compared with, its commit, and the settings that changed.
+
+    A text is empty where it is not known; `left_out` counts the settings that there is no room for.
+    """
+
+    model: str
+    reference: str
+    commit: str
+    settings: tuple[Setting, ...]
+    left_out: int
+
+
+class Section(NamedTuple):
+    """Rows of the table of checks: of one model, or of all where most models have a single check."""
+
+    origins: tuple[Origin, ...]
+    rows: tuple[CheckView, ...]
+
+
+def sections_of(rows: Sequence[CheckView], room: Room) -> tuple[Section, ...]:
+    """The rows by model, models in the order of their first row."""
+    models = {
+        name: tuple(row for row in rows if row.model == name) for name in dict.fromkeys(row.model for row in rows)
+    }
+    sections = tuple(Section((_origin(name, those, room),), those) for name, those in models.items())
+    if 2 * len(models) <= len(rows) or len(models) == 1:
+        return sections
+    return (Section(tuple(section.origins[0] for section in sections[:ORIGINS]), tuple(rows)),)
+
+
+def _origin(model: str, rows: Sequence[CheckView], room: Room) -> Origin:
+    references = [row.verdict.reference for row in rows if row.verdict.reference.name]
+    names = ["its reference" if each.name == model else each.name for each in references]
+    dates = sorted({each.date or "an unknown date" for each in references})
+    commits = {(each.commit or "")[:7] for each in references}
+    settings = next(filter(None, (settings_of(row.verdict) for row in rows)), ())
+    kinds = ([each for each in settings if each.is_outside is outside] for outside in (False, True))
+    shown = [each for kind in kinds for each in kind[: room.settings]]
+    recorded = opening(" to ".join(dict.fromkeys((*dates[:1], *dates[-1:]))), 40)
+    reference = f"{opening(names[0], room.names)} of {recorded}" if names else ""
+    commit = commits.pop() if len(commits) == 1 else ""
+    return Origin(model, reference, commit, tuple(shown), len(settings) - len(shown))
+
+
 @dataclass(frozen=True)
 class Checks:
     """The checks of a run that there is room for, worst first, under the names that templates have for them.
@@ -96,6 +137,7 @@ class Checks:
     others_left_out: int = 0
     beside: tuple[CheckView, ...] = ()
     beside_left_out: int = 0
+    sections: tuple[Section, ...] = ()
 
 
 def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) -> Checks:
@@ -115,6 +157,7 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
         others_left_out=len(all_checks) - len(rows) - passed,
         beside=tuple(check_view(verdict, (), room) for verdict in beside),
         beside_left_out=len(result.beside) - len(beside),
+        sections=sections_of(rows, room),
     )
 
 
@@ -124,7 +167,8 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
     task = subject_of(verdict)
     word = f"{verdict.verdict.replace('-', ' ')}{', new' if verdict.is_new else ''}"
     model = (verdict.model or "") if verdict.task else ""
-    change, interval = change_of(verdict), interval_text(verdict)
+    change, interval = change_text(verdict), interval_text(verdict)
+    means = [points_text(verdict, mean) for mean in (before, now)]
     return CheckView(
         verdict=verdict,
         name=name_of(verdict),
@@ -135,17 +179,13 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         change=change,
         interval=interval,
         row=(
-            f"{SIGNS[verdict.verdict]} {task} {word}{f', {model}' if model else ''}",
-            f"{change} ({interval})" if interval else change,
-            points_text(verdict, before),
-            points_text(verdict, now),
+            f"{SIGNS[verdict.verdict]} {task}{', new' if verdict.is_new else ''}{f', {model}' if model else ''}",
+            change,
+            "→".join(means) if before is not None or now is not None else means[0],
             gamma_of(verdict),
             theta_of(verdict),
         ),
-        gauge=gauge(before, verdict.gamma, now, higher_is_better=verdict.higher_is_better, theta=verdict.theta),
         sentence=opening(sentence(verdict), 4 * room.reasons),
-        changed=flip_counts(verdict),
-        set_differently=opening(settings_sentence(verdict), room.reasons) or None,
         drifted=opening(drift_sentence(verdict), room.reasons) or None,
         readings=readings_sentence(verdict),
         reasons=verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
@@ -169,12 +209,6 @@ def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:
     return opening(lack_sentence(verdict), room.reasons), after_inconclusive(verdict, needs_approval=True)
 
 
-def change_of(verdict: Verdict) -> str:
-    """The difference of a check's means as the table has it."""
-    before, now = verdict.reference.mean, verdict.candidate.mean
-    return points_text(verdict, None if before is None or now is None else now - before, sign=True)
-
-
 def gamma_of(verdict: Verdict) -> str:
     """Gamma as the table has it: `none` where no mean would have failed the gate."""
     if verdict.gamma is None:
@@ -195,7 +229,7 @@ def figure_row(verdict: Verdict) -> tuple[str, ...]:
     return (
         ", ".join(part for part in (subject_of(verdict), verdict.model if verdict.task else "") if part),
         samples_of(verdict),
-        points_text(verdict, verdict.difference, sign=True),
+        interval_text(verdict) or "–",
         p_text(verdict.p_value),
         f"{verdict.level:.4g}",
         changed,
@@ -211,7 +245,7 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
         ("Samples used", samples_of(verdict)),
         ("Reference", points_text(verdict, verdict.reference.mean)),
         ("Candidate", points_text(verdict, verdict.candidate.mean)),
-        ("Difference", points_text(verdict, mean_change(verdict), sign=True)),
+        ("Difference", change_text(verdict)),
         ("Difference, corrected for the early stop", _corrected_difference(verdict)),
         (f"{confidence_of(verdict)} interval", interval_text(verdict) or None),
         ("gamma: limit on the mean", gamma_of(verdict)),
@@ -298,55 +332,3 @@ def cost_note(verdict: Verdict) -> str | None:
     """What a reader must know of the figures; None where there is nothing to say."""
     notes = [cost.note for cost in verdict.costs if cost.note is not None and cost.change is not None]
     return f"Seconds: {notes[0]}." if notes else None
-
-
-# The gauge
-
-
-WIDTH = 25  # with both ends
-GAMMA, REFERENCE = 8, 16  # cells of the 23 between the ends, so that gauges of several checks compare
-
-
-def gauge(
-    reference: float | None,
-    gamma: float | None,
-    mean: float | None,
-    *,
-    higher_is_better: bool = True,
-    theta: float | None = None,
-) -> str:
-    """Reference (R), gamma (γ) and mean (●) on a line of fixed width; left is worse, whatever the metric.
-
-    All figures are points. γ and R always stand at the same places, so the unit is their distance; where there is no
-    gamma it is `theta`. A mean left of γ fails the gate; ● hides R where they meet. `«` and `»` say that the mean is
-    further off than the line is long. Without a finite reference and mean there is no gauge.
-
-    >>> gauge(75.0, 72.5, 74.4)
-    '├────────γ─────●─R──────┤'
-    >>> gauge(75.0, 72.5, 72.4)
-    '├───────●γ───────R──────┤'
-    >>> gauge(75.0, 72.5, 40.0)
-    '«●───────γ───────R──────┤'
-    >>> gauge(5.0, 5.5, 4.8, higher_is_better=False)
-    '├────────γ───────R──●───┤'
-    >>> gauge(75.0, None, 75.0, theta=2.0)
-    '├────────────────●──────┤'
-    >>> gauge(None, None, 75.0)
-    ''
-    """
-    if reference is None or mean is None or not math.isfinite(reference - mean - (gamma or 0.0)):
-        return ""
-    room = oriented(reference - gamma, higher_is_better) if gamma is not None else theta
-    unit = room if room is not None and room > 0.0 else theta if theta is not None and theta > 0.0 else 1.0
-    place = REFERENCE + oriented(mean - reference, higher_is_better) / unit * (REFERENCE - GAMMA)
-    last = WIDTH - 3
-    at = round(min(max(place, 0.0), float(last)))
-    cells = ["─"] * (last + 1)
-    cells[REFERENCE] = "R"
-    if gamma is not None:
-        mark = GAMMA if room is not None and room > 0.0 else REFERENCE - 1
-        failed = oriented(mean, higher_is_better) < oriented(gamma, higher_is_better)
-        at = min(at, mark - 1) if failed else max(at, mark + 1)  # rounding must not move it across
-        cells[mark] = "γ"
-    cells[at] = "●"
-    return ("«" if place < -0.5 else "├") + "".join(cells) + ("»" if place > last + 0.5 else "┤")

@@ -53,8 +53,7 @@ def figures_legend(result: Result) -> str:
     """What the columns of the comment's tables mean."""
     allowed = "" if result.allowed is None else f" {result.allowed.sentence}."
     return (
-        "All scores in points. Limit (gamma): the gate fails when the mean is worse. Sees (theta): the smallest loss "
-        "that the run sees with probability 1 - beta. alpha: what the correction "
+        "All scores in points. theta: seen with probability 1 - beta. alpha: what the correction "
         f"({result.correction}) leaves to the check; a p below it is a regression.{allowed}"
     )
 

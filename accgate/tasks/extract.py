@@ -1,11 +1,11 @@
 """The answer in a reply: by its form, by regular expression, by JSON path, or the whole reply."""
 
-import functools
 import json
 import re
 from typing import Any, Literal
 
 from accgate.errors import BadInput
+from accgate.inputs.samples import compiled_path
 from accgate.metrics.equality import box_content
 from accgate.metrics.numbers import number_in
 from accgate.signals import limited_seconds
@@ -97,16 +97,9 @@ def _values_at(path: str, value: Any) -> list[Any]:
     import jsonpath
 
     try:
-        return list(_compile(path).findall(value))
+        return list(compiled_path(path).findall(value))
     except jsonpath.JSONPathError:
         return []
-
-
-@functools.cache
-def _compile(path: str) -> Any:
-    import jsonpath
-
-    return jsonpath.compile(path)
 
 
 def json_in(reply: str) -> tuple[Any] | None:
@@ -149,7 +142,7 @@ def check_json_path(path: str) -> str | None:
     if path == WHOLE:
         return None
     try:
-        _compile(path)
+        compiled_path(path)
     except Exception as error:  # the library raises what its regular expressions and numbers raise, too
         return f"is not a JSON path: {error}".splitlines()[0]
     return None

@@ -1,15 +1,14 @@
 """The rows of a task: read from a file or the hub, or generated, and those of its solved examples."""
 
-import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faults
+from accgate.inputs.parquet import MOST, is_parquet, parquet_rows, refuse_closed
 from accgate.inputs.paths import plain_size, read_json
 from accgate.inputs.rows import Row, read_table
 from accgate.tasks.definition import Definition
@@ -20,31 +19,8 @@ from accgate.tasks.prompts import CannotRender, Scope, names_in, render
 from accgate.tasks.schema import Join
 from accgate.text import nearest
 
-MOST = 2_000_000_000  # bytes of a file with rows, unpacked
-ROWS_AT_ONCE = 100  # of Parquet, where one long text can stand in many rows and once in the file
 SUBSET = "subset"  # the column that names a row's configuration, where several are read
-PARQUET = ".parquet"
-_CLOSED: ContextVar[bool] = ContextVar("closed", default=False)
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold
-
-
-class Closed(BadInput):
-    """A file with rows that is not opened in this process."""
-
-
-@contextlib.contextmanager
-def without_native_readers() -> Iterator[None]:
-    """Open no Parquet in here: its reader is native code, which a file of anybody's must not meet where a token is."""
-    token = _CLOSED.set(True)
-    try:
-        yield
-    finally:
-        _CLOSED.reset(token)
-
-
-def is_parquet(path: Path | str | None) -> bool:
-    """Whether a file's name says that it is Parquet."""
-    return path is not None and Path(path).suffix.lower() == PARQUET
 
 
 @dataclass(frozen=True)
@@ -303,7 +279,7 @@ def _file_rows(path: Path, key: str | None) -> Iterator[Row]:
     plain_size(path, MOST)
     row = None
     if is_parquet(path):
-        rows: Iterable[Row] = _parquet(path)
+        rows: Iterable[Row] = parquet_rows(path)
     else:
         rows = _json(path, key) if path.suffix.lower() == ".json" else (row for _, row in read_table(path))
     for row in rows:
@@ -321,25 +297,6 @@ def _json(path: Path, key: str | None) -> list[Row]:
     return rows
 
 
-def _parquet(path: Path) -> Iterator[Row]:
-    if _CLOSED.get():
-        raise Closed(f"{path}: Parquet is not opened where the token is; write the rows as JSONL or CSV")
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise CannotEvaluate(f"{path}: Parquet needs pyarrow; pip install 'accgate[parquet]'") from error
-    try:
-        left = MOST
-        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE):
-            left -= batch.nbytes
-            if left < 0:
-                raise BadInput(f"{path}: unpacks to more than {MOST:,} bytes; is it the right file?")
-            yield from batch.to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise BadInput(f"{path}: cannot be read as Parquet ({error})") from error
-
-
 def hub_rows(name: str, config: str | None, split: str, revision: str | None, options: Mapping[str, Any]) -> list[Row]:
     """All rows of one split of a Hugging Face dataset.
 
@@ -350,8 +307,7 @@ def hub_rows(name: str, config: str | None, split: str, revision: str | None, op
     BadInput
         When the split holds no rows.
     """
-    if _CLOSED.get():
-        raise Closed(f"dataset {name}: is not loaded where the token is; write num_samples, or record a reference")
+    refuse_closed(f"dataset {name}: is not loaded where the token is; write num_samples, or record a reference")
     try:
         import datasets
     except ImportError as error:

@@ -27,11 +27,22 @@ from accgate.tasks.prompts import CannotRender, Rubric, Scope, json_list, render
 from accgate.tasks.rows import SUBSET
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.tools import tools_of
+from accgate.text import visible
 
 ExamplesOf = Callable[[Row], Sequence[Row]]
+OWN_IDS = (
+    "id",
+    "question_id",
+    "task_id",
+    "qid",
+    "uid",
+    "doc_id",
+    "_id",
+)  # columns that name samples, the first there is
 
 MOST_OF_PICTURE = 64_000_000  # bytes
 LONGEST_PATH = 1000  # characters; a longer text is the picture itself
+LONGEST_ID = 200  # characters of an own id
 SIGNATURES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"RIFF", "webp"))
 
 
@@ -43,7 +54,8 @@ class Sample:
     `messages` has a conversation. `attacked` has the user's part or the conversation once more for each attack.
     `images` are data URLs, `rubric` is the judge's prompt but for the reply, and `tools` are functions that the model
     may call. `program` is the text around the places of the reply's code, `cases` are the tests of a whole program.
-    `part` names the task that a sample of a joined one is of.
+    `part` names the task that a sample of a joined one is of. `own_id` is the dataset's own id, which people see in the
+    place of `id`, and which no digest holds.
     """
 
     id: str
@@ -63,6 +75,12 @@ class Sample:
     messages: Messages = ()
     tools: tuple[Mapping[str, Any], ...] = ()
     part: str = ""
+    own_id: str | None = None
+
+    @property
+    def shown_id(self) -> str:
+        """The id that people see."""
+        return self.own_id or self.id
 
     @property
     def prefix(self) -> str:
@@ -95,7 +113,7 @@ def samples_of(
     BadInput
         With the row's number, for templates that fail on it.
     """
-    seen = Occurrences()
+    seen, own_ids = Occurrences(), OwnIds(definition.content.columns.id)
     content = definition.content
     sources = (content.dataset, content.dataset.join)  # what rows of the hub name here, the guard does not see
     closed = definition.trees if any(source is not None and source.hub for source in sources) else ()
@@ -103,10 +121,42 @@ def samples_of(
         content = replace(content, columns=replace(content.columns, group=None))
     for number, row in enumerate(rows, 1):
         try:
-            sample = _sample(name, content, Scope(row, examples_of(row)), folder, seen, closed)
+            own_id = own_ids.of(row, number)
+            yield _sample(name, content, Scope(row, examples_of(row)), folder, seen, closed, own_id)
         except (CannotRender, UnicodeEncodeError) as error:
-            raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
-        yield sample
+            named = own_ids.text_of(row)
+            which = f"row {number} of the dataset" + ("" if named is None else f" ({visible(named)})")
+            raise BadInput(f"{definition.path}: {which}: {error}") from error
+
+
+class OwnIds:
+    """The ids that a dataset gives its samples, in a column that is named or has a usual name."""
+
+    def __init__(self, column: str | None) -> None:
+        self._column, self._columns = column, OWN_IDS if column is None else (column,)
+        self._seen: set[int] = set()
+
+    def text_of(self, row: Row) -> str | None:
+        """The id in a row, if it is a text or a whole number."""
+        value = next((row[name] for name in self._columns if name in row), None)
+        is_id = isinstance(value, (str, int)) and not isinstance(value, bool)
+        return (str(value).strip()[:LONGEST_ID] or None) if is_id else None
+
+    def of(self, row: Row, number: int) -> str | None:
+        """The id of a row, with its number where an earlier row has the same.
+
+        Raises
+        ------
+        CannotRender
+            When the row lacks the column that the task names.
+        """
+        if self._column is not None:
+            _cell(row, self._column)
+        if (text := self.text_of(row)) is None:
+            return None
+        is_again = hash(text) in self._seen
+        self._seen.add(hash(text))
+        return f"{text} (row {number})" if is_again else text
 
 
 class Occurrences:
@@ -127,7 +177,13 @@ class Occurrences:
 
 
 def _sample(
-    name: str, content: DefinitionFile, scope: Scope, folder: Path | None, seen: Occurrences, trees: Sequence[Path]
+    name: str,
+    content: DefinitionFile,
+    scope: Scope,
+    folder: Path | None,
+    seen: Occurrences,
+    trees: Sequence[Path],
+    own_id: str | None,
 ) -> Sample:
     row = scope.row
     options = () if content.choices is None else options_of(content.choices, scope)
@@ -148,7 +204,7 @@ def _sample(
     images = _images(row, content.images, folder, trees)
     if images and messages:
         last_user(messages)  # where they go
-    "".join((text, system, target, *columns.values())).encode()  # JSON can spell half a character
+    "".join((text, system, target, own_id or "", *columns.values())).encode()  # JSON can spell half a character
     if options and target not in [option.label for option in options]:
         raise CannotRender(f"the target {target!r} is none of the labels {[option.label for option in options]}")
     prompt = (f"{system}\n\n{text}" if system else text) + _digests(images)
@@ -156,7 +212,7 @@ def _sample(
     variants = tuple(_attack(each, content, scope, question, id_) for each in content.attack)
     return Sample(
         id_, prompt, user, system, target, **columns, options=options, images=images, attacked=variants, rubric=rubric,
-        program=program, cases=cases, messages=messages, tools=tools,
+        program=program, cases=cases, messages=messages, tools=tools, own_id=own_id,
     )  # fmt: skip
 
 

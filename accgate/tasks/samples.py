@@ -98,8 +98,10 @@ class Samples(PackedSequence[Sample]):
 
 
 def recorded_samples(records: Iterable[Record]) -> Samples:
-    """The samples of records, each once, as far as records tell: ids, clusters, groups and labels."""
-    return Samples(Sample(r.id, "", "", "", "", r.cluster, r.group, r.label) for r in records).each_once()
+    """The samples of records, each once, as far as records tell: ids, clusters, groups, labels."""
+    return Samples(
+        Sample(r.id, "", "", "", "", r.cluster, r.group, r.label, own_id=r.own_id) for r in records
+    ).each_once()
 
 
 class _Packed:
@@ -119,7 +121,9 @@ class _Packed:
         """Take in samples; their ids."""
         one: dict[str, str] = {}  # text of each name
         for number, sample in enumerate(samples):
-            self._texts += marshal.dumps((*self._prompt(number, sample.prompt), *_parts(sample), sample.target))
+            self._texts += marshal.dumps(
+                (*self._prompt(number, sample.prompt), *_parts(sample), sample.target, sample.own_id)
+            )
             self._ends.append(len(self._texts))
             for name, own in zip(NAMES, _names(sample), strict=True):
                 text = own if name != "part" else own or None
@@ -148,7 +152,7 @@ class _Packed:
 
     def sample(self, number: int) -> Sample:
         """One sample, made anew."""
-        whole, shared, prompt, user, system, target = self._read(number)
+        whole, shared, prompt, user, system, target, own_id = self._read(number)
         if shared:
             if whole != (latest := self._whole)[0]:
                 self._whole = latest = whole, self._read(whole)[2]
@@ -160,7 +164,7 @@ class _Packed:
             user = prompt[start : start + user]
         columns = map(self.names.get, NAMES)
         cluster, group, label, part = (None if column is None else column[number] for column in columns)
-        rest: tuple[Any, ...] = (*self._others.get(number, NO_OTHERS), part or "")
+        rest: tuple[Any, ...] = (*self._others.get(number, NO_OTHERS), part or "", own_id)
         return Sample(self.ids[number], prompt, user, system, target, cluster, group, label, *rest)
 
 

@@ -92,6 +92,7 @@ class Columns:
     cluster: Text | None = _key("samples of one cluster are not independent")
     group: Text | None = None
     label: Text | None = None
+    id: Text | None = _key("your own id of each sample, shown in reports; id, question_id and the like where unset")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)

@@ -12,6 +12,7 @@ from typing import Any
 
 from accgate import metrics
 from accgate.errors import BadInput, KeyFaults
+from accgate.inputs.parquet import is_parquet
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
 from accgate.metrics.calls import CALLING, with_tools
@@ -25,7 +26,7 @@ from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.examples import SolvedExamples
 from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
-from accgate.tasks.rows import Source, is_parquet, read_rows, rows_of, shown_first, with_subset
+from accgate.tasks.rows import Source, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
 from accgate.tasks.schema import DefinitionFile, Extract, Mode

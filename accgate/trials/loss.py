@@ -131,9 +131,7 @@ def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check
     checks = {check.key: check for check in plan_run(config, rules).checks}
     check = checks.get((str(verdict.model), str(verdict.task)))
     if check is None:
-        raise BadInput(
-            f"{config.source.path}: has no check of {verdict.model} / {verdict.task}; give the config of the run"
-        )
+        raise BadInput(f"{config.source.path}: has no check {verdict.model} / {verdict.task}; give the run's config")
     if check.recorded is None:
         raise BadInput(f"{verdict.model} / {verdict.task}: has no recorded reference, so what changed is unknown")
     ids = set(check.task.samples.ids)
@@ -195,4 +193,5 @@ def rerun(
     refuse_unread(loss, records)
     failure = next((record.error for record in failed_of(records)), None)
     counts = [{id_: counter[id_] for id_ in loss.ids} for counter in (back, scored, unread)]
-    return AskedAgain(loss.check.model, loss.check.task.name, times, counts[0], counts[1], counts[2], failure)
+    own_ids = {record.id: record.own_id for record in records if record.own_id is not None}
+    return AskedAgain(loss.check.model, loss.check.task.name, times, counts[0], counts[1], counts[2], failure, own_ids)

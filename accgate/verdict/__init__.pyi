@@ -15,7 +15,7 @@ from .findings import (
 )
 from .groups import groups_paragraph, groups_sentence
 from .paragraphs import Paragraph, other_rules
-from .points import asked_text, interval_text, points_text, range_text, samples_of, theta_text
+from .points import asked_text, change_text, interval_text, points_text, range_text, samples_of, theta_text
 from .reasons import Figure, Reason, texts_of, words_of
 from .sentences import Setting, drift_sentence, name_of, readings_sentence, sentence, settings_of, sight_sentence
 from .verdict import Verdict
@@ -23,8 +23,8 @@ from .verdict import Verdict
 __all__ = [
     "Allowed", "CandidateSummary", "Cost", "Drift", "Figure", "GroupFigures", "Paragraph", "Readings", "Reason",
     "ReferenceSummary", "Setting", "Step", "Verdict", "after_inconclusive", "approval_steps", "asked_text",
-    "chance_sentence", "drift_sentence", "drop_sentence", "groups_paragraph", "groups_sentence", "interval_text",
-    "lack_sentence", "loss_of", "lost_answers", "mean_change", "move_sentence", "name_of", "other_rules",
-    "pass_words", "points_text", "range_text", "readings_sentence", "samples_of", "samples_words", "sentence",
-    "settings_of", "sight_sentence", "subject_of", "texts_of", "theta_text", "words_of",
+    "chance_sentence", "change_text", "drift_sentence", "drop_sentence", "groups_paragraph", "groups_sentence",
+    "interval_text", "lack_sentence", "loss_of", "lost_answers", "mean_change", "move_sentence", "name_of",
+    "other_rules", "pass_words", "points_text", "range_text", "readings_sentence", "samples_of", "samples_words",
+    "sentence", "settings_of", "sight_sentence", "subject_of", "texts_of", "theta_text", "words_of",
 ]  # fmt: skip

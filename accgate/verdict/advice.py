@@ -135,8 +135,16 @@ def after_inconclusive(verdict: Figures, *, needs_approval: bool) -> Step:
     if theta is None or samples is None:
         return _next(Words("accgate plan", True), " shows how many samples each theta needs")
     pairing = "record a reference with per-sample scores, " if verdict.test == "two-sample" else ""
+    size = next((int(cause.figures["n"] or 0) for cause in verdict.causes if cause.kind == "dataset-size"), None)
+    more: tuple[str | Words, ...] = (f"evaluate about {samples:,} samples ({verdict.n:,} now)",)
+    if size is not None and samples > size:
+        more = (f"add questions to the dataset (about {samples:,} are needed; it has {size:,})",)
+    elif size is not None:
+        more = (*more, " with ", Words(f"num_samples = {samples}", True))
     return _next(
-        f"{pairing}evaluate about {samples:,} samples ({verdict.n:,} now), or set ",
+        *((pairing,) if pairing else ()),
+        *more,
+        ", or set ",
         Words(f"theta = {theta}", True),
         f", which loosens the rules{' and needs an approval' if needs_approval else ''}",
     )

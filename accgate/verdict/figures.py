@@ -62,12 +62,16 @@ class Readings:
 class ReferenceSummary:
     """Mean (points) and size of the reference; n is null for an absolute target.
 
-    `readings` are of the whole reference; null where it does not say.
+    `readings` are of the whole reference; null where it does not say. A recorded reference has the `name` that the
+    model's baseline gives it, `date` and `commit`.
     """
 
     mean: float | None
     n: int | None
     readings: Readings | None = None
+    name: str | None = None
+    date: str | None = None
+    commit: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 import math
 
-from accgate.text import count_of, drop_word, figure, visible, with_capital
+from accgate.text import asked_figure, count_of, drop_word, figure, visible, with_capital
 from accgate.verdict.allowed import RUNS, runs_text
 from accgate.verdict.figures import Cost, Figures
-from accgate.verdict.points import asked_text, digits_of, theta_text
+from accgate.verdict.points import asked_text, points_text, size_text, theta_text
 from accgate.verdict.sentences import loss_sentence
 
 
@@ -34,22 +34,21 @@ def drop_sentence(verdict: Figures) -> str:
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(48.45, 97), CandidateSummary(30.93, 97)
     >>> drop_sentence(Verdict("m", "sums", "regression", "gsprt", 97, *sides, 0.02, 0.2))
-    'sums fell 17.5 points, 48.5 to 30.9'
+    'sums fell 17.6 points, 48.5 to 30.9'
     """
-    digits, before, now = digits_of(verdict), verdict.reference.mean, verdict.candidate.mean
-    subject = subject_of(verdict)
+    before, now, subject = verdict.reference.mean, verdict.candidate.mean, subject_of(verdict)
     if (cost := verdict.failed_cost) is not None:
         return f"{subject} {cost_words(cost)}"
     if before is None or now is None or (loss := loss_of(verdict)) is None:
         return f"{subject} has no mean"
-    size, sides = figure(abs(now - before), digits), f"{figure(before, digits)} to {figure(now, digits)}"
+    size, sides = size_text(verdict), (points_text(verdict, before), points_text(verdict, now))
     unit = "" if verdict.statistic else " points"
     if verdict.test == "target":
         side = "below" if now < before else "above"
-        return f"{subject} is {size}{unit} {side} its target, {figure(now, digits)} against {figure(before, digits)}"
-    if loss == 0.0 or float(size.replace(",", "")) == 0.0:
-        return f"{subject} stayed at {figure(now, digits)}"
-    return f"{subject} {'rose' if now > before else 'fell'} {size}{unit}, {sides}"
+        return f"{subject} is {size}{unit} {side} its target, {sides[1]} against {sides[0]}"
+    if loss == 0.0 or sides[0] == sides[1]:
+        return f"{subject} stayed at {sides[1]}"
+    return f"{subject} {'rose' if now > before else 'fell'} {size}{unit}, {' to '.join(sides)}"
 
 
 def cost_words(cost: Cost) -> str:
@@ -66,22 +65,20 @@ def cost_words(cost: Cost) -> str:
 
 def move_sentence(verdict: Figures) -> str:
     """Where the mean was and is, without a word on it: for a check that shows no drop. Without a full stop."""
-    digits, before, now = digits_of(verdict), verdict.reference.mean, verdict.candidate.mean
     subject = subject_of(verdict)
-    if before is None or now is None:
+    if verdict.reference.mean is None or verdict.candidate.mean is None:
         return f"{subject} has no mean"
+    before, now = points_text(verdict, verdict.reference.mean), points_text(verdict, verdict.candidate.mean)
     if verdict.test == "target":
-        return f"{subject} is at {figure(now, digits)}, target {figure(before, digits)}"
-    if loss_of(verdict) == 0.0:
-        return f"{subject} stayed at {figure(now, digits)}"
-    return f"{subject} {figure(before, digits)} to {figure(now, digits)}"
+        return f"{subject} is at {now}, target {before}"
+    return f"{subject} stayed at {now}" if before == now else f"{subject} {before} to {now}"
 
 
 def pass_words(verdict: Figures) -> str:
     """Why a drop, if there is any, is no regression: a few words after the means."""
     loss, allowed = loss_of(verdict), verdict.allowed_drop
     if verdict.certify and verdict.asked is not None:
-        return f"a {drop_word(verdict.higher_is_better)} of {verdict.asked:.4g} ruled out"
+        return f"a {drop_word(verdict.higher_is_better)} of {asked_text(verdict)} ruled out"
     if loss is None or loss <= 0.0:
         return f"no {drop_word(verdict.higher_is_better)}"
     if not allowed:
@@ -174,7 +171,7 @@ def deciding_theta(verdict: Figures) -> str | None:
         return None
     theta = verdict.theta
     step = 0.5 if theta >= 2.0 else 10.0 ** (math.floor(math.log10(theta)) - 1)
-    return f"{math.ceil(theta / step - 1e-9) * step:.6g}"
+    return asked_figure(math.ceil(theta / step - 1e-9) * step).replace(",", "")
 
 
 def needed_samples(verdict: Figures) -> int | None:

@@ -4,9 +4,8 @@ from accgate.text import p_relation, with_stop
 from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
-from accgate.verdict.findings import mean_change
 from accgate.verdict.groups import groups_paragraph
-from accgate.verdict.points import asked_text, interval_text, points_text, theta_text
+from accgate.verdict.points import asked_text, change_text, interval_text, points_text, theta_text
 from accgate.verdict.sentences import (
     MEANING,
     drift_sentence,
@@ -90,7 +89,7 @@ def _means(verdict: Figures) -> str:
     return (
         f"{side}'s {what_of(verdict)} is {points_text(verdict, before.mean)}{size}, the candidate's "
         f"{points_text(verdict, now.mean)} on {now.n:,}: a difference of "
-        f"{points_text(verdict, mean_change(verdict), sign=True)}{points}{early}{interval}."
+        f"{change_text(verdict)}{points}{early}{interval}."
     )
 
 

@@ -1,28 +1,33 @@
 """The points of a check as text: all of them have the digits that keep them apart, wherever they are printed."""
 
-import math
-
-from accgate.text import digits_apart, figure, figure_at_least
+from accgate.text import asked_figure, change_figure, digits_of_means, drop_figure, figure
 from accgate.verdict.figures import Figures
 
 
 def digits_of(verdict: Figures) -> int:
-    """Digits behind the point with which a check's figures read right: one, or as many as keep them apart.
-
-    More are needed where the means differ by less than a tenth, or the mean lies that near to gamma.
+    """Digits behind the point with which a check's means, their change and gamma read right.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.98, 400)
     >>> digits_of(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2))
     2
     """
-    now = verdict.candidate.mean
-    return digits_apart((verdict.reference.mean, now), (now, verdict.gamma), (verdict.theta, 0.0))
+    return digits_of_means(verdict.reference.mean, verdict.candidate.mean, verdict.gamma)
 
 
 def points_text(verdict: Figures, value: float | None, *, sign: bool = False) -> str:
     """A figure of a check, in points."""
     return figure(value, digits_of(verdict), sign=sign)
+
+
+def change_text(verdict: Figures) -> str:
+    """How much the mean changed, with its sign: the difference of both means as they are printed."""
+    return change_figure(verdict.reference.mean, verdict.candidate.mean, digits_of(verdict))
+
+
+def size_text(verdict: Figures) -> str:
+    """How much the mean changed, without a sign."""
+    return change_text(verdict).lstrip("+−")
 
 
 def range_text(verdict: Figures, ends: tuple[float, float] | None) -> str:
@@ -43,7 +48,7 @@ def theta_text(verdict: Figures) -> str:
     >>> theta_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta=7.51))
     '7.6'
     """
-    return figure_at_least(verdict.sees, digits_of(verdict))
+    return drop_figure(verdict.sees, verdict.asked)
 
 
 def asked_text(verdict: Figures) -> str:
@@ -54,11 +59,7 @@ def asked_text(verdict: Figures) -> str:
     >>> asked_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta_target=2.25))
     '2.25'
     """
-    asked, digits = verdict.asked, digits_of(verdict)
-    if asked is None:
-        return figure(None)
-    written = next((count for count in range(digits, 4) if math.isclose(round(asked, count), asked)), 4)
-    return figure(asked, max(written, digits))
+    return asked_figure(verdict.asked)
 
 
 def samples_of(verdict: Figures) -> str:

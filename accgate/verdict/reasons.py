@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from accgate.text import count_of, drop_word, figure_at_least, p_relation
+from accgate.text import asked_figure, count_of, drop_figure, drop_word, p_relation
 
 Kind = Literal[
     # of a test, and what it could show
     "test", "undefined", "too-few-evaluated", "no-outcome", "no-outcome-overall", "no-room", "unseen", "too-coarse",
-    "rules-out", "certified", "not-certified", "few-clusters", "no-looks", "unrelated",
+    "rules-out", "certified", "not-certified", "few-clusters", "no-looks", "unrelated", "from-marks",
     # of samples that failed, and of replies
     "failed-unbounded", "failed-alike", "failed-apart", "failed-overall", "unread", "unread-reference", "same-answers",
     # of overall checks and costs
@@ -20,6 +20,7 @@ Kind = Literal[
     "group-fell", "groups-open", "groups-unseen", "declined",
     # of the plan and its reference
     "no-reference", "unrecorded-baseline", "larger-reference", "more-samples", "near-chance",
+    "rows-without-reference", "dataset-size",
     "dataset-not-read", "engine-not-checked", "few-repeats", "not-deterministic", "replies-not-shown",
     # of an evaluation, and of other rules
     "not-evaluated", "other-rules", "base-rules",
@@ -69,9 +70,12 @@ def words_of(reason: Reason) -> str:
     ValueError
         When it lacks a figure of its kind, or has one that is none.
     """
-    words = WORDS.get(reason.kind, "{text}")
+    words, of = WORDS.get(reason.kind, "{text}"), dict[str, Any](reason.figures)
     try:
-        return words.format_map(reason.figures) if isinstance(words, str) else words(reason.figures)
+        if not isinstance(words, str):
+            return words(of)
+        drops: dict[str, Any] = {key: asked_figure(of[key]) for key in ("theta", "size") if key in of}
+        return words.format_map({**of, **drops})
     except (KeyError, TypeError) as error:
         raise ValueError(f"a reason of the kind {reason.kind} lacks figures: {error}") from error
 
@@ -93,8 +97,8 @@ def _ability(of: Mapping[str, Any]) -> str:
     """Return what the samples detect, and what was asked."""
     drop, samples = of["drop"], f"{count_of(of['n'], 'sample')} detect{'s' if of['n'] == 1 else ''}"
     theta = of["theta"]
-    least = f"no {drop}" if theta is None else f"a {drop} of {figure_at_least(theta)} points or more"
-    return f"{samples} {least} with probability {of['power']:g}; you asked for {of['asked']:g}"
+    least = f"no {drop}" if theta is None else f"a {drop} of {drop_figure(theta, of['asked'])} points or more"
+    return f"{samples} {least} with probability {of['power']:g}; you asked for {asked_figure(of['asked'])}"
 
 
 def _rules_out(of: Mapping[str, Any]) -> str:
@@ -142,7 +146,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "too-few-evaluated": "only {n:,} of {n_max:,} samples were evaluated: too few to decide",
     "no-outcome": _no_outcome,
     "no-outcome-overall": "no outcome of {n:,} samples could fail at alpha {alpha:.3g}: evaluate more",
-    "no-room": "the reference is {room:.2f} points from {end}: a {drop} of {size:.2f} cannot show; take a task that "
+    "no-room": "the reference is {room:.2f} points from {end}: a {drop} of {size} cannot show; take a task that "
     "the model can do, or record a reference again",
     "unseen": _unseen,
     "too-coarse": lambda of: f"{_ability(of)}: evaluate more samples or set a larger theta",
@@ -153,6 +157,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "no-looks": "no early stop: the exact looks at an allowed drop are for single samples scored 0 or 100",
     "unrelated": "the scores of the two sides agree no better than chance (correlation {correlation:.2f} on {n:,} "
     "samples), and only their ids or places say that they are of the same samples",
+    "from-marks": "both sides hold only 0 and 1, or right and wrong: taken as 0 and 100 points",
     "failed-unbounded": f"{_FAILED}, and the range of their scores is unknown",
     "failed-alike": f"{_FAILED}; {_MEANS}: the verdict is the same",
     "failed-apart": f"{_FAILED}; {_MEANS}: {{at_worst}} at worst, {{at_best}} at best. Evaluate them again with "
@@ -165,9 +170,12 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "left-out": "left out: {names}",
     "undecided-checks": "{count} of its {checks} checks could not be decided: {names}",
     "not-binary": "not decided: the run has scores other than 0 and 100 where the reference has none",
-    "larger-reference": "a drop of {theta:g} points needs a larger reference: no number of samples shows it with "
+    "larger-reference": "a drop of {theta} points needs a larger reference: no number of samples shows it with "
     "this one",
-    "more-samples": "detecting a drop of {theta:g} points {needs} {needed:,} samples; this check has {n:,}",
+    "more-samples": "detecting a drop of {theta} points {needs} {needed:,} samples; this check has {n:,}",
+    "rows-without-reference": "{n:,} of {available:,} questions have a reference; the others were added later and are "
+    "not compared: `accgate record --add-rows` asks them of the reference's model",
+    "dataset-size": lambda of: f"the dataset has {count_of(of['n'], 'sample')}",
     "near-chance": "the reference's mean of {mean:.2f} is near chance level ({chance:g}): a regression could hardly "
     "show; take a task that the model can do",
     "dataset-not-read": "the dataset was not read, so this is planned for the {n:,} samples that the task has: {error}",

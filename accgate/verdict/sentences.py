@@ -7,7 +7,7 @@ from accgate.stats.names import TEST_REASONS, TEST_WORDS
 from accgate.text import count_of, drop_word, p_relation, with_stop
 from accgate.verdict.figures import Figures, Readings
 from accgate.verdict.groups import groups_sentence
-from accgate.verdict.points import asked_text, points_text, samples_of, theta_text
+from accgate.verdict.points import asked_text, points_text, samples_of, size_text, theta_text
 
 OUTCOMES: dict[VerdictName, str] = {
     "pass": "passed",
@@ -40,7 +40,7 @@ def summary(verdict: Figures) -> str:
         return with_stop(f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}")
     if (cost := verdict.failed_cost) is not None:
         return f"{start}: {cost.sentence}."
-    size, sides = points_text(verdict, abs(now - before)), (points_text(verdict, before), points_text(verdict, now))
+    size, sides = size_text(verdict), (points_text(verdict, before), points_text(verdict, now))
     move = f"{'rose' if now > before else 'fell'} by {size}{'' if verdict.statistic else ' points'}, from"
     values = f"stayed at {sides[1]}" if sides[0] == sides[1] else f"{move} {sides[0]} to {sides[1]}"
     end = ""

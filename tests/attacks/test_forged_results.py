@@ -122,7 +122,7 @@ TAMPERING: dict[str, tuple[Callable[[Project], object], str]] = {
     "no records": (lambda p: (p.out / RECORDS).unlink(), "but the records give 'error'"),
     "records of other samples": (
         lambda p: change_records(p, lambda rows: [rows[0] | {"id": "0" * 16}, *rows[1:]]),
-        "1 ids belong to no sample of this check",
+        "holds 1 id that this check lacks",
     ),
     "a record twice": (lambda p: change_records(p, lambda rows: [*rows, rows[0]]), "comes twice"),
     "a score past the scale": (
@@ -162,7 +162,7 @@ def test_an_untouched_run_is_verified_with_its_own_exit_code(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert verify(project) == 1
-    assert "The records give this verdict" in capsys.readouterr().out
+    assert "The records give the same verdict" in capsys.readouterr().out
 
 
 def test_what_is_missing_of_samples_asked_twice_is_counted_in_records(
@@ -176,7 +176,7 @@ def test_what_is_missing_of_samples_asked_twice_is_counted_in_records(
     change_records(project, lambda rows: rows[:-1])
     capsys.readouterr()
     assert verify(project) == 2
-    assert f"1 of 400 records are missing ({lost['id']}), and" in said(capsys)
+    assert f"lacks 1 of 400 records ({lost['id']}), and" in said(capsys)
 
 
 def test_a_statement_names_commit_models_figures_and_files(

@@ -13,13 +13,13 @@ from accgate.engines.openai import client
 from accgate.errors import BadInput
 from accgate.github import artifact, outcome
 from accgate.github.api import transport
+from accgate.inputs import parquet as datasets
 from accgate.inputs import rows, toml
 from accgate.interop import inspect_file, lm_eval, trtllm
 from accgate.records import file as records
 from accgate.references import store
 from accgate.report import result_file, sandbox
 from accgate.tasks import extract, sample, templates
-from accgate.tasks import rows as datasets
 from accgate.text import MESSAGE
 from tests.cases import each
 from tests.gates import Project, right_but, said, write_lines, write_task

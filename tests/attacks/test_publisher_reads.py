@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput
+from accgate.inputs.parquet import Closed, without_native_readers
 from accgate.tasks import read_rows
-from accgate.tasks.rows import Closed, hub_rows, without_native_readers
+from accgate.tasks.rows import hub_rows
 from tests.attacks.chain import Chain
 from tests.gates import Project, questions, write_task
 from tests.loading import load_task

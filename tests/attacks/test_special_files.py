@@ -133,16 +133,17 @@ def test_a_dataset_of_a_parquet_bomb_is_refused_before_it_is_unpacked(tmp_path: 
     parquet = pytest.importorskip("pyarrow.parquet")
 
     from accgate.errors import BadInput
-    from accgate.tasks import rows
+    from accgate.inputs import parquet as rows
+    from accgate.tasks import read_rows
 
     path = tmp_path / "rows.parquet"
     parquet.write_table(pyarrow.table({"q": ["x" * 1000] * 5000}), path)
     assert path.stat().st_size < 100_000
-    assert len(rows.read_rows(path)) == 5000
+    assert len(read_rows(path)) == 5000
     before, rows.MOST = rows.MOST, 1_000_000
     try:
         with pytest.raises(BadInput, match="unpacks to more than 1,000,000 bytes"):
-            rows.read_rows(path)
+            read_rows(path)
     finally:
         rows.MOST = before
 

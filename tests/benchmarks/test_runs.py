@@ -1,4 +1,4 @@
-"""The benchmark of several runs prints what docs/statistics.md says of them."""
+"""The benchmark of several runs prints what docs/measured.md says of them."""
 
 import pytest
 

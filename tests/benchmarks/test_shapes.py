@@ -1,4 +1,4 @@
-"""The table of shapes: its rates are those that docs/statistics.md promises, its runs those of the tests."""
+"""The table of shapes: its rates are those that docs/measured.md promises, its runs those of the tests."""
 
 import math
 import re

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from accgate.report.flips import Flip
+from accgate.report.html import viewer
 from accgate.report.html.page import html_report
+from accgate.report.html.viewer import Beside
 from accgate.result import Result
 from accgate.stats.result import Interval
 from tests.browser.axe import axe
 from tests.browser.chromium import Browser, Page
 from tests.report.hostile import hostile
-from tests.report.html_pages import WORDS, written_run
+from tests.report.html_pages import WORDS, write_samples, written_run
 from tests.report.runs import groups_of, result_of, verdict_of
 
 pytestmark = pytest.mark.browser
@@ -117,35 +119,93 @@ def test_a_link_unfolds_its_check_and_takes_the_keyboard_there(page: Page) -> No
     assert page.value(f"document.querySelector('#check-{at}').open")
 
 
-def test_more_answers_are_shown_and_searched(page: Page, run: tuple[Path, Result]) -> None:
-    first = next(v for v in run[1].checks if v.task == names(page)[0])
-    flips, ids = first.flips, "#check-0 .answers .id code"
-    assert page.texts(ids) == list(flips[:3])
-    page.click("#check-0 .btn")
-    assert page.texts(ids) == list(flips[:9])
-    assert page.value("document.activeElement === document.querySelectorAll('#check-0 .answers > li')[3]")
+IDS = "#check-0 .sample > summary code"
+
+
+def first_flips(page: Page, run: tuple[Path, Result]) -> tuple[str, ...]:
+    return next(verdict.flips for verdict in run[1].checks if verdict.task == names(page)[0])
+
+
+def test_samples_are_filtered_searched_sorted_and_opened_on_a_phone(page: Page, run: tuple[Path, Result]) -> None:
+    page.size(390, 844, phone=True)
+    flips = first_flips(page, run)
+    assert page.texts(IDS) == list(flips[:10])
+    assert page.texts("#check-0 .sample[open] > summary code") == list(flips[:3])
+    page.click("#check-0 .more .btn")
+    assert page.texts(IDS) == list(flips[:60])
+    assert page.value("document.activeElement === document.querySelectorAll('#check-0 .sample > summary')[10]")
+    page.click("#check-0 [data-kind=all]")
+    assert page.texts("#check-0 .chips [aria-pressed=true]") == [f"All {N}"]
+    assert page.text("#check-0 .shown") == f"10 of {N}"
     enter(page, "#check-0 .find", flips[13])
-    assert page.texts(ids) == [flips[13]]
+    assert page.texts(IDS) == [flips[13]]
     assert page.text("#check-0 .shown") == "1 of 1 that match"
+    page.click(IDS)
+    page.value("new Promise((done) => setTimeout(done, 200))")
     assert page.texts("#check-0 mark") == [flips[13]]
+    assert page.texts("#check-0 del") == ["100"]
+    assert page.texts("#check-0 ins") == ["0"]
+    assert page.value("document.documentElement.scrollWidth <= innerWidth")
+    page.value(f"{axe()}; null")
+    assert page.value("axe.run(document).then((all) => all.violations.map((v) => v.id))") == []
     page.value("document.querySelector('#check-0 .find').select()")
     page.type("no such words")
-    assert page.texts(ids) == []
-
-
-def test_the_script_shows_a_flip_as_the_page_without_it_does(browser: Browser, page: Page, tmp_path: Path) -> None:
-    inner = (
-        "[...document.querySelectorAll('#check-0 .answers > li')].map((flip) => flip.innerHTML.replace(/\\s+</g, '<'))"
+    assert page.texts(IDS) == []
+    page.value("document.querySelector('#check-0 .find').select()")
+    page.press("Backspace", 8)
+    page.value(
+        "(s => { s.value = 'Id'; s.dispatchEvent(new Event('change')); })(document.querySelector('#check-0 .order'))"
     )
-    with_script = page.value(inner)
+    assert page.texts(IDS) == sorted(page.texts(IDS))
+    page.click(IDS, 4)
+    page.press("j")
+    page.press("j")
+    page.press("k")
+    assert page.value("document.activeElement === document.querySelectorAll('#check-0 .sample > summary')[5]")
+
+
+def test_a_link_opens_its_sample_and_the_address_follows(page: Page, run: tuple[Path, Result]) -> None:
+    key, flips = page.value("document.querySelector('#check-1 .samples').dataset.key"), run[1].checks
+    sample = next(verdict.flips for verdict in flips if f"model/{verdict.task}" == key)[30]
+    page.value(f"location.hash = 'check=' + encodeURIComponent({json.dumps(key)}) + '&filter=worse&sample={sample}'")
+    focused = "document.activeElement.querySelector('code')?.textContent"
+    assert page.value(f"new Promise((done) => setTimeout(() => done({focused}), 200))") == sample
+    assert page.value("document.activeElement.parentElement.open")
+    page.click("#check-1 [data-kind=better]")
+    assert page.value("location.hash").endswith("&filter=better")
+
+
+def test_without_script_the_page_says_where_its_samples_are(browser: Browser, page: Page, tmp_path: Path) -> None:
     plain = Page(browser, page.person)
     plain.call("Emulation.setScriptExecutionDisabled", value=True)
     plain.open(tmp_path / "report.html")
-    cards = plain.value(inner)
-    assert cards == with_script[: len(cards)]
-    assert len(cards) == 3
-    assert plain.texts("#check-0 del")
-    assert "which this page shows with JavaScript" in plain.text("#check-0 noscript")
+    assert "This page lists all samples with JavaScript" in plain.text("#check-0 noscript")
+    assert plain.text("h1")
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_texts_beside_the_page_are_loaded_from_the_disk_or_said_to_be_missing(
+    browser: Browser, run: tuple[Path, Result], tmp_path: Path, is_there: bool
+) -> None:
+    folder, result = run
+    beside = Beside("report.samples.js")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(viewer, "TEXTS", 20_000)
+        text = html_report(result, folder, beside)
+    if is_there:
+        (tmp_path / beside.name).write_text("".join(beside.parts), encoding="utf-8")
+    person = browser.person()
+    page = opened(browser, person, text, tmp_path)
+    page.value("new Promise((done) => setTimeout(done, 300))")
+    last = first_flips(page, run)[-1]
+    page.value(f"location.hash = 'check=0&filter=worse&sample={last}'")
+    page.value("new Promise((done) => setTimeout(done, 200))")
+    shown = page.value("document.activeElement.parentElement.innerText")
+    assert ("So the answer is 0" in shown) is is_there
+    assert ("The texts of this sample are not in this page." in shown) is not is_there
+    assert ("That file is not here" in page.text("#check-0 .beside")) is not is_there
+    assert not is_there or faults_said(page) == []
+    browser.forget(person)
 
 
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
@@ -216,19 +276,21 @@ def look(checks: int) -> Result:
 
 def test_hostile_text_stays_text_wherever_it_stands(browser: Browser, tmp_path: Path) -> None:
     texts = hostile()
-    flips = [Flip(f"{at}", text, text, text, text[::-1], reasoning=text) for at, text in enumerate(texts)]
-    bad = verdict_of(
-        "regression", model=texts[30], task="<b>t", flips=tuple(flip.id for flip in flips), reasons=(texts[31],)
-    )
+    flips = [Flip(f"{at}", text, text, text, text[::-1], 100.0, 0.0, text) for at, text in enumerate(texts)]
+    write_samples(tmp_path, flips, own_id=texts[30], group=texts[31])
+    bad = verdict_of("regression", flips=tuple(flip.id for flip in flips), reasons=(texts[31],))
     person = browser.person()
-    page = opened(browser, person, html_report(result_of(bad), {(texts[30], "<b>t"): flips}), tmp_path)
-    tags = set(page.value("[...document.querySelectorAll('.flips *')].map((e) => e.localName)"))
-    for _ in range(6):
-        page.click("#check-0 .btn")
-        tags |= set(page.value("[...document.querySelectorAll('.flips *')].map((e) => e.localName)"))
+    page = opened(browser, person, html_report(result_of(bad), tmp_path), tmp_path)
+    page.click("#check-0 .more .btn")
+    page.click("#check-0 .more .btn")
+    page.click("#check-0 .more .btn")
+    unfolded(page)
+    page.value("new Promise((done) => setTimeout(done, 500))")
+    assert len(page.texts("#check-0 .card")) == len(texts)
+    tags = set(page.value("[...document.querySelectorAll('.samples *')].map((e) => e.localName)"))
     assert tags <= {
         "h3", "h4", "p", "ol", "li", "div", "code", "span", "b", "del", "ins", "label", "input", "button", "noscript",
-        "svg", "use", "details", "summary",
+        "svg", "use", "details", "summary", "select", "option",
     }  # fmt: skip
     for attack in (
         "document.body.innerHTML = '<b>x</b>'",

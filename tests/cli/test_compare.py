@@ -27,7 +27,7 @@ class Files:
         self.folder, self.capsys = folder, capsys
 
     def write(self, side: str, scores: Scores, *, shuffle: int | None = None) -> Path:
-        rows = [{"id": f"q{i}", "score": float(s)} for i, s in enumerate(scores)]
+        rows = [{"id": f"q{i}", "score": s if isinstance(s, (bool, str)) else float(s)} for i, s in enumerate(scores)]
         if shuffle is not None:
             rows = [rows[i] for i in np.random.default_rng(shuffle).permutation(len(rows))]
         return write_lines(self.folder / f"{side}.jsonl", rows)
@@ -163,13 +163,22 @@ def test_jsonl_csv_and_run_records_of_the_same_scores_compare_alike(tmp_path: Pa
 
 
 def test_fractions_need_a_scale(files: Files) -> None:
-    reference, candidate = [1.0, 0.0] * 30, [1.0, 0.0] * 20 + [0.0] * 20
+    reference, candidate = [1.0, 0.5] * 30, [1.0, 0.5] * 20 + [0.5] * 20
     left, right = files.write("reference", reference), files.write("candidate", candidate)
     code, out, err = files.compare(left, right)
     assert (code, out) == (2, "")
     assert "--scale 100" in err
-    assert files.verdict(reference, candidate, "--scale", "100")["difference"] == pytest.approx(-100 / 6)
-    assert files.verdict(reference, candidate, "--scale", "1")["difference"] == pytest.approx(-1 / 6)
+    assert files.verdict(reference, candidate, "--scale", "100")["difference"] == pytest.approx(-100 / 12)
+    assert files.verdict(reference, candidate, "--scale", "1")["difference"] == pytest.approx(-1 / 12)
+
+
+@pytest.mark.parametrize("form", [lambda value: value, bool, lambda value: "pass" if value else "fail"])
+def test_scores_of_0_and_1_on_both_sides_are_0_and_100_points_and_it_is_said(files: Files, form: Any) -> None:
+    sides = [1, 0] * 30, [1, 0] * 20 + [0] * 20
+    left, right = (files.write(name, [form(each) for each in side]) for name, side in zip("ab", sides, strict=True))
+    code, out, _ = files.compare(left, right)
+    assert code == 1
+    assert "only 0 and 1, or right and wrong: taken as 0 and 100 points" in " ".join(out.split())
 
 
 def test_a_target_theta_that_was_not_reached_is_inconclusive(files: Files) -> None:

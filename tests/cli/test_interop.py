@@ -38,7 +38,7 @@ def test_an_import_becomes_a_reference_with_its_variant_and_replies(tmp_path: Pa
     assert (found.about.mean, found.about.n, found.about.engine) == (75.0, 40, "imported from lm-eval")
     assert found.about.engine_version == "0.4.13"
     assert found.scores is not None
-    assert len(found.replies()) == 40
+    assert sum(record.reply is not None for record in found.kept_records()) == 40
     assert not Path("accgate-import").exists()
 
 
@@ -88,9 +88,9 @@ def test_samples_without_a_score_are_told(tmp_path: Path, capsys: pytest.Capture
     samples = [sample(1, "C"), sample(2, "I"), sample(3, "C") | {"scores": None}]
     path = write_eval(tmp_path / "log.eval", log_of(samples, {"match": 0.5}))
     assert main(["import", "inspect", str(path), "--out", str(tmp_path / "run")]) == 0
-    assert "1 samples have no score" in capsys.readouterr().err
+    assert "no score for 1 sample" in capsys.readouterr().err
     assert main(["import", "inspect", str(path), "--references", str(tmp_path / "store")]) == 2
-    assert "1 samples have no score" in capsys.readouterr().err
+    assert "no score for 1 sample" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("variant", ["fp8", "=fp8", "quant="])
@@ -117,7 +117,7 @@ def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(
     assert found is not None
     assert found.about.mean == 67.9
     assert main([*command, "--model", "c"]) == 2
-    assert "no task is of the model 'c'" in capsys.readouterr().err
+    assert "no task belongs to the model 'c'" in capsys.readouterr().err
     assert main([*command, "--model", "a", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["sigma"], row["alpha"], row["beta"], row["n"], row["variant"]) == (50.0, 0.05, 0.2, 4096, {})
@@ -134,7 +134,7 @@ def test_a_folder_of_the_suite_imports_what_it_can_and_is_not_called_whole(
     told = capsys.readouterr().err
     assert "gsm8k.yaml: is not YAML" in told
     assert "sigma, the standard deviation of one score, is not known for mixed_modality_omni" in told
-    assert "2 of 3 files were left out; what is written is whole, but the import is not" in told
+    assert "left out 2 of 3 files, so the import is incomplete; what is written is sound" in told
     assert find_reference(tmp_path / "store", "a", "mmlu") is not None
     (tmp_path / "alone.yaml").write_text("x:\n  ref_al: 2.0\n  min_al: 1.9\n")
     assert main(["import", "trtllm", str(tmp_path / "alone.yaml"), "--references", str(tmp_path / "store")]) == 2
@@ -159,7 +159,7 @@ def test_a_folder_of_many_tasks_imports_what_it_can_and_is_not_called_whole(
     for part in (
         "samples_gsm8k", "holds several scores; choose one: --metric exact_match --filter strict", "samples_torn",
         "samples_pooled", "holds no score that is a mean over samples; it has: none", "is of task twice and model m",
-        "5 of 6 logs were left out; what is written is whole, but the import is not",
+        "left out 5 of 6 logs, so the import is incomplete; what is written is sound",
     ):  # fmt: skip
         assert part in told.err, part
     assert find_reference(store, "m", "adding") is not None
@@ -184,7 +184,7 @@ def test_a_folder_of_inspect_imports_what_it_can_and_passes_over_its_lists(
     told = capsys.readouterr()
     assert "openai/gpt / asking: 2 samples" in told.out
     assert "bad.eval: the evaluation's status is 'cancelled', not success" in told.err
-    assert "1 of 2 logs were left out" in told.err
+    assert "left out 1 of 2 logs" in told.err
     (logs / "bad.eval").unlink()
     assert main(command) == 0
 
@@ -207,7 +207,7 @@ def test_a_mean_replaces_a_reference_with_scores_whole(tmp_path: Path) -> None:
     assert main([*command, "--reason", "the suite's figure"]) == 0
     found = find_reference(store, "m", "mmlu")
     assert found is not None
-    assert (found.about.mean, found.scores, found.replies()) == (68.2, None, {})
+    assert (found.about.mean, found.scores, found.replies_path.exists()) == (68.2, None, False)
 
 
 def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(
@@ -232,3 +232,24 @@ def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(
     write_log(tmp_path / "a", [generated(0, {"acc": 1.0})], "other", date="2026-11-22T00-00-00")
     assert main(command) == 2
     assert "--task sums: names one log, but 2 were found" in capsys.readouterr().err
+
+
+def test_samples_of_any_tool_become_records_and_a_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, right in (("old", 38), ("new", 12)):
+        rows = [{"task": f"t{i}", "run": r, "m": {"acc": i < right, "f1": 0.5}} for i in range(40) for r in "ab"]
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sums.json").write_text(json.dumps({"model": "x", "all": rows, "other": rows[:1]}))
+    old, new = (str(tmp_path / name / "sums.json") for name in ("old", "new"))
+    layout = ["--rows", "$.all", "--id", "task", "--score", "acc", "--repeat", "run"]
+    assert main(["compare", old, new, *layout]) == 1
+    assert main(["compare", old, old, *layout]) == 0
+    assert main(["sigma", old, old, *layout]) == 0
+    places = ["--out", str(tmp_path / "run"), "--references", str(tmp_path / "store")]
+    assert main(["import", "samples", old, *places, *layout]) == 0
+    assert "old / sums: 40 samples, mean 95 (not checked), acc" in capsys.readouterr().out
+    assert (
+        main(["compare", str(tmp_path / "run" / "old" / "sums.jsonl"), str(tmp_path / "store/old/sums.scores.csv")])
+        == 0
+    )
+    assert main(["compare", old, new]) == 2
+    assert "name them with --rows JSONPATH: there are $.all, $.other" in capsys.readouterr().err

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from accgate.cli.main import main
-from accgate.text import figure_at_least
+from accgate import plan
+from accgate.cli.main import COMMANDS, main
+from accgate.cli.parser import HEADINGS
+from accgate.text import drop_figure
 from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, said
 from tests.launcher import Launched
@@ -52,7 +54,7 @@ def test_plans_are_printed_as_json_alone_or_in_words(project: Project, capfd, co
     printed, err = capfd.readouterr()
     out = " ".join(printed.split())
     assert "1 check at alpha 0.05, beta 0.2." in out
-    drop = figure_at_least(row["theta"])
+    drop = drop_figure(row["theta"])
     assert f"m / sums: {N} samples see a drop of {drop} points with probability 0.8 if 10% of them" in out
     assert ("Most tokens" in out) == (command == "plan")
     assert err == ""
@@ -204,7 +206,6 @@ def test_validate_checks_the_engines_files_too(project: Project, capsys) -> None
 @each(
     ("line", "message"),
     [
-        ("", "accgate: give COMMAND; see accgate --help"),
         ("runn", "accgate: there is no command 'runn'; did you mean 'run'? See accgate --help"),
         ("compare one", "accgate compare: give CANDIDATE; see accgate compare --help"),
         ("run --resmue", "accgate run: there is no option --resmue; did you mean '--resume'? See accgate run --help"),
@@ -212,6 +213,8 @@ def test_validate_checks_the_engines_files_too(project: Project, capsys) -> None
         ("import lm-eval --stroe x y", "accgate import lm-eval: there is no option --stroe; "),
         ("import lm-evla x", "accgate import: there is no command 'lm-evla'; did you mean 'lm-eval'? See accgate imp"),
         ("run a.toml b.toml", "accgate run: 'b.toml' is one argument too many; see accgate run --help"),
+        ("schema", "accgate schema: give config or result; see accgate schema --help"),
+        ("completion", "accgate completion: give bash or zsh or fish; see accgate completion --help"),
         ("schema x", "accgate schema: what: there is no 'x'; known are config, result; see accgate schema --help"),
         ("init --engine lamacpp", "accgate init: --engine: there is no 'lamacpp'; did you mean 'llamacpp'? See accga"),
         ("init --theta abc", "accgate init: --theta: 'abc' is not a number; see accgate init --help"),
@@ -227,6 +230,61 @@ def test_a_wrong_command_line_is_one_line_with_the_nearest_that_is_right(capsys,
     (said,) = captured.err.splitlines()
     assert said.startswith(message)
     assert said.endswith(" --help")
+
+
+@pytest.mark.parametrize("command", [[], ["history"], ["import"], ["export"]])
+def test_without_a_command_its_help_lists_them_and_nothing_was_done(capsys, command: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    assert stop.value.code == 2
+    shown = capsys.readouterr().out
+    names = [name for name, *_ in COMMANDS] if not command else ["show", "lm-eval", "mlflow"]
+    assert (all if not command else any)(f"    {name} " in shown or f"    {name}\n" in shown for name in names)
+    assert all(f"\n  {heading}:\n" in shown for heading in HEADINGS.values()) is not bool(command)
+
+
+def test_a_config_is_found_above_within_the_repository_and_is_named(project: Project, monkeypatch, capsys) -> None:
+    inner = project.folder / "src/deep"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    assert main(["plan", "--json"]) == 2  # in no repository nothing above is read
+    assert "accuracy.toml: cannot be read" in capsys.readouterr().err
+    (project.folder / ".git").mkdir()
+    assert main(["plan", "--json"]) == 0
+    assert capsys.readouterr().err == f"accgate: there is no accuracy.toml in this folder; {project.config} is used\n"
+    (project.folder / "src/.git").mkdir()  # a repository of its own
+    assert main(["plan", "--json"]) == 2
+
+
+@pytest.mark.parametrize("name", ["acuracy.toml", "accuracy.tml", "sub/accuracy.toml"])
+def test_a_mistyped_config_is_answered_with_the_one_that_is_there(project: Project, capsys, name: str) -> None:
+    (project.folder / "sub").mkdir()
+    (project.folder / "sub/accuracies.toml").touch()
+    (project.folder / "Cargo.toml").touch()
+    assert main(["plan", str(project.folder / name)]) == 2
+    assert capsys.readouterr().err.endswith(f"did you mean accura{'cies' if '/' in name else 'cy'}.toml?\n")
+
+
+def test_a_run_is_named_by_its_folder_or_its_result(project: Project, capsys) -> None:
+    assert project.run(right_but(60, N)) == 1
+    config = ["--config", str(project.config)]
+    for name in (project.out, project.out / "accgate.json"):
+        for command, *options in (["report"], ["explain"], ["verify", *config], ["rerun", *config], ["view", *config]):
+            if command == "view":
+                options += ["--minutes", "0"]  # which is refused once the folder was found
+            capsys.readouterr()
+            code = main([command, str(name), *options])
+            assert (command, code) == (command, {"verify": 1, "view": 2}.get(command, 0))
+            assert "there is no" not in capsys.readouterr().err
+
+
+def test_plan_says_how_many_samples_show_a_theta_without_a_config(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "--theta", "5"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith(f"A drop of 5 points: {plan(5.0).n} samples, or at most {plan(5.0, test='gsprt').n} with")
+    assert main(["plan", "--theta", "0"]) == 2
+    assert "theta is 0.0; give a number above 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"], ["compare", "-h"]])

@@ -181,7 +181,7 @@ def test_too_few_samples_for_the_target_are_inconclusive_and_say_what_they_see(t
     (result,) = decide([Evidence(one_each([50.0] * 1319), Mean(50.0, 1319), Design(sigma=50.0, theta=theta))])
     assert (result.verdict, result.theta_target) == (verdict, theta)
     if verdict == "inconclusive":
-        text = f"1,319 samples detect a drop of 4.9 points or more with probability 0.8; you asked for {theta:g}: "
+        text = f"1,319 samples detect a drop of 4.85 points or more with probability 0.8; you asked for {theta:g}: "
         assert result.reasons == (text + "evaluate more samples or set a larger theta",)
 
 

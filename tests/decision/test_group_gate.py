@@ -1,6 +1,6 @@
 """Groups that can fail a check: few harmless changes do, and what hides a collapse is no pass.
 
-`python -m benchmarks.groups` measures both error rates.
+`python -m benchmarks.group_gate` measures both error rates.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.records.scores import from_python
-from benchmarks.groups import fallen
+from benchmarks.group_gate import fallen
 
 ALPHA = 0.05
 

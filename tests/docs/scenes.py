@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -104,11 +103,11 @@ def quickstart(folder: Path) -> None:
 
 
 def tutorial(folder: Path) -> None:
-    """The files that the tutorial has written by its first command, and questions of the form that it shows."""
-    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    for block in re.findall(r"```toml\n(# (\S+\.toml)\n.*?)```", page, re.DOTALL):
-        (folder / block[1]).write_text(block[0], encoding="utf-8")
-    write_lines(folder / "capitals.jsonl", [{"country": f"C{i}", "capital": f"Town {i}"} for i in range(60)])
+    """What the tutorial's `init` writes from rows of the form that it shows, of a server that is not asked."""
+    rows = [{"question": f"What is the capital of C{i}?", "answer": f"Town {i}"} for i in range(80)]
+    write_lines(folder / "capitals.jsonl", rows)
+    server = ("--base-url", "http://127.0.0.1:8123/v1", "--name", "smollm2", "--model", "smollm2", "--no-probe")
+    _done(main(["init", *server, "--data", "capitals.jsonl", "--yes"]))
 
 
 SCENES: dict[str, Callable[[Path], None]] = {

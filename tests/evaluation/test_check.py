@@ -366,7 +366,7 @@ def test_records_with_a_score_out_of_range_are_refused_on_resume(paths: RecordPa
     message = rf"{first['id']} \(a score of 10000\); these are the bounds of \w+, so the file was changed: delete it"
     with pytest.raises(BadInput, match=message) as caught:
         resumable_records(assignment(), paths, resume=True)
-    assert str(caught.value).startswith(f"{paths.records}: 1 of ")
+    assert str(caught.value).startswith(f"{paths.records}: a score outside ")
 
 
 def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> None:
@@ -375,7 +375,7 @@ def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> N
     other = dataclasses.replace(asked.task, samples=asked.task.samples[3:])
     settings = json.loads(paths.settings.read_text())
     paths.settings.write_text(json.dumps({**settings, "records": 17}))
-    with pytest.raises(BadInput, match=r"3 of 7 records are not among this run's samples; the plan changed since"):
+    with pytest.raises(BadInput, match=r"the plan changed, so 3 of 7 records belong to no sample"):
         resumable_records(dataclasses.replace(asked, task=other), paths, resume=True)
 
 

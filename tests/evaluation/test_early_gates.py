@@ -133,4 +133,4 @@ def test_a_recorded_sample_missing_past_the_stop_is_missed_all_the_same(tmp_path
     project = gated(tmp_path)
     project.answer(spread(0)[:300])
     assert project.run() == 3
-    assert "100 of 400 samples have no record" in project.check["reasons"][0]
+    assert "no record of 100 of 400 samples" in project.check["reasons"][0]

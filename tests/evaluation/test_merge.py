@@ -163,7 +163,7 @@ def test_what_a_shard_could_not_evaluate_is_said(project: Project) -> None:
     ids = project.ids()
     write_lines(project.scores, [{"id": i, "score": 100.0} for i in ids if i != ids[1]])
     assert merge(project, shards(project, 2)) == 3
-    assert "100 of shard 2/2, which says: 1 of 100 samples have no record" in reasons(project)
+    assert "100 of shard 2/2, which says: no record of 1 of 100 samples" in reasons(project)
 
 
 def test_one_check_that_lacks_samples_leaves_the_others_decided(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_sample_with_two_scores_is_refused_and_named(project: Project, capsys:
     assert merge(project, [*parts, again]) == 2
     doubtful = sorted({project.ids()[30], project.ids()[50]})
     assert (
-        f"m / sums: 2 samples have different scores in different shards: {', '.join(doubtful)}; give one run of each"
+        f"m / sums: different scores in different shards for 2 samples: {', '.join(doubtful)}; give one run of each"
     ) in said(capsys)
     assert not (project.folder / "merged" / "accgate.json").exists()
 

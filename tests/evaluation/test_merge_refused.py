@@ -191,7 +191,7 @@ def test_all_that_differs_is_said_at_once(project: Project, capsys: pytest.Captu
     project.write(alpha=0.001)
     assert merge(project, parts) == 2
     words = capsys.readouterr().err
-    assert len(words.splitlines()) == 3  # no target before, and theta makes the test a sequential one
+    assert len(words.splitlines()) == 2  # no target before; all samples are asked with one, too
     assert "alpha is" in words
     assert "theta is" in words
 
@@ -204,7 +204,7 @@ def test_records_of_no_sample_are_refused(project: Project, capsys: pytest.Captu
         file.write(to_line(stray).replace(b'"repeat":0', b'"repeat":1'))
     assert merge(project, parts) == 2
     words = said(capsys)
-    assert f"{records_path(parts[1])}: 2 ids are not in this plan: {stray.id}, ffffffffffffffff" in words
+    assert f"{records_path(parts[1])}: holds 2 ids that this plan lacks: {stray.id}, ffffffffffffffff" in words
 
 
 def test_records_of_one_shard_in_the_folder_of_another_are_refused(

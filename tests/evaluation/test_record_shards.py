@@ -109,7 +109,7 @@ def test_options_of_the_wrong_half_are_refused(tmp_path: Path, capsys) -> None:
     assert project.record(right_but(17)) == 0
     for args in (["--add"], ["--reason", "new"], ["--no-replies"]):
         assert record(project, "1/2", *args) == 2
-        assert "a shard writes no reference, `accgate merge` does" in said(capsys)
+        assert "shards only evaluate, `accgate merge` writes a new reference" in said(capsys)
     assert [record(project, shard) for shard in ("1/2", "2/2")] == [0, 0]
     assert merge(project, "--html") == 2
     assert "shards of `accgate record` are merged without a verdict" in said(capsys)

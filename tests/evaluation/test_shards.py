@@ -170,7 +170,7 @@ def test_what_a_recording_lacks_counts_in_its_own_shard_only(
     write_lines(project.scores, [{"id": i, "score": 100.0} for i in ids if i != ids[2]])
     assert run(project, "1/4") == 0
     assert run(project, "3/4") == 3
-    assert f"1 of 50 samples have no record: {ids[2]}" in capsys.readouterr().out
+    assert f"no record of 1 of 50 samples: {ids[2]}" in capsys.readouterr().out
     assert left(project.folder / "shard-3")["exit_code"] == 3
 
 
@@ -180,7 +180,7 @@ def test_recorded_samples_of_no_task_are_refused_in_every_shard(
     with project.scores.open("a") as file:
         file.write('{"id": "ffffffffffffffff", "score": 100}\n')
     assert run(project, "1/4") == 2
-    assert "1 recorded samples belong to no task" in said(capsys)
+    assert "1 recorded sample of no task" in said(capsys)
 
 
 def test_without_a_reference_nothing_is_evaluated(tmp_path: Path) -> None:

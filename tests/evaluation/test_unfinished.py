@@ -50,7 +50,7 @@ def test_n_counts_what_was_evaluated_before_the_engine_failed(config: Path, caps
     assert f"{EVALUATED} samples," in capsys.readouterr().out
     assert f"{EVALUATED} of them in checks without a verdict" in (out / "report.html").read_text()
     assert main(["verify", str(out), "--config", str(config)]) == 3
-    assert "The records give this verdict" in capsys.readouterr().out
+    assert "The records give the same verdict" in capsys.readouterr().out
 
 
 def test_failed_samples_are_evaluated_too_and_each_counts_once(config: Path, server: Server) -> None:

@@ -175,7 +175,7 @@ def test_records_of_an_early_stop_serve_the_heads_rules_as_far_as_they_go(tmp_pa
     assert pull_request.run() == 0
     (beside,) = head.result["beside"]
     assert beside["verdict"] == "inconclusive"
-    assert "of its 88 samples were" in beside["reasons"][0]
+    assert "of its 200 samples were" in beside["reasons"][0]
 
 
 def test_the_first_reference_of_a_check_judges_it_as_new(pull_request: PullRequest) -> None:

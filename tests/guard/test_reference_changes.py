@@ -51,13 +51,6 @@ def test_a_longer_reply_of_the_models_own_settings_is_not_the_tasks_affair(proje
     assert project.run() == 0
 
 
-def test_rows_added_to_the_dataset_bring_samples_that_no_reference_has(project: Project, capsys) -> None:
-    write_task(project.folder, rows=questions(N + 10))
-    capsys.readouterr()
-    assert project.run() == 2
-    assert re.search(r"the dataset changed.*of 40 samples are in the reference", said(capsys))
-
-
 def test_a_smaller_plan_pairs_with_the_first_of_the_reference(project: Project) -> None:
     project.tasks["sums"]["num_samples"] = 15
     project.write()

@@ -113,7 +113,7 @@ def test_the_page_shows_every_figure_of_the_latest_runs_newest_first() -> None:
     page = read(html_page(season(20), "m/gsm8k"))
     rows = [row for row in page.rows if row and row[0].startswith("2026-")]
     assert [row[0] for row in rows] == [f"2026-01-{day:02d}" for day in range(20, 0, -1)]
-    assert rows[0][3:] == ["74.0", "76.5", "1.0", "+0.5", "72.0", "−4.0 decline", "pass"]
+    assert rows[0][3:] == ["74.0", "76.5", "1.0", "+2.5", "72.0", "−4.0 decline", "pass"]
 
 
 def test_the_headline_says_what_the_latest_run_of_each_check_was() -> None:

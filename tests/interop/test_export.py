@@ -75,10 +75,10 @@ def test_the_files_are_named_as_lm_eval_names_them(tmp_path: Path) -> None:
 
 def test_a_sample_without_a_score_a_prompt_or_all_its_repeats_is_an_error(tmp_path: Path) -> None:
     path = run_of(tmp_path / "a", {("a", 0, 0): None, ("b", 0, 0): 1.0})
-    with pytest.raises(BadInput, match="1 of 2 samples have no score"):
+    with pytest.raises(BadInput, match="no score for 1 of 2 samples"):
         export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
     path = run_of(tmp_path / "b", {("a", 0, 0): 1.0, ("b", 0, 0): 1.0, ("b", 0, 1): 1.0})
-    with pytest.raises(BadInput, match="1 of 2 samples have fewer than 2 repeats"):
+    with pytest.raises(BadInput, match="fewer than 2 repeats of 1 of 2 samples"):
         export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
     path = run_of(tmp_path / "c", {("a", 0, 0): 1.0})
     with RecordWriter(path, [replace(read_records(path)[0], id="other")]):

@@ -16,6 +16,7 @@ from accgate.errors import BadInput
 from accgate.interop.every_eval_ever import Source, export_every_eval_ever
 from accgate.interop.hub import export_hub, read_benchmark
 from accgate.interop.run_folder import RunFolder, read_run
+from accgate.records.scores import read_scores
 from tests.gates import N, Project, right_but
 
 HUB = {"sums": "org/sums:default@" + 40 * "a"}
@@ -125,10 +126,18 @@ def failing(tmp_path: Path) -> RunFolder:
 
 def test_samples_without_a_score_are_no_scores_of_a_benchmark(failing: RunFolder, tmp_path: Path) -> None:
     for export in (everything, hub):
-        with pytest.raises(BadInput, match="1 of 200 samples have no score"):
+        with pytest.raises(BadInput, match="no score for 1 of 200 samples"):
             export(failing, tmp_path / "out")
     assert failing.checks[0].mean_error is None
     assert not (tmp_path / "out").exists()
+
+
+def test_what_is_exported_for_every_eval_ever_is_read_again_by_its_sample_ids(folder: Path, tmp_path: Path) -> None:
+    run = read_run(folder)
+    everything(run, tmp_path)
+    (samples,) = tmp_path.rglob("*_samples.jsonl")
+    scores = read_scores(samples, "run")
+    assert (scores.ids, scores.mean) == (tuple(record.id for record in run.checks[0].whole_samples().records), 0.86)
 
 
 def test_what_every_eval_ever_cannot_hold_is_refused(folder: Path, tmp_path: Path) -> None:

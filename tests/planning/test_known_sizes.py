@@ -52,4 +52,4 @@ def test_a_file_of_ones_own_that_is_gone_is_no_dataset_of_known_size(config: Pat
 def test_samples_that_the_known_size_does_not_have_are_refused(config: Path, capsys) -> None:
     config.write_text(f"{CONFIG}[tasks.gsm8k]\nnum_samples = 2000\n")
     assert main(["plan", str(config)]) == 2
-    assert "num_samples: is 2000, but the dataset has 1319 samples" in said(capsys)
+    assert "num_samples: is 2000, but the dataset has 1,319 samples" in said(capsys)

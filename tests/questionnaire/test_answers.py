@@ -186,7 +186,7 @@ def test_arguments_that_make_no_questionnaire_are_refused(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["import", "x.json"], "which questionnaire? Name its key with --key FILE"),
+        (["import", "x.json"], "which questionnaire? Give its key with --key FILE"),
         (["import", "--key", "k.json"], "which ratings? Name the files that the raters downloaded"),
         (["import", "x.json", "--key", "no.json"], "no.json: cannot be read"),
         (["import", "x.json", "--key", "k.json", "--json", "--markdown", "-"], "both want standard output"),

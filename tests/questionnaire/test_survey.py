@@ -198,14 +198,10 @@ def test_terminal_and_markdown_show_every_item_with_both_means_alpha_and_verdict
     for check, item in zip(result["checks"], result["judgement"]["items"], strict=True):
         shown = [line for line in out.splitlines() if line.strip().startswith(item["id"])][-1]
         name = item["id"] + (" (reversed)" if item["reversed"] else "")
-        for figure in (
-            item["reference"],
-            item["candidate"],
-            item["agreement"]["ordinal"],
-            item["agreement"]["interval"],
-        ):
-            assert f"{figure:.2f}" in shown
-            assert f"{figure:.2f}" in rows[name]
+        means = [f"{check[side]['mean']:.1f}" for side in ("reference", "candidate")]
+        for figure in (*means, *(f"{item['agreement'][kind]:.2f}" for kind in ("ordinal", "interval"))):
+            assert figure in shown
+            assert figure in rows[name]
         assert check["verdict"] in shown
         assert check["verdict"] in rows[name]
 

@@ -58,14 +58,16 @@ def test_samples_without_any_cluster_are_independent(tmp_path: Path, name: str, 
 )
 def test_clusters_that_only_some_samples_have_are_refused(tmp_path: Path, name: str, text: str) -> None:
     path = written(tmp_path, name, text)
-    fault = f"candidate {path}: 2 of 3 samples have no cluster: a, b; give every sample its cluster, or none"
+    fault = f"candidate {path}: no cluster for 2 of 3 samples: a, b; give every sample its cluster, or none"
     assert refusal(path) == fault
 
 
 @pytest.mark.parametrize("other", ["y", ""])
 def test_repeats_of_one_sample_in_different_clusters_are_refused(tmp_path: Path, other: str) -> None:
     path = written(tmp_path, "a.csv", f"id,score,repeat,cluster\na,1,0,x\nb,1,0,x\nb,1,1,{other}\na,1,1,x\n")
-    assert f"candidate {path}: 1 of 2 samples have repeats of different clusters: b; a sample belongs" in refusal(path)
+    assert f"candidate {path}: the cluster differs between repeats of 1 of 2 samples: b; a sample belongs" in refusal(
+        path
+    )
 
 
 def test_collected_rows_take_their_clusters_by_key() -> None:
@@ -73,7 +75,7 @@ def test_collected_rows_take_their_clusters_by_key() -> None:
     scores = collect(rows, "the run", {("b", 0): "y", ("a", 1): "x", ("b", 1): "y", ("a", 0): "x"})
     assert (scores.ids, scores.clusters) == (("a", "b"), ("x", "y"))
     assert collect(rows, "the run", dict.fromkeys(rows)).clusters is None
-    with pytest.raises(BadInput, match="the run: 1 of 2 samples have no cluster: b;"):
+    with pytest.raises(BadInput, match="the run: no cluster for 1 of 2 samples: b;"):
         collect(rows, "the run", {("a", 0): "x", ("a", 1): "x"})
 
 
@@ -111,12 +113,14 @@ def test_samples_in_other_clusters_than_the_references_are_refused(ids: str) -> 
     reference = clustered([1.0, 2.0, 3.0, 4.0], "abcd", "xyxy")
     candidate = clustered([1.0, 2.0, 3.0, 4.0], "abcd", "xxxz").take(list(ids))
     moved = ", ".join(id_ for id_ in ids if id_ in "bd")
-    with pytest.raises(BadInput, match=f"2 of 4 samples are in one cluster in the reference.*candidate: {moved};"):
+    with pytest.raises(
+        BadInput, match=f"the cluster of 2 of 4 samples differs between reference and candidate: {moved};"
+    ):
         pair_scores(reference, candidate)
 
 
 def test_an_id_twice_does_not_stand_for_one_that_is_missing() -> None:
-    with pytest.raises(BadInput, match=r"2 of the reference's 3 samples are in the candidate; 1 missing from .*: c\."):
+    with pytest.raises(BadInput, match=r"the candidate has 2 of the reference's 3 samples; 1 missing from .*: c\."):
         pair_scores(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0, 0.0, 0.0], "aba"))
 
 
@@ -178,18 +182,18 @@ def test_the_candidates_clusters_go_before_the_references() -> None:
         (["x", "y"], "2 for 3 samples; give one a sample, in the candidate's order"),
         ([], "0 for 3 samples"),
         (np.zeros(4), "4 for 3 samples"),
-        ({}, "3 of 3 samples have none: a, b, c; give every sample one"),
-        ({"a": "x"}, "2 of 3 samples have none: b, c;"),
-        ({"a": "x", "b": None, "c": "x"}, "1 of 3 samples have none: b;"),
-        (["x", None, ""], "2 of 3 samples have none: b, c;"),
-        ([1.0, math.nan, 2.0], "1 of 3 samples have none: b;"),
-        (np.array([1.0, math.nan, 2.0]), "1 of 3 samples have none: b;"),
-        (np.array(["2020", "NaT", "2021"], dtype="datetime64[Y]"), "1 of 3 samples have none: b;"),
-        (np.ma.masked_array([1, 2, 3], mask=[False, True, False]), "1 of 3 samples have none: b;"),
-        ([1, pandas.NA, pandas.NaT], "2 of 3 samples have none: b, c;"),
-        (pandas.Series(["x", None, "y"]), "1 of 3 samples have none: b;"),
-        (np.zeros((3, 2)), "3 of 3 samples have none: a, b, c;"),
-        ([np.zeros(2), "x", "y"], "1 of 3 samples have none: a;"),
+        ({}, "none for 3 of 3 samples: a, b, c; give every sample one"),
+        ({"a": "x"}, "none for 2 of 3 samples: b, c;"),
+        ({"a": "x", "b": None, "c": "x"}, "none for 1 of 3 samples: b;"),
+        (["x", None, ""], "none for 2 of 3 samples: b, c;"),
+        ([1.0, math.nan, 2.0], "none for 1 of 3 samples: b;"),
+        (np.array([1.0, math.nan, 2.0]), "none for 1 of 3 samples: b;"),
+        (np.array(["2020", "NaT", "2021"], dtype="datetime64[Y]"), "none for 1 of 3 samples: b;"),
+        (np.ma.masked_array([1, 2, 3], mask=[False, True, False]), "none for 1 of 3 samples: b;"),
+        ([1, pandas.NA, pandas.NaT], "none for 2 of 3 samples: b, c;"),
+        (pandas.Series(["x", None, "y"]), "none for 1 of 3 samples: b;"),
+        (np.zeros((3, 2)), "none for 3 of 3 samples: a, b, c;"),
+        ([np.zeros(2), "x", "y"], "none for 1 of 3 samples: a;"),
     ],
 )
 def test_given_clusters_that_leave_a_sample_out_are_refused(labels, message: str) -> None:
@@ -206,5 +210,5 @@ def test_what_is_no_mapping_and_no_array_gives_no_clusters(labels) -> None:
 
 def test_a_reference_without_the_candidates_samples_cannot_give_their_clusters() -> None:
     reference = clustered([0.0] * 3, "abc", "xyz")
-    with pytest.raises(BadInput, match=r"clusters: 1 of 3 samples have none: d;"):
+    with pytest.raises(BadInput, match=r"clusters: none for 1 of 3 samples: d;"):
         clusters_of(reference, one_each([0.0] * 3, "abd"))

@@ -163,7 +163,7 @@ def test_a_plan_of_fewer_or_more_samples_is_compared_on_those_that_both_have(
     assert [step.difference for step in about.history] == pytest.approx([-500 / shared[0], -1000 / shared[1]])
     found = drift(project, right_but(10, sizes[-1]))
     assert found is not None
-    left_out = ["70 of 120 samples are not in the anchor and are left out of the drift"]
+    left_out = ["left out of the drift: 70 of 120 samples, not in the anchor"]
     assert [reason for reason in found.reasons if "anchor" in reason] == (left_out if sizes[0] < 120 else [])
 
 
@@ -282,11 +282,11 @@ def test_failed_samples_are_left_out_and_counted(project: Project) -> None:
     found = drift(project, values)
     assert found is not None
     assert found.difference == pytest.approx(-1000 / (N - 3))
-    assert found.reasons == ("3 of 200 samples have no score and are left out of the drift",)
+    assert found.reasons == ("left out of the drift: 3 of 200 samples, without a score",)
     nothing = drift(project, [np.nan] * N)
     assert nothing is not None
     assert (nothing.difference, nothing.p_value, nothing.detected) == (None, None, False)
-    assert nothing.reasons == ("200 of 200 samples have no score and are left out of the drift",)
+    assert nothing.reasons == ("left out of the drift: 200 of 200 samples, without a score",)
 
 
 def test_a_run_of_the_first_samples_is_compared_on_these(project: Project) -> None:

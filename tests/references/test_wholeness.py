@@ -227,7 +227,7 @@ def test_of_two_first_references_that_are_written_at_the_same_moment_one_stays(
     with ThreadPoolExecutor(2) as runs:
         ends = sorted(runs.map(record, ("one", "other")))
     assert ends[1] == str([new.store / "m/sums.toml"])
-    assert "a reference exists; say why it is replaced" in ends[0]
+    assert "a reference exists; say with --reason TEXT why it is replaced" in ends[0]
     assert reference_of(new).about.runs == 1
 
 

@@ -3,7 +3,7 @@
 import csv
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +13,7 @@ from accgate import compare
 from accgate.records.file import Record, paths_of, read_gzip_lines, to_line
 from accgate.records.ids import Ids, order_of
 from accgate.records.replacement import write_gzip_lines
+from accgate.report.flips import Flip
 from accgate.report.html.page import html_report
 from accgate.report.result_file import read_result, write_result
 from accgate.result import Result
@@ -125,8 +126,8 @@ class Document(HTMLParser):
         raise AssertionError(f"a comment: {data}")
 
     @property
-    def flips(self) -> dict[str, list[dict[str, Any]]]:
-        """The flips of each check, as the page's script reads them."""
+    def samples(self) -> dict[str, dict[str, Any]]:
+        """The samples of each check, as the page's script reads them."""
         return dict(json.loads(self.data))
 
     def picture(self, kind: str, at: int = 0) -> Picture:
@@ -187,6 +188,21 @@ def changed(n: int, lost: float, gained: float, seed: int = 0) -> tuple[list[flo
     return before, after
 
 
+def write_samples(folder: Path, flips: Sequence[Flip], *, model: str = "m", task: str = "t", **columns: Any) -> None:
+    """The records, prompts and earlier replies of these samples, with further columns of every record."""
+    paths = paths_of(folder, model, task)
+    paths.records.parent.mkdir(parents=True, exist_ok=True)
+    with paths.records.open("wb") as file:
+        for flip in flips:
+            record = Record(flip.id, 0, flip.score, flip.expected or "", None, flip.got, "stop", 50, 40, 1.0, None)
+            file.write(to_line(replace(record, reasoning=flip.reasoning, **columns)))
+    write_gzip_lines(paths.prompts, ({"id": flip.id, "prompt": flip.prompt} for flip in flips if flip.prompt))
+    write_gzip_lines(
+        paths.before,
+        ({"id": flip.id, "repeat": 0, "score": flip.score_before, "reply": flip.before} for flip in flips),
+    )
+
+
 def written_run(
     folder: Path, checks: int, n: int, *, lost: float = 0.05, early: bool = False, words: int = 40
 ) -> Result:
@@ -210,9 +226,8 @@ def written_run(
                 file.write(to_line(Record(id_, 0, score, "100", None, reply, "stop", 50, 40, 1.0, None)))
         write_gzip_lines(paths.prompts, ({"id": i, "prompt": f"Question {k}: {' '.join(draw.choices(WORDS, k=30))}?"}
                                          for k, i in enumerate(ids)))  # fmt: skip
-        flips = set(verdict.flips)
         write_gzip_lines(paths.before, (
-            {"id": i, "repeat": 0, "score": s, "reply": f"{t} So the answer is {int(s)}." if i in flips else None}
+            {"id": i, "repeat": 0, "score": s, "reply": f"{t} So the answer is {int(s)}."}
             for i, s, t in zip(ids, before, texts, strict=True)
         ))  # fmt: skip
         verdicts.append(verdict)

@@ -86,6 +86,12 @@ def _evidence(model: str, task: str, n: int, right: int, lost: int, gained: int,
     return Evidence(from_python(after, "candidate"), from_python(before, "reference"), design, model, task)
 
 
+def recorded(check: Verdict, name: str) -> Verdict:
+    """The check with a reference of a name, date and commit."""
+    origin = {"name": name, "date": "2026-11-12", "commit": ABOUT.head_sha}
+    return replace(check, reference=replace(check.reference, **origin))
+
+
 def run_of(checks: Sequence[Verdict], **keys: object) -> Result:
     """A run of these checks, with what it cost."""
     names = [check.verdict for check in checks]
@@ -107,20 +113,31 @@ def flips_of(check: Verdict, texts: Sequence[tuple[str, str, str]]) -> dict[tupl
 @cache
 def kinds() -> dict[str, Kind]:
     """Every kind by its name."""
-    one = verdicts([("smollm2-kv-q4", "arithmetic", 97, 47, 23, 6, 8.0)])[0]
+    one = recorded(verdicts([("smollm2-kv-q4", "arithmetic", 97, 47, 23, 6, 8.0)])[0], "smollm2")
     lost = replace(one, settings_changed=QUANTS)
-    kept = verdicts([("smollm2-kv-q8", "arithmetic", 90, 42, 3, 1, 8.0)])[0]
+    kept = recorded(verdicts([("smollm2-kv-q8", "arithmetic", 90, 42, 3, 1, 8.0)])[0], "smollm2")
+    tried = replace(kept, settings_changed=QUANTS[:1])
     unread = replace(lost, lost_unread=19, candidate=replace(lost.candidate, readings=Readings(97, 21, 4, 17)))
-    mixed = tuple(replace(v, settings_changed=SETTINGS) if v.model == QWEN else v for v in verdicts(TWELVE))
+    mixed = tuple(recorded(v, (v.model or "").removesuffix("-fp8")) for v in verdicts(TWELVE))
+    mixed = tuple(replace(v, settings_changed=SETTINGS) if v.model == QWEN else v for v in mixed)
     healthy = verdicts(HEALTHY)
     sixty = verdicts(
         [(f"model-{i // 12}", f"task_{i % 12}", 400, 300, 60 if i in (7, 31) else 4, 3, 9.0) for i in range(60)]
     )
     hostile = replace(lost, model=HOSTILE, task=HOSTILE, settings_changed=(f"{HOSTILE}: {HOSTILE} → {HOSTILE}",))
     undecided = verdicts([(QWEN, "humaneval", 164, 136, 14, 9, 6.0)])[0]
-    figures = ("fell 17.5 points", "48.5 to 30.9", "A harmless change", "the gate allows")
+    figures = ("fell 17.6 points", "48.5 to 30.9", "A harmless change", "the gate allows")
     return {
-        "healthy": Kind(run_of([kept]), ("Passed", "46.7 to 44.4", "within chance", "No action needed")),
+        "healthy": Kind(
+            run_of([tried]),
+            (
+                "Passed",
+                "46.7 to 44.4",
+                "within chance",
+                "No action needed",
+                "smollm2-kv-q8, compared with smollm2 of 2026-11-12 (4e1c0aa): cache_type_k not set → q4_0",
+            ),
+        ),
         "failed": Kind(
             run_of([lost]), (*figures, "undo the changed settings", "cache_type_k", "6 + 14"), flips_of(lost, SUMS)
         ),
@@ -131,6 +148,8 @@ def kinds() -> dict[str, Kind]:
                 "humaneval on qwen3-8b-fp8 is undecided",
                 "the other 10 checks pass",
                 "accgate blame",
+                "qwen3-8b-fp8, compared with qwen3-8b of 2026-11-12 (4e1c0aa): engine vllm 0.21.0 → vllm 0.22.1; ",
+                "llama-3.1-8b-fp8, compared with llama-3.1-8b of 2026-11-12 (4e1c0aa)",
             ),
             flips_of(mixed[0], PHYSICS),
         ),
@@ -152,12 +171,12 @@ def kinds() -> dict[str, Kind]:
         ),
         "unread": Kind(
             run_of([unread]),
-            ("fell 17.5 points", "23 answers lost", "19 could no longer be read"),
+            ("fell 17.6 points", "23 answers lost", "19 could no longer be read"),
             flips_of(unread, SUMS),
         ),
         "new task": Kind(
             run_of([kept, replace(kept, task="multiplication", is_new=True)]),
-            ("Passed", "2 checks", "multiplication pass, new"),
+            ("Passed", "2 checks", "multiplication, new"),
         ),
         "sixty": Kind(
             run_of(sixty),
@@ -165,7 +184,7 @@ def kinds() -> dict[str, Kind]:
             flips_of(sixty[7], SUMS),
         ),
         "hostile": Kind(
-            run_of([hostile]), ("fell 17.5 points", "48.5 to 30.9"), flips_of(hostile, [(HOSTILE,) * 3] * 3)
+            run_of([hostile]), ("fell 17.6 points", "48.5 to 30.9"), flips_of(hostile, [(HOSTILE,) * 3] * 3)
         ),
         "fork": Kind(
             run_of([kept], rules="own"),

@@ -8,7 +8,7 @@ import pytest
 
 from accgate.errors import BadInput
 from accgate.records.file import paths_of
-from accgate.report.flips import Flip, excerpt, first_flips, flips_of, flips_of_result, opening
+from accgate.report.flips import Flip, excerpt, flips_of, flips_of_result, opening
 from accgate.report.result_file import read_result
 from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, write_lines
@@ -44,13 +44,6 @@ def test_each_flip_has_prompt_target_and_both_replies(project: Project) -> None:
 
 def test_as_many_are_shown_as_asked(project: Project) -> None:
     assert flips(project, shown=3) == flips(project)[:3]
-
-
-def test_the_first_flips_are_those_of_a_whole_that_was_read(project: Project) -> None:
-    result = read_result(project.out / "accgate.json")
-    whole = flips_of_result(result, project.out, whole=True)
-    assert whole["m", "sums"] == flips(project, shown=N)
-    assert first_flips(result, whole) == flips_of_result(result, project.out)
 
 
 def test_only_checks_that_did_not_pass_have_flips(project: Project) -> None:

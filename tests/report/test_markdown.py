@@ -13,6 +13,7 @@ from accgate import compare
 from accgate.cli.main import main
 from accgate.report.flips import Flip
 from accgate.report.markdown import cell, code, render_markdown
+from accgate.report.story import SIGNS
 from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, write_lines
 from tests.report.hostile import assert_inert, assert_no_command, hostile
@@ -35,7 +36,7 @@ def rendered(text: str, *, html: bool = True) -> Page:
 
 
 # The columns of each row of each table: checks, answers, figures, groups, flips.
-SHAPE = [[6] * 3, [3] * 2, [8] * 3, [7] * 3, [5] * 3]
+SHAPE = [[5] * 3, [3] * 2, [8] * 3, [7] * 3, [5] * 3]
 
 
 @each("text", hostile())
@@ -106,19 +107,20 @@ def test_the_figures_are_those_of_the_json(tmp_path: Path, capsys) -> None:
     by_name = {check["task"]: check for check in checks}
     assert len(page.tables[0]) - 1 == len(checks)
     for row in page.tables[0][1:]:
-        _, task, word, model = row[0].replace(",", "").split()
+        sign, task = row[0].split()
         check = by_name[task]
-        assert (model, word) == (check["model"], check["verdict"])
+        assert sign == SIGNS[check["verdict"]]
         means = (check["reference"]["mean"], check["candidate"]["mean"])
-        assert [float(text) for text in row[2:4]] == pytest.approx(means, abs=0.0501)
-        assert row[4] == "none" if check["gamma"] is None else abs(float(row[4]) - check["gamma"]) <= 0.0501
-        assert 0.0 <= float(row[5]) - check["theta"] < 0.1001
+        assert [float(text) for text in row[2].split("→")] == pytest.approx(means, abs=0.0501)
+        assert row[3] == "none" if check["gamma"] is None else abs(float(row[3]) - check["gamma"]) <= 0.0501
+        assert 0.0 <= float(row[4]) - check["theta"] < 0.1001
     figures = next(table for table in page.tables if table[0][0] == "Check" and table[0][3] == "p")
     for row in figures[1:]:
         check = by_name[row[0].split(",")[0]]
         assert int(row[1]) == check["n"]
         assert row[3] == ("<0.0001" if check["p_value"] < 1e-4 else f"{check['p_value']:.4f}")
-        assert float(row[2].replace("−", "-")) == pytest.approx(check["difference"], abs=0.00501)
+        ends = [float(end) for end in row[2].replace("−", "-").split(" to ")]
+        assert ends == pytest.approx(check["interval"]["two_sided"], abs=0.0501)
     assert "Holm".lower() in page.text
     assert "200 samples" in page.text
 
@@ -172,8 +174,7 @@ def test_one_verdict_of_compare_is_reported(tmp_path: Path, capsys) -> None:
     assert main(["report", str(tmp_path / "verdict.json"), "--markdown", "-"]) == 0
     page = page_of(capsys.readouterr().out)
     assert_inert(page)
-    assert page.tables[0][1][2:4] == ["100.0", "70.0"]
-    assert page.tables[0][1][1].startswith("−30.0 (")
+    assert page.tables[0][1][1:3] == ["−30.0", "100.0→70.0"]
     assert [row[0] for row in page.tables[-1][1:]] == [f"<{i}>" for i in range(10)]
     assert "Regression: the candidate fell 30.0 points, 100.0 to 70.0" in page.text
 

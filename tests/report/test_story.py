@@ -113,7 +113,7 @@ def test_a_pass_says_within_chance_only_where_the_figures_do() -> None:
         ({}, "within chance"), ({"allowed_drop": 6.0}, "within the allowed 6"),
         ({"allowed_drop": 2.0}, "2 is allowed, the rest is within chance"),
         ({"candidate": CandidateSummary(76.0, 100)}, "no drop"),
-        ({"certify": True, "theta_target": 7.0}, "a drop of 7 ruled out"),
+        ({"certify": True, "theta_target": 7.0}, "a drop of 7.0 ruled out"),
         ({"higher_is_better": False}, "no rise"),
     )  # fmt: skip
     for keys, words in cases:

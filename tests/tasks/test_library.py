@@ -233,7 +233,10 @@ def test_an_archive_and_a_folder_of_parquet_files_load_as_the_definitions_name_t
 def test_the_page_has_the_table_that_the_definitions_give() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page == with_table(page), "run: python -m docs.library_table"
-    assert all(f"\n| `{name}` | " in page for name in library_names())
+    assert all(f"\n| [`{name}`](../accgate/tasks/library/{name}.toml) | " in page for name in library_names())
+    assert f"## All {len(library_names())} tasks" in page
+    readme = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"({len(library_names())} tasks)" in readme
     with pytest.raises(ValueError, match="each once"):
         with_table(page.replace("<!-- end of the library -->", ""))
 

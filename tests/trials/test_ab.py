@@ -124,7 +124,7 @@ def test_a_side_without_scores_is_no_comparison(
     assert "samples have no score, so the models cannot be compared" in capsys.readouterr().err
     server.fault_of = lambda body: Fault(status=400) if body["model"] == "b" else answer(body)
     assert pair.ab() == 3
-    assert "of 125 samples failed, more than max_failed allows" in capsys.readouterr().err
+    assert "of 200 samples failed, more than max_failed allows" in capsys.readouterr().err
 
 
 def test_a_folder_with_other_files_is_refused_before_anything_is_asked(

@@ -42,7 +42,7 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
     "no-outcome-overall": ({"n": 4, "alpha": 0.01}, "no outcome of 4 samples could fail at alpha 0.01: evaluate more"),
     "no-room": (
         {"room": 2.0, "end": "chance level (25)", "drop": "drop", "size": 4.0},
-        "the reference is 2.00 points from chance level (25): a drop of 4.00 cannot show; take a task that the model "
+        "the reference is 2.00 points from chance level (25): a drop of 4.0 cannot show; take a task that the model "
         "can do, or record a reference again",
     ),
     "unseen": (
@@ -51,12 +51,12 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
     ),
     "too-coarse": (
         ABILITY,
-        "60 samples detect a drop of 10.2 points or more with probability 0.8; you asked for 8: evaluate more samples "
-        "or set a larger theta",
+        "60 samples detect a drop of 10.2 points or more with probability 0.8; you asked for 8.0: evaluate more "
+        "samples or set a larger theta",
     ),
     "rules-out": (
         ABILITY | {"n": 1, "theta": None, "drop": "rise", "limit": 1.5},
-        "1 sample detects no rise with probability 0.8; you asked for 8, but the difference is at most +1.50, which "
+        "1 sample detects no rise with probability 0.8; you asked for 8.0, but the difference is at most +1.50, which "
         "rules out such a rise",
     ),
     "certified": (PROOF, "certified: at most a drop of 4.22 points is possible, and 3 must be ruled out"),
@@ -70,6 +70,7 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
         "the scores of the two sides agree no better than chance (correlation 0.03 on 1,200 samples), and only their "
         "ids or places say that they are of the same samples",
     ),
+    "from-marks": ({}, "both sides hold only 0 and 1, or right and wrong: taken as 0 and 100 points"),
     "failed-unbounded": (
         {"failed": 3, "used": 60}, "3 of 60 samples failed, and the range of their scores is unknown"
     ),
@@ -98,12 +99,18 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
     ),
     "not-binary": ({}, "not decided: the run has scores other than 0 and 100 where the reference has none"),
     "larger-reference": (
-        {"theta": 5.0}, "a drop of 5 points needs a larger reference: no number of samples shows it with this one"
+        {"theta": 5.0}, "a drop of 5.0 points needs a larger reference: no number of samples shows it with this one"
     ),
     "more-samples": (
         {"theta": 7.0, "needs": "may need", "needed": 1200, "n": 100},
-        "detecting a drop of 7 points may need 1,200 samples; this check has 100",
+        "detecting a drop of 7.0 points may need 1,200 samples; this check has 100",
     ),
+    "rows-without-reference": (
+        {"n": 80, "available": 95},
+        "80 of 95 questions have a reference; the others were added later and are not compared: "
+        "`accgate record --add-rows` asks them of the reference's model",
+    ),
+    "dataset-size": ({"n": 80}, "the dataset has 80 samples"),
     "few-clusters-planned": ({"clusters": 5, "fewest": 30}, "5 clusters: no early stop with under 30"),
     "near-chance": (
         {"mean": 26.0, "chance": 25.0},

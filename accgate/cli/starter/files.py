@@ -59,12 +59,14 @@ class Answers:
     tasks: tuple[str, ...] = ("arithmetic",)
     theta: float | None = None
     workflow: bool = True
-    name: str = "model"
+    name: str | None = None
     reasoning: bool = False
     api_key_env: str | None = None
     data: str | None = None
     prompt_field: str | None = None
     answer_field: str | None = None
+    answer_form: str | None = None
+    labels: str | None = None
     metric: str | None = None
 
 
@@ -88,7 +90,8 @@ def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None
     for theta in tasks.values():
         if not 0.0 < theta <= LARGEST:
             raise BadInput(f"--theta is {theta:g}; give a drop in points above 0 and up to {LARGEST:g}")
-    name = answers.name
+    usual = "model" if answers.engine == "recorded" else model_name(answers.model)
+    name = usual if answers.name is None else answers.name
     return fill_template(
         "accgate.cli.starter",
         "accuracy.toml.j2",
@@ -139,6 +142,16 @@ def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository
         return "mounted"
     outside = weights.startswith(("/", "..")) or model.startswith(("~", PACKAGE))
     return "elsewhere" if outside else "in the repository"
+
+
+def model_name(model: str) -> str:
+    """A model's name in the config: the last part of what its engine calls it.
+
+    >>> model_name("Qwen/Qwen3-0.6B"), model_name("package://a/Smol.Q4_1.gguf"), model_name("/")
+    ('Qwen3-0.6B', 'Smol.Q4_1', 'model')
+    """
+    last = re.sub(r"\.(gguf|jsonl|csv|json)$", "", re.split(r"[/\\:]", model.rstrip("/"))[-1])
+    return re.sub("[^A-Za-z0-9_.-]+", "-", last)[:100].strip(".-") or "model"
 
 
 def name_fault(name: str) -> str | None:

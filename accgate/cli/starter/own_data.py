@@ -1,27 +1,26 @@
 """A task of a user's own rows: which field is the prompt, which the answer, and how replies are scored."""
 
-import keyword
+import json
+import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
+from accgate.cli.starter.files import Answers
+from accgate.cli.starter.shapes import SHOWN, Rows, Shape, Unsure, shape_of
 from accgate.errors import BadInput
-from accgate.text import clip, nearest, visible
+from accgate.inputs.parquet import MOST
+from accgate.inputs.paths import read_plain
+from accgate.tasks.sample import OWN_IDS
+from accgate.text import clip, count_of, visible
 
-PROMPTS = ("question", "prompt", "input", "instruction", "query", "problem", "user", "text", "q")
-ANSWERS = (
-    *("answer", "target", "expected", "expected_answer", "expected_output", "reference", "ideal", "gold", "label"),
-    *("output", "completion", "response", "solution", "a"),
-)
 NUMBER = r"[-+]?[$€£]?\s*\d[\d,]*(\.\d+)?\s*%?"
 FEW_LABELS, FEW_WORDS = 12, 5
 USUAL_THETA = 4.0  # points
-LOOKED_AT = 1000  # rows, to guess from
-SHOWN = 60  # characters of a value
 
 
 @dataclass(frozen=True)
@@ -39,48 +38,6 @@ class OwnTask:
     about: tuple[str, ...]
 
 
-def own_task(
-    data: Path,
-    home: Path,
-    *,
-    shown: str | None = None,
-    prompt: str | None = None,
-    answer: str | None = None,
-    metric: str | None = None,
-) -> OwnTask:
-    """The task of a file's rows; what is None is guessed from them.
-
-    `home` is the folder where the task's own file will stand, `shown` the data's path as it was typed.
-
-    Raises
-    ------
-    BadInput
-        Where a field is missing or empty in a row, none can be guessed, or the metric does not exist.
-    """
-    from accgate.planning.samples import plan
-    from accgate.tasks import read_rows
-
-    rows = read_rows(data)
-    if prompt is None or answer is None:
-        prompt, answer = _guess_fields(data, rows, prompt, answer)
-    for field, option in ((prompt, "--prompt-field"), (answer, "--answer-field")):
-        _refuse_gaps(data, rows, field, option)
-    scoring = _scoring_of([row[answer] for row in rows[:LOOKED_AT]]) if metric is None else _scoring_by(metric)
-    task = _name_of(data)
-    about: tuple[str, ...] = (
-        f"{shown or data}: {len(rows):,} rows",
-        f"prompt: the field {prompt!r}, as in {_short(rows[0][prompt])}",
-        f"answer: the field {answer!r}, as in {_short(rows[0][answer])}",
-        f"scored by {scoring.metric}: {scoring.why}",
-    )
-    theta, asks_all = _theta_of(len(rows))
-    many = plan(USUAL_THETA, test="paired").n
-    if theta > USUAL_THETA:
-        shows = f"a drop of {theta:g} points or more; one of {USUAL_THETA:g} would take about {many:,}"
-        about = (*about, f"{len(rows):,} questions show {shows}")
-    return OwnTask(task, _task_text(data, home, prompt, answer, scoring), theta, asks_all, about)
-
-
 @dataclass(frozen=True)
 class _Scoring:
     """A metric, the lines of [extract] for it, why it was taken, and the tokens that a reply may have."""
@@ -91,58 +48,111 @@ class _Scoring:
     max_tokens: int = 256
 
 
-def _guess_fields(
-    data: Path, rows: Sequence[dict[str, Any]], prompt: str | None, answer: str | None
-) -> tuple[str, str]:
-    fields = [field for field in rows[0] if all(field in row for row in rows[:LOOKED_AT])]
-    texts = [field for field in fields if all(isinstance(row[field], str) for row in rows[:LOOKED_AT])]
-    plain = [field for field in fields if all(_is_plain(row[field]) for row in rows[:LOOKED_AT])]
-    if prompt is None:
-        prompt = _by_name([field for field in texts if field != answer], PROMPTS)
-    if answer is None:
-        answer = _by_name([field for field in plain if field != prompt], ANSWERS)
-    missing = [option for option, field in (("--prompt-field", prompt), ("--answer-field", answer)) if field is None]
-    if prompt is None or answer is None:
-        there = ", ".join(map(repr, rows[0])) or "none"
-        raise BadInput(
-            f"{data}: cannot tell the fields apart; name them with {' and '.join(missing)}: there are {there}"
-        )
-    return prompt, answer
+def own_task(data: Path, home: Path, answers: Answers) -> OwnTask:
+    """The task of a file's rows; of `answers` what is None is guessed from them.
 
+    `home` is the folder where the task's own file will stand.
 
-def _by_name(fields: Sequence[str], usual: Sequence[str]) -> str | None:
-    lower = {field.lower(): field for field in fields}
-    return next((lower[name] for name in usual if name in lower), None)
+    Raises
+    ------
+    Unsure
+        Where an answer is needed that nobody gave.
+    BadInput
+        Where a field is missing or empty in a row, none can be guessed, or the metric does not exist.
+    """
+    from accgate.planning.samples import plan
+    from accgate.tasks import read_rows
 
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, (str, int, float, bool, dict)) or (
-        isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
+    key = _key_of_rows(data)
+    rows = Rows(data, read_rows(data, key))
+    shape = shape_of(rows, answers.prompt_field, answers.answer_field, answers.answer_form)
+    for field in shape.needed:
+        _refuse_gaps(data, rows.rows, field)
+    shape = _with_labels(rows, shape, answers)
+    scoring = _scoring_of(rows, shape) if answers.metric is None else _scoring_by(answers.metric)
+    shape = _with_hint(rows, shape, scoring)
+    count, ids = len(rows.rows), [name for name in OWN_IDS if name in rows.names and name not in shape.used][:1]
+    about: tuple[str, ...] = (
+        f"{answers.data}: {count_of(count, 'row')}" + (f" in {key!r}" if key else ""),
+        f"asked: {_quoted(name for name in shape.used if name != shape.needed[-1]) or shape.about}",
+        f"answer: the field {shape.needed[-1]!r}" + (f"; {shape.about}" if shape.about else ""),
+        f"scored by {scoring.metric}: {scoring.why}",
+        f"not used: {_quoted(name for name in rows.names if name not in (*shape.used, *ids)) or 'no other column'}",
+        *(f"each sample is shown by its {name!r}" for name in ids),
     )
+    theta, asks_all = _theta_of(count)
+    many = plan(USUAL_THETA, test="paired").n
+    if theta > USUAL_THETA:
+        shows = f"a drop of {theta:g} points or more; one of {USUAL_THETA:g} would take about {many:,}"
+        about = (*about, f"{count:,} questions show {shows}")
+    return OwnTask(_name_of(data), _task_text(data, home, key, shape, scoring), theta, asks_all, about)
 
 
-def _refuse_gaps(data: Path, rows: Sequence[dict[str, Any]], field: str, option: str) -> None:
-    """Refuse a field that some row lacks, or has nothing in: such a sample could never be right."""
-    names = {name for row in rows[:LOOKED_AT] for name in row}
-    if field not in names:
-        raise BadInput(f"{option} {field}: no row of {data} has it; {nearest(field, names)}")
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _key_of_rows(data: Path) -> str | None:
+    """The key of a JSON object that holds the rows; None of a list, and of other files."""
+    content = json.loads(read_plain(data, MOST).decode("utf-8-sig")) if data.suffix.lower() == ".json" else []
+    keys = [key for key, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
+    if len(keys) > 1:
+        raise BadInput(f"{data}: has lists in {_quoted(keys)}; save the one with the questions as a file of its own")
+    return keys[0] if keys else None
+
+
+def _with_labels(data: Rows, shape: Shape, answers: Answers) -> Shape:
+    """The shape with names for numbers that stand for classes, as a column `label` often has them."""
+    name = shape.needed[-1]
+    texts = {str(value) for value in data.values(name)}
+    numbers = {int(text) for text in texts if re.fullmatch(r"\d+", text)}
+    is_class = "label" in name.lower() and len(texts) == len(numbers) <= FEW_LABELS and not shape.choices
+    if not is_class or answers.metric is not None:
+        return shape
+    if answers.labels is None:
+        fault = (
+            f"{data.path}: {name!r} holds the numbers {sorted(numbers)}, which stand for labels that no column names"
+        )
+        raise Unsure(fault, "labels", ["their names with commas between them, from the lowest number on"])
+    names, first = [label.strip() for label in answers.labels.split(",")], min(numbers)
+    if len(names) != max(numbers) - first + 1:
+        raise BadInput(f"--labels has {len(names)} names, and {name!r} goes from {first} to {max(numbers)}; name each")
+    own = f"{data.expression(name)} | int - {first}"
+    return replace(shape, answer=f"{{{{ {json.dumps(names, ensure_ascii=False)}[{own}] }}}}")
+
+
+def _with_hint(data: Rows, shape: Shape, scoring: _Scoring) -> Shape:
+    """The shape whose prompt names the labels, where its own words do not."""
+    samples = shape.samples(data) if scoring.metric == "classification" else []
+    labels, prompt = sorted({sample.target for sample in samples}), shape.asked.get("prompt")
+    named = any(all(label.lower() in sample.user.lower() for label in labels) for sample in samples)
+    if prompt is None or named or not labels or "{" in "".join(labels):
+        return shape
+    return replace(shape, asked={**shape.asked, "prompt": f"{prompt}\n\nAnswer with one of: {', '.join(labels)}."})
+
+
+def _refuse_gaps(data: Path, rows: Sequence[Mapping[str, Any]], field: str) -> None:
+    """Refuse a field that some row has nothing in: such a sample could never be right."""
     for number, row in enumerate(rows, 1):
         value = row.get(field)
-        if value is None or (isinstance(value, (str, list, dict)) and not value) or not str(value).strip():
+        inner = list(value.values()) if isinstance(value, dict) else [value]
+        if all(each in (None, [], {}) or not str(each).strip() for each in inner):
             raise BadInput(f"{data}: row {number:,} has nothing in {field!r}; write it, or remove the row")
-        if not _is_plain(value):
+        if isinstance(value, list) and not all(isinstance(item, (str, dict)) for item in value):
             raise BadInput(
                 f"{data}: row {number:,} has {_short(value)} in {field!r}; write text, a number or an object"
             )
 
 
-def _scoring_of(answers: Sequence[Any]) -> _Scoring:
+def _scoring_of(data: Rows, shape: Shape) -> _Scoring:
     """How replies are scored, by what the answers look like."""
-    if all(isinstance(answer, dict) for answer in answers):
+    if shape.choices:
+        return _Scoring("exact_match", "the option that a reply chooses is compared with the right one's letter")
+    if shape.metric == "json_match":
         return _Scoring("json_match", "the answers are objects; the reply must hold the same JSON", 'json_path = "$"\n')
-    if all(isinstance(answer, list) for answer in answers):
+    if shape.metric == "contains":
         return _Scoring("contains", "each answer is a list; a reply that has one of its texts is right")
-    return _scoring_of_texts([str(answer).strip() for answer in answers])
+    return _scoring_of_texts([sample.target.strip() for sample in shape.samples(data)])
 
 
 def _scoring_of_texts(texts: Sequence[str]) -> _Scoring:
@@ -176,29 +186,18 @@ def _scoring_by(metric: str) -> _Scoring:
     return _Scoring(metric, "you named it")
 
 
-def _task_text(data: Path, home: Path, prompt: str, answer: str, scoring: _Scoring) -> str:
-    import os
-
-    file = Path(os.path.relpath(data, home)).as_posix()
-    is_list = scoring.metric == "contains" and scoring.why.startswith("each")
-    values = {
-        ("targets" if is_list else "target"): _template(answer, as_json=is_list or scoring.metric == "json_match"),
-        "metric": scoring.metric,
-    }
+def _task_text(data: Path, home: Path, key: str | None, shape: Shape, scoring: _Scoring) -> str:
+    target = "targets" if shape.metric == "contains" else "target"
     extract = f"\n[extract]\n{scoring.extract}" if scoring.extract else ""
+    choices = f"\n[choices]\n{tomli_w.dumps(shape.choices)}" if shape.choices else ""
+    file = Path(os.path.relpath(data, home)).as_posix()
     return (
         "# What is asked of the model and how its replies are scored; docs/tasks.md has every key.\n"
-        + tomli_w.dumps({"prompt": _template(prompt)})
-        + tomli_w.dumps(values)
-        + f"max_tokens = {scoring.max_tokens}  # longest reply\n{extract}\n[dataset]\n"
-        + tomli_w.dumps({"file": file})
+        + tomli_w.dumps(shape.asked, multiline_strings=True)
+        + tomli_w.dumps({target: shape.answer, "metric": scoring.metric})
+        + f"max_tokens = {scoring.max_tokens}  # longest reply\n{extract}{choices}\n[dataset]\n"
+        + tomli_w.dumps({"file": file} | ({"path": key} if key else {}))
     )
-
-
-def _template(field: str, *, as_json: bool = False) -> str:
-    is_name = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", field) and not keyword.iskeyword(field)
-    name = field if is_name and field not in ("row", "examples", "loop", "true", "false", "none") else f"row[{field!r}]"
-    return f"{{{{ {name}{' | tojson' if as_json else ''} }}}}"
 
 
 def _name_of(data: Path) -> str:

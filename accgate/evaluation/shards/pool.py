@@ -34,7 +34,7 @@ from accgate.records.ids import Places
 from accgate.records.log import RecordLog, empty_log, places_in, read_log
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
-from accgate.text import mismatches, some_of
+from accgate.text import count_of, mismatches, some_of
 
 # Settings that each shard has to itself; a model has one engine.
 OWN = {"engine", ENVIRONMENT, "records", "shard", *NOT_COMPARED} - {PLAN}
@@ -222,8 +222,8 @@ def record_faults(pool: Pool) -> Iterator[str]:
         places = pool.places(source)
         unknown = sorted(set(source.records.figures.ids.take(np.flatnonzero(places < 0))))
         if unknown:
-            path = paths_of(source.folder, *pool.check.key).records
-            yield f"{path}: {len(unknown)} ids are not in this plan: {some_of(unknown)}; run that shard again"
+            path, strays = paths_of(source.folder, *pool.check.key).records, count_of(len(unknown), "id")
+            yield f"{path}: holds {strays} that this plan lacks: {some_of(unknown)}; run that shard again"
         scored = np.flatnonzero((places >= 0) & ~source.records.figures.failed)
         at, scores = places[scored], source.records.figures.columns["score"][scored]
         differ[at] |= ~np.isnan(first[at]) & (first[at] != scores)
@@ -231,6 +231,6 @@ def record_faults(pool: Pool) -> Iterator[str]:
     doubtful = sorted(ids.take(np.unique(np.flatnonzero(differ) // repeats)))
     if doubtful:
         yield (
-            f"{pool.check.name}: {len(doubtful)} samples have different scores in different shards: "
+            f"{pool.check.name}: different scores in different shards for {count_of(len(doubtful), 'sample')}: "
             f"{some_of(doubtful)}; give one run of each shard"
         )

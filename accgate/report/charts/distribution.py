@@ -134,7 +134,7 @@ def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
         at = x.at(figures.limit)
         yield svg.line(at, TOP, at, svg.HEIGHT, "limit dashed", data_value=verdict.gamma)
         worse = "below" if verdict.higher_is_better else "above"
-        yield svg.beside(at, TOP - 6, f"fails {worse} {points_text(verdict, verdict.gamma)}", "b")
+        yield svg.beside(at, TOP - 6, f"fails {worse} {points_text(verdict, verdict.gamma)}", "b halo")
     at = x.at(figures.reference)
     anchor, dx = ("end", 20.0) if at > 0.75 else ("start", -20.0) if at < 0.25 else ("middle", None)
     what = "target" if verdict.test == "target" else "reference"

@@ -67,7 +67,7 @@ def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -
         yield label(place, min(level + 14, HEIGHT - 6), "fails below", anchor="end", dx=-8, class_="b halo")
     elif fails and verdict.verdict != "regression":  # else the run's own label says it
         at, level = x.at(fails[0][0]), max(y.at(value) for _, value in fails) + 18
-        yield beside(at, min(level, HEIGHT - 6), "fails below", "b")
+        yield beside(at, min(level, HEIGHT - 6), "fails below", "b halo")
     if passes:
         at, level = x.at(passes[-1][0]), min(y.at(value) for _, value in passes)
         yield label(at, max(level - 8, 10), "passes above", anchor="end", class_="gd halo")

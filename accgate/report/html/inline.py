@@ -34,11 +34,15 @@ def page_template(package: str, name: str) -> Template:
     return environment.get_template(name)
 
 
-def whole_page(package: str, name: str, *, style: str, script: str = "", **values: Any) -> str:
-    """Fill a page of one file, whose policy lets only its own style and script run, and nothing load."""
+def whole_page(package: str, name: str, *, style: str, script: str = "", nonce: str = "", **values: Any) -> str:
+    """Fill a page of one file, whose policy lets only its own style and script run, and nothing load.
+
+    A script element with the `nonce` may load one file more.
+    """
     from markupsafe import Markup
 
-    runs = f"script-src {policy_hash(script)}; " if script else ""
+    loads = f" 'nonce-{nonce}'" if nonce else ""
+    runs = f"script-src {policy_hash(script)}{loads}; " if script else ""
     types = "; require-trusted-types-for 'script'; trusted-types 'none'" if script else ""
     policy = f"default-src 'none'; {runs}style-src {policy_hash(style)}; base-uri 'none'; form-action 'none'{types}"
     parts = {"policy": policy, "style": Markup(style), "script": Markup(script), "markup": Markup}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from accgate.report.charts.axes import Axis, axis_around, short
 from accgate.report.forest import Place, place_of, place_of_group, scale_of
 from accgate.report.words import confidence_of, has_evidence, samples_used, savings
 from accgate.text import clip, compact, duration, visible
-from accgate.verdict import groups_paragraph, interval_text, mean_change, name_of, points_text, range_text, theta_text
+from accgate.verdict import change_text, groups_paragraph, interval_text, name_of, points_text, range_text, theta_text
 
 if TYPE_CHECKING:
     from accgate.result import Result
@@ -108,19 +108,27 @@ def forest_of(verdicts: Sequence[Verdict]) -> Plot:
 
 def _labels(x: Axis, directions: set[bool]) -> Labels:
     """The figures over the lines, those that have room on a phone; the middle has its words."""
-    both = len(directions) > 1
-    labels = [(x.at(0.0), "no change")]
-    for value in sorted(x.ticks(6), key=abs):
-        words = f"{short(abs(value))} {'better' if value > 0.0 else 'worse'}"
-        place = x.at(value)
-        if all(abs(place - other) > (0.2 if both else 0.13) for other, _ in labels):
-            labels.append((place, words if both else short(oriented(value, all(directions)), plus=True)))
+    words, room = {0.0: "no change"}, 0.17
+    for value in x.ticks(6):
+        if value != 0.0:
+            words[value] = short(oriented(value, all(directions)), plus=True)
+            if len(directions) > 1:
+                words[value], room = f"{short(abs(value))} {'better' if value > 0.0 else 'worse'}", 0.22
+    return _with_room(x, words, room)
+
+
+def _with_room(x: Axis, words: Mapping[float, str], room: float) -> Labels:
+    """The labels that are so far apart, as a share of the width; those nearest to 0 come first."""
+    labels: list[tuple[float, str]] = []
+    for value in sorted(words, key=abs):
+        if all(abs(x.at(value) - place) > room for place, _ in labels):
+            labels.append((x.at(value), words[value]))
     return tuple(labels)
 
 
 def _row(number: int, verdict: Verdict) -> Row:
     samples = f"{verdict.n:,} of {verdict.n_max or verdict.n:,}" if verdict.n and has_evidence(verdict) else ""
-    change = points_text(verdict, mean_change(verdict), sign=True)
+    change = change_text(verdict)
     return Row(number, verdict, place_of(verdict), change, interval_text(verdict), samples)
 
 
@@ -137,8 +145,7 @@ def group_table(verdict: Verdict) -> Plot | None:
         return None
     rows = tuple(_group_row(0, verdict, group) for group in groups.rows)
     x = _group_scale([row.place for row in rows if row.place is not None])
-    ticks = [value for value in x.ticks() if value == 0.0 or abs(x.at(value) - x.at(0.0)) > 0.2]
-    labels = tuple((x.at(value), short(oriented(value, higher))) for value in ticks)
+    labels = _with_room(x, {value: short(oriented(value, higher)) for value in (0.0, *x.ticks())}, 0.25)
     return Plot(x, labels, rows, f"{100 * (1 - groups.alpha):.4g}% interval", text)
 
 

@@ -1,18 +1,21 @@
 """The report as one HTML file that needs no other: light or dark, on paper or on a phone, without a network."""
 
+import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from accgate.records.file import paths_of
 from accgate.report.charts.svg import percent
-from accgate.report.flips import FlipsByCheck, flips_of_result
 from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
-from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import Plot, forest_of, group_table, start_text, stats_of
+from accgate.report.html.viewer import Beside, ShownList, lists_of
 from accgate.report.room import ROOMS, shorten_result
+from accgate.report.samples import Samples
 from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import COST_HEADINGS, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
@@ -20,8 +23,8 @@ from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_capital
 from accgate.verdict import (
     Verdict,
+    change_text,
     drift_sentence,
-    mean_change,
     other_rules,
     points_text,
     readings_sentence,
@@ -50,7 +53,7 @@ COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
 
 @dataclass(frozen=True)
 class Section:
-    """One check of the page: `number` names it in links and data, `flips` are those in the page itself.
+    """One check of the page: `number` names it in links and data, and `list` has its samples, None without records.
 
     `steps` explain the verdict, each under a heading; `notes` are further sentences on it.
     """
@@ -62,8 +65,7 @@ class Section:
     notes: tuple[str, ...]
     pictures: Pictures
     groups: Plot | None
-    flips: tuple[ShownFlip, ...]
-    all_flips: int
+    list: ShownList | None
 
     @property
     def task(self) -> str:
@@ -73,11 +75,10 @@ class Section:
     @property
     def change(self) -> str:
         """How much the mean changed, with its sign."""
-        moved = mean_change(self.verdict)
-        return "" if moved is None else points_text(self.verdict, moved, sign=True)
+        return change_text(self.verdict)
 
 
-def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path | None = None) -> str:
+def html_report(result: Result, folder: Path | None = None, beside: Beside | None = None) -> str:
     """The report of a run as a whole HTML page.
 
     Names, prompts and replies can hold anything: each shows as text, and the page's policy lets only its own style and
@@ -87,28 +88,24 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
     ----------
     result : Result
         The run.
-    flips : mapping of (model, task) to flips, optional
-        Samples that got worse, all of them; where they are not given, they are read in `folder`.
     folder : Path, optional
-        Where accgate.json lies with the run's records; without it charts and flips of single samples are left out.
+        Where accgate.json lies with the run's records; without it charts and lists of single samples are left out.
+    beside : Beside, optional
+        The file that takes what has no room in the page; without it the page says what is left out.
 
     Raises
     ------
     BadInput
         When a file of the folder is damaged.
     """
-    from markupsafe import Markup
-
     short = shorten_result(result, ROOMS[0])
     story = story_of(short)
-    if flips is None:
-        flips = {} if folder is None else flips_of_result(result, folder, whole=True)
-    sections, data = _sections(result, short, flips, folder)
+    sections, data = _sections(result, short, folder, beside)
     return whole_page(
         "accgate.report",
         "report.html.j2",
-        style=page_parts("accgate.report", "tokens.css", "report.css", "cause.css"),
-        script=page_parts("accgate.report", "report.js"),
+        script=page_parts("accgate.report", "samples.js", "report.js"),
+        **_frame(data, beside),
         **_overview(short, story),
         forest=forest_of(story.checks),
         sections=sections,
@@ -126,10 +123,27 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         cost_rows=cost_rows,
         cost_note=cost_note,
         COSTS=COST_HEADINGS,
-        data=Markup(data),
         signs=SIGNS,
         colours=COLOURS,
     )
+
+
+def answers_page(answers: Mapping[str, Samples], beside: Beside, *, answered: bool) -> str:
+    """Show the answers of a run without a verdict as a whole HTML page, those of each check under its name."""
+    lists, data = lists_of(dict(enumerate(answers.values())), beside)
+    script = page_parts("accgate.report", "samples.js")
+    named, frame = list(zip(answers, lists.items(), strict=True)), _frame(data, beside)
+    return whole_page("accgate.report", "answers.html.j2", script=script, named=named, answered=answered, **frame)
+
+
+def _frame(data: str, beside: Beside | None) -> dict[str, Any]:
+    """What every page with lists of samples holds."""
+    from markupsafe import Markup
+
+    style = page_parts("accgate.report", "tokens.css", "report.css", "cause.css")
+    if beside is None or not beside.parts:
+        return {"data": Markup(data), "style": style, "samples_file": None}
+    return {"data": Markup(data), "style": style, "samples_file": beside, "nonce": beside.nonce}
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
@@ -156,10 +170,12 @@ def _plain(text: str) -> str:
     return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
 
 
-def _sections(result: Result, short: Result, flips: FlipsByCheck, folder: Path | None) -> tuple[list[Section], str]:
+def _sections(result: Result, short: Result, folder: Path | None, beside: Beside | None) -> tuple[list[Section], str]:
     """The checks of `short`, worst first; files are read by the names of `result`."""
     whole, checks = worst_first(result.decided), worst_first(short.decided)
-    cut, data = flips_of_report({at: own for at, v in enumerate(whole) if (own := flips.get((v.model, v.task)))})
+    with tempfile.TemporaryFile() as spool:
+        found = {} if folder is None else {at: _samples(spool, folder, v, result.seed) for at, v in enumerate(whole)}
+        lists, data = lists_of({at: samples for at, samples in found.items() if samples is not None}, beside)
     drawn = [at for at, verdict in enumerate(checks) if verdict.verdict != "pass" or len(checks) == 1][:DRAWN]
     sections = []
     for at, verdict in enumerate(checks):
@@ -168,17 +184,28 @@ def _sections(result: Result, short: Result, flips: FlipsByCheck, folder: Path |
             pictures = pictures_of(whole[at], folder, result.seed, f"c{at}")
         elif verdict.verdict != "pass":
             pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, those with the worst verdicts.",))
-        sections.append(_section(short, verdict, at, cut.get(at, ()), pictures))
+        sections.append(_section(short, verdict, at, lists.get(at), pictures))
     return sections, data
 
 
-def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ...], pictures: Pictures) -> Section:
+def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Samples | None:
+    """The samples of a check, None where no records are beside the result."""
+    if verdict.model is None or verdict.task is None:
+        return None
+    paths, judged = paths_of(folder, verdict.model, verdict.task), None if verdict.lost is None else verdict.n
+    if not paths.records.is_file():
+        return None
+    higher = verdict.higher_is_better
+    return Samples(spool, paths, flips=verdict.flips, judged=judged, higher_is_better=higher, seed=seed)
+
+
+def _section(result: Result, verdict: Verdict, at: int, own: ShownList | None, pictures: Pictures) -> Section:
     _, *steps, _ = explanation_of(result, verdict)
     notes = tuple(filter(None, (readings_sentence(verdict), drift_sentence(verdict))))
     if verdict.p_value is not None and verdict.verdict != "inconclusive":
         notes += verdict.reasons
     told, groups = outcome_text(verdict, together_words(result, verdict), first=at == 0), group_table(verdict)
-    return Section(at, verdict, told, tuple(steps), notes, pictures, groups, own[:STATIC], len(own))
+    return Section(at, verdict, told, tuple(steps), notes, pictures, groups, own)
 
 
 ALL = (
@@ -196,7 +223,7 @@ def all_figures(verdict: Verdict) -> tuple[str, ...]:
         f"{verdict.n_max or verdict.n:,}" if has_evidence(verdict) else "–",
         points_text(verdict, verdict.reference.mean),
         points_text(verdict, verdict.candidate.mean),
-        points_text(verdict, verdict.difference, sign=True),
+        change_text(verdict),
         points_text(verdict, verdict.gamma),
         theta_text(verdict),
         "–" if verdict.discordance is None else f"{100 * verdict.discordance:.1f}%",

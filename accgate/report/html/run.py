@@ -12,10 +12,11 @@ import numpy as np
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.records.file import Record, paths_of, read_gzip_lines
-from accgate.records.ids import Ids, Places, order_of
+from accgate.records.ids import Ids
 from accgate.records.log import read_log
 from accgate.records.membership import codes_of
 from accgate.records.scores import Floats, Scores, is_binary
+from accgate.report.samples import first_places, fixed_order, means_of
 from accgate.stats import TestName
 from accgate.verdict import Verdict
 
@@ -80,11 +81,10 @@ def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
         return "the run's records are not beside accgate.json"
     records = read_log(paths.records)
     written, scores = records.figures.ids, records.figures.columns["score"]
-    firsts = _first_places(written)
-    names = [record.cluster for record in records.take(firsts)] if records.fills("cluster") else [None] * len(firsts)
-    order = order_of(seed, written.take(firsts), names)[: verdict.n]
-    ids, names = written.take(firsts[order]), [names[place] for place in order]
-    candidate = _means(ids, written, scores)
+    first = fixed_order(records, seed)[: verdict.n]
+    names = [record.cluster for record in records.take(first)] if records.fills("cluster") else ()
+    ids = written.take(first)
+    candidate = means_of(ids, written, scores)
     is_told = not np.isnan(candidate).any() and verdict.statistic is None  # whether the mean tells the run
     if len(candidate) != verdict.n or (is_told and not _close(candidate, verdict.candidate.mean)):
         return "the records beside accgate.json belong to another run"
@@ -96,19 +96,6 @@ def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
     if reference is not None and verdict.statistic is None and not _close(reference, verdict.reference.mean):
         return "the records beside accgate.json belong to another run"
     return Sides(ids, candidate, reference, clusters if len(clusters) == len(ids) else None, records, binary)
-
-
-def _first_places(ids: Ids) -> Places:
-    """The first place of each distinct id, in the order that they come in."""
-    again = np.concatenate([np.zeros(1, dtype=bool), ids.take(ids.by_text).are_repeated])
-    return np.sort(ids.by_text[~again[: len(ids)]])
-
-
-def _means(ids: Ids, written: Ids, scores: Floats) -> Floats:
-    """The mean of each id's scores, those of others left out; NaN where one of them is none."""
-    places = ids.places(written)
-    own = places >= 0
-    return np.bincount(places[own], scores[own], len(ids)) / np.bincount(places[own], minlength=len(ids))
 
 
 def _close(scores: Floats, mean: float | None) -> bool:
@@ -129,4 +116,4 @@ def _reference(path: Path, ids: Ids) -> tuple[Floats | None, bool]:
     if not len(ids) or ids.without(written):
         return None, True
     values = np.array(scores)
-    return _means(ids, written, values), is_binary(_means(written.take(_first_places(written)), written, values))
+    return means_of(ids, written, values), is_binary(means_of(written.take(first_places(written)), written, values))

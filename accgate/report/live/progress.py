@@ -1,16 +1,23 @@
 """How far a run is, from the records that it appends to: nothing is asked of the run itself."""
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 from urllib.parse import unquote
 
 from accgate.errors import AccgateError
 from accgate.planning.checks import Check
-from accgate.records.file import Record, new_records, paths_of
+from accgate.records.file import STOPPED, Record, RecordPaths, count_lines, new_records, paths_of, settings_of_run
 from accgate.records.scores import Scores
+from accgate.references.store import rows_beside
+from accgate.report.samples import Samples
 from accgate.result import NAME
 from accgate.text import signed_number, visible
+
+QUIET = 600.0  # seconds without an answer after which checks that have none yet are no longer awaited
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,28 @@ class Follower:
         """Whether the run is decided."""
         return (self.folder / NAME).is_file()
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether nothing is left to ask, as in a recording."""
+        pairs = self._pairs_there()
+        paths = [paths_of(self.folder, *pair) for pair in pairs]
+        if not all(_is_answered(each) for each in paths):
+            return False
+        quiet = time.time() - max((each.records.stat().st_mtime for each in paths), default=math.inf)
+        return quiet > QUIET or (bool(pairs) and set(self._checks) <= set(pairs))
+
+    def answers(self, spool: IO[bytes]) -> dict[str, Samples]:
+        """The answers of each check so far, by its name; raises as `look` does."""
+        found = {}
+        for pair in self._pairs_there():
+            check = self._checks.get(pair)
+            reference = None if check is None else check.recorded
+            before = () if reference is None else rows_beside(reference, ())
+            higher = check is None or check.design.higher_is_better
+            paths = paths_of(self.folder, *pair)
+            found["/".join(pair)] = Samples(spool, paths, before=before, higher_is_better=higher)
+        return found
+
     def look(self) -> list[Standing]:
         """Where each check stands now.
 
@@ -66,7 +95,7 @@ class Follower:
         return Standing(
             name=visible(" / ".join(pair)),
             done=len(records),
-            total=None if check is None else check.n * check.repeats,
+            total=_total(paths_of(self.folder, *pair), check),
             failed=sum(record.score is None for record in records.values()),
             unread=sum(record.is_unread for record in records.values()),
             first=first,
@@ -85,6 +114,17 @@ class Follower:
             return records
         records.update((record.key, record) for record in new)
         return records
+
+
+def _total(paths: RecordPaths, check: Check | None) -> int | None:
+    """The most answers that a check may need, by the settings beside its records or else by its plan."""
+    if paths.settings.is_file() and isinstance(total := settings_of_run(paths).get("records"), int):
+        return total
+    return None if check is None else check.n * check.repeats
+
+
+def _is_answered(paths: RecordPaths) -> bool:
+    return STOPPED in settings_of_run(paths) or count_lines(paths.records) >= (_total(paths, None) or math.inf)
 
 
 def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:

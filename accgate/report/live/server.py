@@ -2,13 +2,14 @@
 
 import json
 import secrets
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 from accgate.errors import AccgateError
 from accgate.report.live.progress import Follower
@@ -16,6 +17,7 @@ from accgate.text import message_line
 
 HOME = "127.0.0.1"
 GONE = 180.0  # seconds without a request of the page, which asks every two: a tab in the background asks once a minute
+HTML = "text/html; charset=utf-8"
 TICK = 0.2  # seconds between two looks at whether to end
 HEADERS = {
     "Cache-Control": "no-store",
@@ -25,6 +27,14 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+
+
+class Content(NamedTuple):
+    """What an address answers with, under the policy of its header."""
+
+    kind: str
+    body: bytes
+    policy: str = "default-src 'none'"
 
 
 class Viewer(ThreadingHTTPServer):
@@ -43,6 +53,7 @@ class Viewer(ThreadingHTTPServer):
         self._last, self._visited = clock(), False
         self._reading = threading.Lock()  # a follower remembers what it has read
         self._report: tuple[int, bytes] | None = None
+        self._beside: dict[str, bytes] = {}
         super().__init__((HOME, 0), _Handler)
         self.hosts = frozenset(f"{name}:{self.server_port}" for name in (HOME, "localhost"))
 
@@ -75,9 +86,10 @@ class Viewer(ThreadingHTTPServer):
         with self._reading:
             try:
                 checks = [asdict(standing) for standing in self.follower.look()]
-                return {"finished": self.follower.is_finished, "checks": checks, "fault": None}
+                finished, answered = self.follower.is_finished, self.follower.is_answered
+                return {"finished": finished, "answered": answered, "checks": checks, "fault": None}
             except AccgateError as error:
-                return {"finished": False, "checks": [], "fault": message_line(str(error))}
+                return {"finished": False, "answered": False, "checks": [], "fault": message_line(str(error))}
 
     def report(self) -> bytes | None:
         """The run's report as HTML; None before it is decided.
@@ -88,8 +100,9 @@ class Viewer(ThreadingHTTPServer):
             When the run's files are damaged.
         """
         from accgate.report.html.page import html_report
+        from accgate.report.html.viewer import Beside
         from accgate.report.result_file import read_result
-        from accgate.result import NAME
+        from accgate.result import NAME, SAMPLES
 
         path = self.follower.folder / NAME
         with self._reading:
@@ -97,10 +110,35 @@ class Viewer(ThreadingHTTPServer):
                 return None
             written = path.stat().st_mtime_ns
             if self._report is None or self._report[0] != written:
-                result = read_result(path)
-                page = html_report(result, folder=path.parent)
+                beside = Beside(SAMPLES)
+                page = html_report(read_result(path), path.parent, beside)
+                self._beside[SAMPLES] = beside.text.encode()
                 self._report = written, page.encode("utf-8", "replace")
             return self._report[1]
+
+    def answers(self) -> bytes:
+        """The answers so far as HTML; raises as `report` does."""
+        from accgate.report.html.page import answers_page
+        from accgate.report.html.viewer import Beside
+
+        with self._reading, tempfile.TemporaryFile() as spool:
+            beside = Beside("answers.samples.js")
+            page = answers_page(self.follower.answers(spool), beside, answered=self.follower.is_answered)
+            self._beside[beside.name] = beside.text.encode()
+        return page.encode("utf-8", "replace")
+
+    def content(self, name: str) -> Content | None:
+        """What is at an address under the token; None where nothing is. Raises as `report` does."""
+        if name == "state":
+            return Content("application/json", json.dumps(self.state()).encode())
+        page = self.report() if name in ("", "report") else None
+        if name == "answers" or (name == "" and page is None and self.follower.is_answered):
+            page = self.answers()
+        if page is not None:
+            return Content(HTML, page, "frame-ancestors 'none'")
+        if name == "":
+            return Content(HTML, *self.page())
+        return Content("text/javascript; charset=utf-8", self._beside[name]) if self._beside.get(name) else None
 
     def page(self) -> tuple[bytes, str]:
         """The page that follows the run, and the policy under which its script and style alone may run."""
@@ -113,14 +151,14 @@ class Viewer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET for three addresses under the token; no path names a file."""
+    """Answers GET for the pages under the token; no path names a file."""
 
     server: Viewer
     server_version, sys_version = "accgate", ""
     timeout = 30
 
     def do_GET(self) -> None:
-        """Answer the page, its state, or the report."""
+        """Answer a page, the state of the run, or what a page loads."""
         viewer = self.server
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host not in viewer.hosts or origin not in (None, f"http://{host}"):
@@ -135,14 +173,9 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, message_line(str(error)))
 
     def _answer(self, viewer: Viewer, name: str) -> None:
-        if name == "state":
-            return self._send("application/json", json.dumps(viewer.state()).encode())
-        report = viewer.report() if name in ("", "report") else None
-        if report is not None:
-            return self._send("text/html; charset=utf-8", report, "frame-ancestors 'none'")
-        if name == "":
-            return self._send("text/html; charset=utf-8", *viewer.page())
-        return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
+        if (content := viewer.content(name)) is None:
+            return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
+        return self._send(*content)
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
         self._send("text/plain; charset=utf-8", f"{text}\n".encode(), status=status)

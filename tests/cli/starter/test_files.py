@@ -114,7 +114,7 @@ def test_what_it_writes_for_a_server_validates_and_plans(folder: Path, capsys) -
     assert "Next: `accgate record`" in out
     assert main(["validate"]) == 0
     assert main(["plan"]) == 0
-    assert load_config("accuracy.toml").models["model"].options == {"base_url": "http://127.0.0.1:9/v1"}
+    assert load_config("accuracy.toml").models["SmolLM2-135M-Instruct"].options == {"base_url": "http://127.0.0.1:9/v1"}
 
 
 def test_an_own_project_is_not_overwritten_but_by_force(folder: Path, capsys) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
+from accgate.cli.starter.files import Answers
 from accgate.cli.starter.own_data import own_task
 from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
@@ -29,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def guessed(folder: Path, rows: Sequence[dict[str, Any]], **keys: str) -> dict[str, Any]:
     """The task's file that is written for these rows; it must load, and its samples have a prompt and a target."""
-    task = own_task(write_lines(folder / "rows.jsonl", rows), folder, **keys)
+    task = own_task(write_lines(folder / "rows.jsonl", rows), folder, Answers(data="rows.jsonl", **keys))
     (folder / "rows.toml").write_text(task.text)
     loaded = load_task("rows", file=folder / "rows.toml")
     assert len(loaded.samples) == len(rows)
@@ -50,7 +51,8 @@ def test_fields_and_metric_are_guessed_from_what_the_rows_look_like(folder: Path
     ):
         content = guessed(folder, rows)
         assert content["metric"] == metric, rows[0]
-        assert content["prompt"] == f"{{{{ {expected[0]} }}}}"
+        hint = "\n\nAnswer with one of:" if metric == "classification" else ""  # the rows do not say which there are
+        assert content["prompt"].startswith(f"{{{{ {expected[0]} }}}}{hint}")
         assert expected[1] in content["target"]
     several = guessed(folder, [{"question": "x", "answer": ["a b", f"c {i}"]} for i in range(4)])
     assert (several["metric"], several["targets"]) == ("contains", "{{ answer | tojson }}")
@@ -72,26 +74,26 @@ def test_replies_are_read_as_the_guess_says(folder: Path) -> None:
 
 def test_fields_with_any_name_and_of_ones_own_choice(folder: Path) -> None:
     rows = [{"My question?": f"{i}", 'It\'s "right"': f"w{i}", "class": "x"} for i in range(4)]
-    content = guessed(folder, rows, prompt="My question?", answer='It\'s "right"', metric="exact_match")
+    content = guessed(folder, rows, prompt_field="My question?", answer_field='It\'s "right"', metric="exact_match")
     assert (content["prompt"], content["metric"]) == ("{{ row['My question?'] }}", "exact_match")
-    assert guessed(folder, rows, prompt="class", answer="My question?")["prompt"] == "{{ row['class'] }}"
+    assert guessed(folder, rows, prompt_field="class", answer_field="My question?")["prompt"] == "{{ row['class'] }}"
 
 
 def test_rows_that_make_no_task_are_refused_with_the_place_and_the_fix(folder: Path) -> None:
     good = [{"question": "q", "answer": "a"}]
     for rows, keys, message in (
-        ([{"x": "q", "y": "a"}], {}, "name them with --prompt-field and --answer-field: there are 'x', 'y'"),
-        ([{"question": "q", "z": "a"}], {}, "name them with --answer-field: there are 'question', 'z'"),
-        (good, {"prompt": "qestion"}, "did you mean 'question'?"),
+        ([{"x": "q", "y": "a"}], {}, "there are 'x', 'y'; give --answer-field: x, y"),
+        ([{"question": "q", "z": "a"}], {}, "there are 'question', 'z'; give --answer-field"),
+        (good, {"prompt_field": "qestion"}, "did you mean 'question'?"),
         (good, {"metric": "exct_match"}, "did you mean 'exact_match'?"),
         ([*good, {"question": "", "answer": "a"}], {}, "row 2 has nothing in 'question'"),
         ([*good, {"question": "q", "answer": " "}], {}, "row 2 has nothing in 'answer'"),
         ([*good, *good * 1000, {"question": "q"}], {}, "row 1,002 has nothing in 'answer'"),
-        ([{"question": "q", "answer": [1]}], {"answer": "answer"}, "has '[1]' in 'answer'; write text"),
+        ([{"question": "q", "answer": [1]}], {"answer_field": "answer"}, "has '[1]' in 'answer'; write text"),
         ([], {}, "holds no rows"),
     ):
         with pytest.raises(BadInput) as caught:
-            own_task(write_lines(folder / "rows.jsonl", rows), folder, **keys)
+            own_task(write_lines(folder / "rows.jsonl", rows), folder, Answers(data="rows.jsonl", **keys))
         assert message in str(caught.value)
 
 

@@ -62,11 +62,14 @@ def test_every_engine_has_room_for_the_thought(folder: Path, engine: str) -> Non
 def test_named_tasks_get_the_settings_too_and_a_drop_that_is_named_holds(folder: Path) -> None:
     assert main(["init", "--reasoning", "--tasks", "json_extraction", "--theta", "3", "--no-workflow"]) == 0
     config = load_config("accuracy.toml")
-    assert config.models["model"].sampling.temperature == 0.6
+    assert config.models["SmolLM2-135M-Instruct"].sampling.temperature == 0.6
     assert (config.tasks["json_extraction"].repeats, config.tasks["json_extraction"].theta) == (4, 3.0)
     assert main(["init", "--force", "--no-workflow", "--tasks", "json_extraction"]) == 0
     without = load_config("accuracy.toml")
-    assert (without.models["model"].sampling, without.tasks["json_extraction"].repeats) == (Sampling(), 1)
+    assert (without.models["SmolLM2-135M-Instruct"].sampling, without.tasks["json_extraction"].repeats) == (
+        Sampling(),
+        1,
+    )
 
 
 def test_what_no_reasoning_model_can_be_asked_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

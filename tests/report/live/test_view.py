@@ -177,7 +177,7 @@ def test_records_that_are_damaged_or_hostile_are_told_and_not_run(tmp_path: Path
     (project.out / "accgate.json").unlink()
     follower = Follower(project.out)
     (standing,) = follower.look()
-    assert (standing.name, standing.done, standing.total, standing.difference) == ("m / sums", N, None, None)
+    assert (standing.name, standing.done, standing.total, standing.difference) == ("m / sums", N, N, None)
     viewer = Viewer(follower)
     with (project.out / "m/sums.jsonl").open("a") as file:
         file.write('{"id": "<script>"}\n')

@@ -1,0 +1,195 @@
+"""Every sample of a check with both its replies, worst first, read from a run's folder one at a time."""
+
+import math
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+
+from accgate.records.figures import KINDS
+from accgate.records.file import Record, RecordPaths, read_gzip_lines
+from accgate.records.ids import Ids, Places, order_of
+from accgate.records.log import RecordLog, read_log
+from accgate.report.flips import shared_head
+from accgate.stats import Floats
+
+WORSE, BETTER, WRONG, UNREAD, FAILED, CUT = (1 << bit for bit in range(6))
+RANKS = WORSE, FAILED, UNREAD, BETTER, WRONG, CUT  # what comes first in the list
+CHANGED = 1e-9  # points; less is rounding
+
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of a check: its record, of several repeats that with the worst score.
+
+    `scores` are means over the repeats in points, of the reference and now. `kinds` adds up WORSE, BETTER and so on,
+    and `answers` counts the repeats.
+    """
+
+    record: Record
+    prompt: str | None
+    before: str | None
+    scores: tuple[float | None, float | None]
+    kinds: int
+    answers: int
+
+
+class Samples:
+    """The samples of a check, each read from its files when it is its turn.
+
+    `head` begins every prompt, and `size` is how many bytes all texts have.
+
+    Parameters
+    ----------
+    spool : binary file
+        A temporary file, to which prompts and replies go that cannot be read one by one where they are.
+    paths : RecordPaths
+        The files of the check; of the records there is one.
+    before : iterable of rows, optional
+        The reference's replies and scores, where they are not in a file of `paths`.
+    flips : sequence of str
+        Ids of what got worse, worst first.
+    judged : int, optional
+        Samples that the verdict is about; of all where it is not given.
+
+    Raises
+    ------
+    BadInput
+        When a file is damaged.
+    """
+
+    def __init__(
+        self,
+        spool: IO[bytes],
+        paths: RecordPaths,
+        *,
+        before: Rows | None = None,
+        flips: Sequence[str] = (),
+        judged: int | None = None,
+        higher_is_better: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.higher_is_better = higher_is_better
+        self._records = records = read_log(paths.records)
+        ids, columns = records.figures.ids, records.figures.columns
+        self._ids = ids.take(fixed_order(records, seed))
+        place, scores = self._ids.places(ids), columns["score"]
+        badness = np.where(np.isnan(scores), -math.inf, scores if higher_is_better else -scores)
+        order = np.lexsort((columns["repeat"], badness, place))
+        self._worst = order[np.searchsorted(place[order], np.arange(len(self._ids)))]
+        self._answers = np.bincount(place, minlength=len(self._ids))
+        self._scores = means_of(self._ids, ids, scores)
+        prompts = read_gzip_lines(paths.prompts, "prompt")
+        before = read_gzip_lines(paths.before, "reply") if before is None else before
+        self._prompts = _Texts(spool, prompts, "prompt", self._ids, 0 * self._worst)
+        self._before = _Texts(spool, before, "reply", self._ids, columns["repeat"][self._worst])
+        self.head = self._prompts.head
+        self.size = paths.records.stat().st_size + self._prompts.size + self._before.size
+        self.kinds = self._kinds(flips, judged)
+        rank = np.select([self.kinds & kind > 0 for kind in RANKS], range(len(RANKS)), len(RANKS)) * len(self._ids) * 2
+        rank += np.arange(len(self._ids)) + len(self._ids)
+        worst_first = self._ids.places(flips)
+        worst_first = worst_first[worst_first >= 0]
+        rank[worst_first] = np.arange(len(worst_first))
+        self._order = np.argsort(rank, kind="stable")
+
+    def _kinds(self, flips: Sequence[str], judged: int | None) -> Places:
+        """What each sample is, as a sum of kinds."""
+        columns, sign = self._records.figures.columns[self._worst], 1 if self.higher_is_better else -1
+        moved = sign * (self._scores - self._before.scores)
+        worse, places = moved < -CHANGED, self._ids.places(flips)
+        if judged is not None:
+            moved[judged:] = math.nan  # answered when the run had been decided already
+            worse[:] = False
+            worse[places[places >= 0]] = True
+        unread = ~np.isin(columns["reading"], (KINDS.index(None), KINDS.index("read")))
+        wrong = (self._scores <= 0.0) & self.higher_is_better
+        every = worse, moved > CHANGED, wrong, unread, np.isnan(self._scores), columns["cut"]
+        kinds: Places = np.asarray(sum(are * (1 << bit) for bit, are in enumerate(every)))
+        return kinds
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[Sample]:
+        for place, record in zip(map(int, self._order), self._records.take(self._worst[self._order]), strict=True):
+            prompt = self._prompts.at(place)
+            scores = _number(self._before.scores[place]), _number(self._scores[place])
+            shown = None if prompt is None else prompt[len(self.head) :]
+            kinds, answers = int(self.kinds[place]), int(self._answers[place])
+            yield Sample(record, shown, self._before.at(place), scores, kinds, answers)
+
+
+def fixed_order(records: RecordLog, seed: int) -> Places:
+    """The place of the first record of each id, in the fixed order of samples."""
+    ids = records.figures.ids
+    firsts = first_places(ids)
+    names = [each.cluster for each in records.take(firsts)] if records.fills("cluster") else None
+    return firsts[order_of(seed, ids.take(firsts), names)]
+
+
+def first_places(ids: Ids) -> Places:
+    """The first place of each distinct id, in the order that they come in."""
+    again = np.concatenate([np.zeros(1, dtype=bool), ids.take(ids.by_text).are_repeated])
+    return np.sort(ids.by_text[~again[: len(ids)]])
+
+
+def means_of(ids: Ids, written: Ids, scores: Floats) -> Floats:
+    """The mean of each id's scores, those of others left out; NaN where one of them is none, or there are none."""
+    places = ids.places(written)
+    own = places >= 0
+    with np.errstate(invalid="ignore"):
+        return np.bincount(places[own], scores[own], len(ids)) / np.bincount(places[own], minlength=len(ids))
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+class _Texts:
+    """The texts of a compressed file by the place of their sample, kept in the spool.
+
+    `scores` has the mean of each sample's scores, NaN where there is none, and `head` what all texts begin with.
+    """
+
+    def __init__(self, spool: IO[bytes], rows: Rows, column: str, ids: Ids, repeats: Places) -> None:
+        self._file = spool
+        ends, repeat, scores, are_texts = array("q", [spool.seek(0, os.SEEK_END)]), array("q"), array("d"), array("b")
+        self.head, found = "", False
+
+        def written() -> Iterator[str]:
+            nonlocal found
+            for row in rows:
+                text = row[column]
+                if text is not None:
+                    self.head, found = shared_head([self.head, text]) if found else text, True
+                self._file.write((text or "").encode("utf-8", "surrogatepass"))
+                ends.append(self._file.tell())
+                repeat.append(row.get("repeat", 0))
+                scores.append(math.nan if row.get("score") is None else row["score"])
+                are_texts.append(text is not None)
+                yield row["id"]
+
+        names = Ids(written())
+        self.size = ends[-1] - ends[0]
+        self._ends, place, known = np.array(ends), ids.places(names), np.array(are_texts, dtype=bool)
+        self.scores = means_of(ids, names, np.array(scores))
+        self._row = np.full(len(ids), -1, dtype=np.intp)
+        own = np.flatnonzero((place >= 0) & known)[::-1]
+        exact = own[np.array(repeat, dtype=np.intp)[own] == repeats[place[own]]]
+        self._row[place[own]] = own  # the first, where there is none of the same repeat
+        self._row[place[exact]] = exact
+        self.head = self.head[: self.head.rfind("\n") + 1] if known.sum() > 1 else ""
+
+    def at(self, place: int) -> str | None:
+        """The text of a sample."""
+        if (row := int(self._row[place])) < 0:
+            return None
+        self._file.seek(int(self._ends[row]))
+        return self._file.read(int(self._ends[row + 1] - self._ends[row])).decode("utf-8", "surrogatepass")

@@ -1,0 +1,165 @@
+"""The lists of samples of a page: everything is in the page or in the file beside it, and what is not is said."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.report.flips import Flip
+from accgate.report.html import viewer
+from accgate.report.html.page import html_report
+from accgate.report.html.viewer import Beside, plain
+from accgate.report.live.progress import Follower
+from accgate.report.live.server import Viewer
+from tests.gates import recorded_project, right_but
+from tests.report.html_pages import document, write_samples
+from tests.report.runs import result_of, verdict_of
+
+MANY = 10_000
+
+
+def beside_of(beside: Beside) -> dict[str, Any]:
+    """What the file beside a page hands to its script."""
+    checks: dict[str, Any] = {}
+    for call in beside.text.splitlines():
+        assert call.isascii()
+        assert set(call).isdisjoint("<>&")
+        assert (call[:16], call[-3:]) == ("accgateSamples({", "});")
+        checks |= json.loads(call[15:-2])
+    return checks
+
+
+def flips_of(count: int, length: int) -> list[Flip]:
+    """So many samples, the first tenth of which got worse, with replies of about so many characters."""
+    words = "the model adds both and says what it found " * (length // 42 + 1)
+    return [
+        Flip(f"{at:016x}", f"What is {at} + 1?", f"{at}", f"{words}{at}", f"{words}{-at}", 100.0, score)
+        for at, score in enumerate([0.0] * (count // 10) + [100.0] * (count - count // 10))
+    ]
+
+
+@pytest.mark.slow
+def test_of_ten_thousand_samples_the_page_stays_small_and_every_text_is_somewhere(tmp_path: Path) -> None:
+    flips = flips_of(MANY, 400)
+    write_samples(tmp_path, flips)
+    worse = tuple(flip.id for flip in flips[: MANY // 10])
+    beside = Beside("report.samples.js")
+    text = html_report(result_of(verdict_of("regression", flips=worse, n=MANY, lost=len(worse))), tmp_path, beside)
+    page, rest = document(text), beside_of(beside)["0"]
+    assert len(text.encode()) < 5_000_000
+    own = page.samples["0"]
+    assert tuple(row[0] for row in own["rows"][: len(worse)]) == worse
+    assert {row[0] for row in (*own["rows"], *rest["rows"])} == {flip.id for flip in flips}
+    texts = {prompt: (before, got) for prompt, _, before, got, _ in (*own["texts"], *rest["texts"])}
+    assert texts == {flip.prompt: (flip.before, flip.got) for flip in flips}
+    assert own["texts"][0][0] == flips[0].prompt  # those that got worse are in the page itself
+    assert f"Replies of {len(rest['texts']):,} samples are in report.samples.js beside this page." in page.text
+    assert f"'nonce-{beside.nonce}'" in page.policy
+    assert f'nonce="{beside.nonce}" src="report.samples.js"' in text
+
+
+def test_what_has_no_room_is_counted_however_small_the_rooms_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, room in {"ROWS": 3_000, "TEXTS": 2_000, "BESIDE": 4_000, "LISTED": 200}.items():
+        monkeypatch.setattr(viewer, name, room)
+    tasks = ("one", "two", "three")
+    for task in tasks:
+        write_samples(tmp_path, flips_of(100, 60), task=task)
+    beside = Beside("x.js")
+    page = document(html_report(result_of(*(verdict_of(task=task) for task in tasks)), tmp_path, beside))
+    rest = beside_of(beside)
+    for at in "012":
+        rows, texts = (len(page.samples[at][name]) + len(rest[at][name]) for name in ("rows", "texts"))
+        assert 60 <= rows < 100
+        assert f"{rows} of them are listed" in page.text
+        assert f"The texts of {100 - texts} samples have no room" in page.text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("x" * 300, f"{'x' * 250} … (50 more characters are in the run's folder)"), ("x" * 250, "x" * 250), (None, None)],
+)
+def test_a_text_that_is_cut_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, shown: str | None
+) -> None:
+    monkeypatch.setattr(viewer, "BESIDE", 100)
+    write_samples(tmp_path, [Flip("a", text, "e", text, text, 100.0, 0.0)])
+    (texts,) = document(html_report(result_of(verdict_of()), tmp_path)).samples["0"]["texts"]
+    assert texts[2] == texts[3] == shown
+    assert texts[0] == (
+        shown if len(text or "") <= 250 else f"(50 characters before this are in the run's folder) … {'x' * 250}"
+    )
+
+
+def test_line_breaks_stay_and_controls_do_not() -> None:
+    assert plain("a\r\n\tb\x07\u202ec") == "a\n\tb\ufffd\ufffdc"
+
+
+def test_a_page_is_written_with_the_file_beside_it_which_a_smaller_one_removes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project = recorded_project(tmp_path, 40)
+    project.run(right_but(20, 40))
+    page, beside = project.out / "report.html", project.out / "report.samples.js"
+    monkeypatch.setattr(viewer, "TEXTS", 500)
+    assert main(["report", str(project.out / "accgate.json"), "--html", str(page)]) == 0
+    found = document(page.read_text(encoding="utf-8")).samples["0"]["texts"]
+    assert 0 < len(found) < 40
+    assert beside.is_file()
+    monkeypatch.undo()
+    assert main(["report", str(project.out / "accgate.json"), "--html", str(page)]) == 0
+    assert not beside.exists()
+    capfd.readouterr()
+    assert main(["report", str(project.out / "accgate.json"), "--html", "-"]) == 0
+    assert "40 samples" in capfd.readouterr().out
+
+
+def decided(folder: Path) -> None:
+    """Leave the run as it is."""
+
+
+def recording(folder: Path) -> None:
+    """Take the verdict away: what a recording leaves."""
+    (folder / "accgate.json").unlink()
+
+
+def going_on(folder: Path) -> None:
+    """Take the verdict and half of the answers away."""
+    recording(folder)
+    path = folder / "m/sums.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:20]))
+
+
+@pytest.mark.parametrize("wrong", [10, 30], ids=["pass", "regression"])
+@pytest.mark.parametrize(
+    ("made", "address", "samples", "title"),
+    [
+        (decided, "", 40, "sums"),
+        (recording, "", 40, "Every sample is answered"),
+        (going_on, "", None, "This run goes on"),
+        (going_on, "answers", 20, "Answers so far"),
+    ],
+)
+def test_view_lists_every_sample_of_whatever_a_folder_holds(
+    tmp_path: Path, wrong: int, made: Callable[[Path], None], address: str, samples: int | None, title: str
+) -> None:
+    project = recorded_project(tmp_path, 40)
+    project.run(right_but(wrong, 40))
+    made(project.out)
+    viewer = Viewer(Follower(project.out))
+    try:
+        content = viewer.content(address)
+    finally:
+        viewer.server_close()
+    assert content is not None
+    text = content.body.decode()
+    assert title in text
+    if samples is not None:
+        found = document(text).samples["0"]
+        assert len({row[0] for row in found["rows"]}) == samples
+        assert all(prompt.startswith("What is") for prompt, *_ in found["texts"])
+        assert "goes on" not in text or made is going_on
