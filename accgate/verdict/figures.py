@@ -385,6 +385,13 @@ class Figures:
         return next((cost for cost in self.costs if cost.outcome == "regression"), None)
 
     @property
+    def failed_beside(self) -> Reason | None:
+        """The group or the slow decline that failed a check whose mean did not; None elsewhere."""
+        if self.by_scores is None or self.verdict != "regression":
+            return None
+        return next((cause for cause in self.causes if cause.kind in ("group-fell", "declined")), None)
+
+    @property
     def is_early(self) -> bool:
         """Whether a sequential test ended before its last sample."""
         return self.n_max is not None and self.n < self.n_max
