@@ -25,10 +25,10 @@ from accgate.verdict import (
     settings_of,
     sight_sentence,
     subject_of,
+    words_of,
 )
 from accgate.verdict.advice import after_pass, steps_of
 from accgate.verdict.allowed import runs_text
-from accgate.verdict.reasons import words_of
 
 SIGNS = {"pass": "✓", "regression": "✕", "inconclusive": "?", "no-reference": "○", "error": "!"}
 WORST_FIRST: tuple[VerdictName, ...] = ("regression", "error", "no-reference", "inconclusive", "pass")
