@@ -120,27 +120,24 @@ def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, an
 
 def _decided_by_groups(verdict: Verdict, *, can_fail: bool) -> Verdict:
     """The verdict with what its groups add: one that fell fails the check, and where none could nothing passes."""
-    assert verdict.groups is not None
-    fell = [row for row in verdict.groups.rows if row.outcome == "regression"]
-    open_ = [row for row in verdict.groups.rows if row.outcome == "error"]
-    if verdict.verdict in ("regression", "error", "no-reference"):
+    groups, name = verdict.groups, verdict.verdict
+    assert groups is not None
+    fell = [row for row in groups.rows if row.outcome == "regression"]
+    open_ = [row.name for row in groups.rows if row.outcome == "error"]
+    if name in ("regression", "error", "no-reference"):
         return verdict
     if fell:
-        first = fell[0]
-        more = f", and {len(fell) - 1} more of {verdict.groups.count} groups" if len(fell) > 1 else ""
-        reason = Reason.of(
-            "group-fell", group=first.name, before=first.reference, now=first.candidate, n=first.n, more=more
-        )
-        return replace(verdict, verdict="regression", by_scores=verdict.verdict).because(reason)
-    if open_:
-        names = some_of([row.name for row in open_])
-        return replace(verdict, verdict="error", by_scores=verdict.verdict).because(
-            Reason.of("groups-open", names=names)
-        )
-    if not can_fail and verdict.verdict == "pass":
-        reason = Reason.of("groups-unseen", count=verdict.groups.count)
-        return replace(verdict, verdict="inconclusive", by_scores="pass").because(reason)
-    return verdict
+        (first, *rest), name = fell, "regression"
+        more = f", and {len(rest)} more of {groups.count} groups" if rest else ""
+        figures = {"group": first.name, "before": first.reference, "now": first.candidate, "n": first.n}
+        reason = Reason.of("group-fell", **figures, more=more)
+    elif open_:
+        name, reason = "error", Reason.of("groups-open", names=some_of(open_))
+    elif name == "pass" and not can_fail:
+        name, reason = "inconclusive", Reason.of("groups-unseen", count=groups.count)
+    else:
+        return verdict
+    return replace(verdict, verdict=name, by_scores=verdict.verdict).because(reason)
 
 
 def _stands_out(row: GroupFigures, level: float) -> bool:
