@@ -219,4 +219,3 @@ def _saved_cost(item: EvaluatedCheck, most: int) -> tuple[int | None, float | No
     tokens = sum(int(each[name].clip(min=0).sum()) for each in columns for name in names)
     seconds = evaluation.seconds / evaluation.asked * left if evaluation.asked and evaluation.seconds else None
     return (round(tokens / count * left) if counted else None), (None if seconds is None else round(seconds, 1))
-

@@ -210,7 +210,7 @@ class _Draft:
     @property
     def not_pooled(self) -> str | None:
         """Why the model's overall check leaves the check out."""
-        aggregate = self.source.definition.content.aggregate
+        aggregate = self.source.content.aggregate
         if aggregate is not None:
             return f"decided on {aggregate}"
         return reason_not_pooled(self.reference, self.design)
@@ -220,7 +220,7 @@ class _Draft:
 
         Before they are read it is that of as many samples as the reference has.
         """
-        reference, content = self.reference, self.source.definition.content
+        reference, content = self.reference, self.source.content
         bounds, runs = self.source.bounds, 1
         binary = None if None in bounds or bounds == (0.0, 100.0) else False
         if isinstance(reference, Scores):
@@ -261,7 +261,7 @@ def _drafts(
 
 def _with_shares(design: Design, draft: _Draft, account: Account) -> Design:
     """Return the design with what its groups and its decline may spend, where these can fail the check."""
-    content = draft.source.definition.content
+    content = draft.source.content
     groups = account.of_groups(design.alpha) if has_groups(draft.source.definition) else None
     drift = account.of_drift(design.alpha) if content.aggregate is None else None  # an anchor keeps no statistic
     return replace(design, group_alpha=groups, drift_alpha=drift)
@@ -303,24 +303,15 @@ def _draft(config: Config, model_name: str, source: TaskSource, *, recording: bo
     BadInput
         For faults of the definition and the reference.
     """
-    model, task_name = planned_model(config, model_name), source.name
+    model, settings = planned_model(config, model_name), source.settings
     design = design_of(config, source)
     baseline = baseline_of(model_name, model.variant, model.settings.baseline)
-    recorded = None if recording else find_reference(config.references, baseline, task_name)
-    reference = None if recording else _reference(source.settings, recorded)
-    design = replace(design, allowed_drop=_allowed_points(source.settings, recorded, reference))
-    return _Draft(model, source, design, baseline, recorded, reference)
-
-
-def _allowed_points(
-    settings: TaskSettings, recorded: Reference | None, reference: Scores | Mean | Target | None
-) -> float:
-    """The allowed drop of a task in points; a percentage is one of the whole reference's mean."""
-    if settings.allowed_drop is None:
-        return 0.0
-    if isinstance(reference, (Mean, Target)):
-        return allowed_points(settings.allowed_drop, reference.mean)
-    return allowed_points(settings.allowed_drop, None if recorded is None else recorded.about.mean)
+    recorded = None if recording else find_reference(config.references, baseline, source.name)
+    reference = None if recording else _reference(settings, recorded)
+    # A percentage is one of the whole reference's mean.
+    whole = reference if isinstance(reference, (Mean, Target)) else None if recorded is None else recorded.about
+    allowed = allowed_points(settings.allowed_drop or 0.0, None if whole is None else whole.mean)
+    return _Draft(model, source, replace(design, allowed_drop=allowed), baseline, recorded, reference)
 
 
 def _plan_check(
@@ -336,19 +327,9 @@ def _plan_check(
         For faults of the dataset and the reference.
     """
     model, source, recorded, reference = draft.model, draft.source, draft.recorded, draft.reference
-    settings, definition, design = source.settings, source.definition, draft.design
+    settings, design = source.settings, draft.design
     about = None if recorded is None else recorded.about
-    sizing = Sizing(
-        settings,
-        definition.content,
-        design,
-        draft.choice().test,
-        reference,
-        alpha,
-        about,
-        source.bounds,
-        source.is_local,
-    )
+    sizing = Sizing(source, design, draft.choice().test, reference, alpha, about, source.bounds)
     _refuse_theta(source, sizing.theta_fault())
     whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
     task = first_samples(whole, sizing, recorded)
@@ -398,7 +379,7 @@ def _all_samples(
 ) -> tuple[Task, tuple[Reason, ...]]:
     """The task with every sample there is, and a note where they were not read."""
     source, recorded = draft.source, draft.recorded
-    size = source.definition.content.num_samples or source.settings.num_samples
+    size = source.content.num_samples or source.settings.num_samples
     if stored and (isinstance(draft.reference, Scores) or not source.is_local):
         return source.stored_task(config, recorded, sizing.wanted() or size), ()
     try:

@@ -186,4 +186,3 @@ def _block(repeats: Repeats) -> int:
     alone = float(np.sum(repeats.sizes * share * (1.0 - share))) * repeats.rate
     effect = (float(repeats.variances.sum()) + one * size) / (alone + one)
     return max(1, round(min(effect, size)))
-
