@@ -137,7 +137,6 @@ def read_event(environ: Mapping[str, str]) -> Event:
     repository = _variable(environ, "GITHUB_REPOSITORY")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise BadInput(f"GITHUB_REPOSITORY: {repository!r} is not owner/name")
-    api_url = (environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/")
     run_id, attempt = _count(environ, "GITHUB_RUN_ID", 0), _count(environ, "GITHUB_RUN_ATTEMPT", 1)
     event = Event(
         name,
@@ -149,8 +148,8 @@ def read_event(environ: Mapping[str, str]) -> Event:
         run_attempt=attempt,
         source_run_id=run_id,
         source_run_attempt=attempt,
-        api_url=api_url,
-        graphql_url=environ.get("GITHUB_GRAPHQL_URL") or re.sub(r"/api/v3$", "/api", api_url) + "/graphql",
+        api_url=(environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/"),
+        graphql_url=environ.get("GITHUB_GRAPHQL_URL", ""),
         server_url=(environ.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/"),
     )
     if name.startswith("pull_request"):

@@ -135,11 +135,8 @@ def variant_label(variant: Mapping[str, Any]) -> str:
     >>> variant_label({"quant": "fp8", "gpu": "H200", "spec": True})
     'gpu=H200,quant=fp8,spec=true'
     """
-    return ",".join(f"{key}={_plain(variant[key])}" for key in sorted(variant))
-
-
-def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in variant.items()}
+    return ",".join(f"{key}={texts[key]}" for key in sorted(texts))
 
 
 def baseline_of(model: str, variant: Mapping[str, Any], baseline: str | None) -> str:

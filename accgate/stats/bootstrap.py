@@ -71,18 +71,11 @@ def weighted_bootstrap(
     rejects = score >= level
     high = min(high, 1e-12 * difference) if rejects else max(high, 0.0)  # rounding never parts it from the decision
     limits = Interval(high, (-upper_limit(-units, weights, level), high))
-    reasons = _few(units) if rejects else ()
+    changed = int(np.count_nonzero(units))
+    rough = f"{changed:,} changes: under {ENOUGH} the error rates are rough where gains are rarer and larger than losses"
+    reasons = (rough,) if rejects and changed < ENOUGH else ()
     result = unit_result(difference, normal_cdf(-score), difference - high, error, n, limits, alpha, beta, reasons)
     return replace(result, theta=high - difference - quantile(beta) * error)
-
-
-def _few(units: Floats) -> tuple[str, ...]:
-    changed = int(np.count_nonzero(units))
-    if changed >= ENOUGH:
-        return ()
-    return (
-        f"{changed:,} changes: under {ENOUGH} the error rates are rough where gains are rarer and larger than losses",
-    )
 
 
 def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0, *, gain: float | None = None) -> Floats:
@@ -157,10 +150,8 @@ def weighted_score(terms: Floats) -> Floats:
     high, low = x.max(axis=-1), x.min(axis=-1)
     two_sided = (high > 0.0) & (low < 0.0)
     score = np.where(high > 0.0, -math.inf, np.where(low < 0.0, math.inf, -math.inf))
-    if not two_sided.any():
-        return score
-    score = np.array(score)
-    score[two_sided] = _score(x[two_sided], 1.0 / low[two_sided], 1.0 / high[two_sided])
+    if two_sided.any():
+        score[two_sided] = _score(x[two_sided], 1.0 / low[two_sided], 1.0 / high[two_sided])
     return score
 
 

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from accgate.errors import BadInput
-from accgate.github.event import find_pull_request, read_event
+from accgate.github.api.client import Client
+from accgate.github.event import Event, find_pull_request, read_event
 from tests.github.server import GitHub
 from tests.github.store import BASE, HEAD, REPOSITORY
 
@@ -153,7 +154,8 @@ class TestVariables:
 
     def test_addresses_are_githubs_unless_they_are_given(self, environ):
         event = read_event(environ(pull_request()))
-        assert (event.api_url, event.graphql_url) == ("https://api.github.com", "https://api.github.com/graphql")
+        assert event.api_url == "https://api.github.com"
+        assert client_of(event).graphql_url == "https://api.github.com/graphql"
         assert event.run_url == f"https://github.com/{REPOSITORY}/actions/runs/11/attempts/2"
 
     def test_github_enterprise_server_is_taken_from_its_variables(self, environ):
@@ -161,8 +163,13 @@ class TestVariables:
             pull_request(), GITHUB_API_URL="https://ghe.example/api/v3/", GITHUB_SERVER_URL="https://ghe.example"
         )
         event = read_event(given)
-        assert (event.api_url, event.graphql_url) == ("https://ghe.example/api/v3", "https://ghe.example/api/graphql")
+        assert event.api_url == "https://ghe.example/api/v3"
+        assert client_of(event).graphql_url == "https://ghe.example/api/graphql"
         assert event.run_url.startswith("https://ghe.example/octo/models/actions/runs/11")
+
+
+def client_of(event: Event) -> Client:
+    return Client(event.api_url, "token", graphql_url=event.graphql_url)
 
 
 class TestFindPullRequest:

@@ -94,15 +94,15 @@ class Client:
                 url, query = path, {"per_page": PAGE_SIZE, **(params or {}), "page": number + 1}
         raise Unreadable(f"GET {path}: more than {_MOST_PAGES} pages")
 
-    def post(self, path: str, body: Any, *, needs: str) -> Any:
-        """Create something.
+    def post(self, path: str, body: Any, *, needs: str, again: bool = False) -> Any:
+        """Create something; with `again` what may be created twice.
 
         Raises
         ------
         Uncertain
             Where it may have been created although the request failed: look for it, `rest`, then try again.
         """
-        return self._request("POST", path, body=body, needs=needs, again=False).body
+        return self._request("POST", path, body=body, needs=needs, again=again).body
 
     def patch(self, path: str, body: Any, *, needs: str, again: bool = True) -> Any:
         """Change something; without `again` a failure that may have changed it raises Uncertain."""
