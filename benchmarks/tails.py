@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from accgate import metrics
 from accgate.stats import statistic_test
+from accgate.stats.bootstrap import drop_evidence
 from accgate.stats.power import quantile
-from accgate.stats.ratio import drop_evidence
 from accgate.stats.statistics import Unsigned
 
 Floats = npt.NDArray[np.float64]

@@ -18,9 +18,9 @@ from accgate.records.file import Record
 from accgate.records.ids import Ids
 from accgate.records.scores import Floats, Scores
 from accgate.result import EngineInfo
+from accgate.stats.bootstrap import ratio_test, sees_double
 from accgate.stats.clusters import cluster_totals
 from accgate.stats.multiplicity import level_shares
-from accgate.stats.ratio import ratio_test, sees_double
 from accgate.stats.sequential import places_of
 from accgate.verdict import Cost, Reason, Verdict, texts_of
 
