@@ -201,12 +201,14 @@ def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
         return cost
     here = "" if info is None else info.hardware
     if recorded and here and recorded != here:
-        note = f"the reference was measured on {recorded}, this run on {here}: they do not compare"
+        note = f"the reference was measured on {recorded}, this run on {here}, so seconds cannot be compared"
         if cost.allowed is None:
             return replace(cost, note=note, outcome=None)
         return replace(cost, note=f"{note}; {AGAIN} on this hardware", outcome="error")
     where = "" if recorded and here else "the hardware of one side is not known; "
-    return replace(cost, note=f"{where}comparable only where as many requests ran at once on a machine as idle")
+    return replace(
+        cost, note=f"{where}comparable only if as many requests ran at once, on a machine with as little else to do"
+    )
 
 
 def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:

@@ -47,8 +47,8 @@ PROVEN: Mapping[str, Direction] = {
     "certify": Direction(up, "a pass must be proven", "a pass need no longer be proven"),
     "max_unread": Direction(down, "fewer replies may hold no answer", "more replies may hold no answer"),
     "tier": Direction(along("advisory", "required"), "the check can fail the run", "the check no longer fails a run"),
-    "max_more_tokens": Direction(_rank_of_share, "fewer more tokens are allowed", "more tokens are allowed"),
-    "max_slower": Direction(_rank_of_share, "less more time is allowed", "more time is allowed"),
+    "max_more_tokens": Direction(_rank_of_share, "tokens may rise less", "tokens may rise more"),
+    "max_slower": Direction(_rank_of_share, "time may rise less", "time may rise more"),
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }
@@ -69,7 +69,7 @@ WHY = {
     "columns": "samples are grouped in another way",
     "test": "another test decides",
     "repeats": "another number of answers is averaged",
-    "reference_num_samples": "with another error of the reference other runs pass, or are inconclusive",
+    "reference_num_samples": "the reference's error changes, so other runs pass or are inconclusive",
 }
 
 
@@ -209,9 +209,9 @@ def alpha_doubt(tasks: Iterable[EffectiveTask]) -> str | None:
         if not task.is_mean:
             return "a statistic decides, and not a mean of scores"
         if task.values["certify"]:
-            return "with it a pass is proven more easily"
+            return "a larger alpha makes a pass easier to prove"
         if task.is_planned:
-            return "with it fewer samples are planned for theta"
+            return "a larger alpha plans fewer samples for theta"
     return None
 
 

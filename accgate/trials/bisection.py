@@ -144,7 +144,7 @@ class History:
         if ends[0] == ends[1]:
             raise BadInput(f"{good} and {bad} are the same commit; name an older one with --good")
         if _git(self._root, "merge-base", *ends) != ends[0]:
-            raise BadInput(f"{good} is not an ancestor of {bad}; name one that is with --good")
+            raise BadInput(f"{good} is not an ancestor of {bad}; name an ancestor with --good")
         between = _git(self._root, "rev-list", "--reverse", "--first-parent", f"{ends[0]}..{ends[1]}").splitlines()
         names = [ends[0], *between]
         subjects = _git(self._root, "log", "--no-walk=unsorted", "--format=%s", *names).splitlines()
@@ -162,7 +162,7 @@ class History:
 
     def _remove(self, folder: Path) -> None:
         if folder.is_symlink() or (folder.exists() and not _is_working_tree(folder)):
-            raise BadInput(f"{folder}: is no working tree that bisect made; move it away, or name another --out")
+            raise BadInput(f"{folder}: is not a working tree that bisect made; move it away, or name another --out")
         if folder.exists():
             for path in folder.iterdir():  # the mark that bisect made it goes last, in case this is killed
                 if path.name != MARK:
@@ -277,8 +277,8 @@ class _Search:
             raise BadInput(f"{beginning}; a search needs {LEAST}: give a run that failed with --run, or another --bad")
         if not is_shown:
             raise BadInput(
-                f"{beginning} and gained {len(changed) - lost}, which a harmless change may do; no commit is named for "
-                "that: give a run that failed with --run, more samples, or another --bad"
+                f"{beginning} and gained {len(changed) - lost}. A harmless change may do the same, so no commit is "
+                "named: give a run that failed with --run, more samples, or another --bad"
             )
         return changed
 

@@ -126,6 +126,6 @@ def test_a_folder_where_a_working_tree_belongs_is_not_removed(tmp_path: Path) ->
         assert path.read_text() == "precious\n"
     assert not folder.exists()
     write(folder / "thesis.txt")
-    with pytest.raises(BadInput, match="is no working tree that bisect made; move it away"):
+    with pytest.raises(BadInput, match="is not a working tree that bisect made; move it away"):
         history.tree(history.commits[0], folder).__enter__()
     assert files(folder) == {"thesis.txt"}
