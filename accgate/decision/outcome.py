@@ -11,13 +11,11 @@ from accgate.design import FEWEST_CLUSTERS, Choice, Mean, Method, Target, choose
 from accgate.records.scores import Floats, Scores
 from accgate.stats import (
     SequentialResult,
-    StatisticUndefined,
     TestResult,
     Unsigned,
     mcnemar_exact,
     quantile,
     repeats_exact,
-    statistic_test,
     weighted_bootstrap,
 )
 from accgate.stats.clusters import block_of, cluster_totals, clustered_exact, clustered_t
@@ -35,6 +33,7 @@ from accgate.stats.paired import mcnemar_p, paired_t
 from accgate.stats.repeats import sum_tails
 from accgate.stats.resampling import sign_flip
 from accgate.stats.result import move
+from accgate.stats.statistics import StatisticUndefined, statistic_test
 from accgate.stats.unconditional import unconditional_exact, unconditional_rejects
 from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
 from accgate.verdict import Reason

@@ -38,7 +38,6 @@ class Event:
     name: str
     head_sha: str = ""
     repository: str = ""
-    base_sha: str | None = None
     number: int | None = None
     author: str | None = None
     is_fork: bool = False
@@ -78,7 +77,6 @@ class MergeGroup:
     """The commits that a merge queue tries."""
 
     head_sha: Sha
-    base_sha: Sha
     base_ref: Text = ""
 
 
@@ -159,9 +157,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     if name == "merge_group":
         group = _required(payload.merge_group, "merge_group")
         base_branch = group.base_ref.removeprefix("refs/heads/") or None
-        return replace(
-            event, head_sha=group.head_sha, base_sha=group.base_sha, head_branch=None, base_branch=base_branch
-        )
+        return replace(event, head_sha=group.head_sha, head_branch=None, base_branch=base_branch)
     sha = _variable(environ, "GITHUB_SHA")
     if not re.fullmatch(SHA, sha):
         raise BadInput(f"GITHUB_SHA: {sha!r} is not a commit")
@@ -198,8 +194,7 @@ def read_pull_request(client: Client, event: Event) -> PullRequest:
 
 
 def _with_pull_request(event: Event, pull: PullRequest) -> Event:
-    base = pull.base
-    return replace(event, number=pull.number, author=pull.author, base_sha=base.sha, base_branch=base.ref)
+    return replace(event, number=pull.number, author=pull.author, base_branch=pull.base.ref)
 
 
 def _of_pull_request(event: Event, pull: PullRequest) -> Event:

@@ -176,7 +176,8 @@ class TaskPair:
             return alpha_doubt(both)
         if name in ("beta", "theta") and any(task.config.gate.on_inconclusive == "warn" for task in both):
             return "more runs are inconclusive, and these do not fail"
-        if name in ("target_mean", "reference") and any(task.is_relative for task in both):
+        drops = [str(task.values["allowed_drop"]) for task in both]
+        if name in ("target_mean", "reference") and any(drop.endswith("%") for drop in drops):
             return "the allowed drop is a share of it"
         return None
 

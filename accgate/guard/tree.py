@@ -28,11 +28,6 @@ class Tree:
     others: tuple[Path, ...] = ()
     jobs: tuple[Path, ...] = ()  # where a job left what models use, with its checkout
 
-    @property
-    def checkouts(self) -> tuple[Path, ...]:
-        """The tree and the other checkouts, of which code of its rules opens its own files alone."""
-        return (self.root, *(self.jobs or self.others))
-
     def beside(self, workspace: Path | None) -> Tree:
         """The tree beside what a job left for models, with all around that: no rule may lie there."""
         if workspace is None:

@@ -291,13 +291,10 @@ def mismatch(reference: Reference, task: Task) -> str | None:
 
 def has_gained(reference: Reference, task: Task) -> bool:
     """Whether a whole dataset has all samples of a reference, asked and scored as then, and may have more."""
-    if (
-        reference.scores is None
-        or task.dataset_ids is None
-        or is_rescored(reference.about.fingerprint, task.fingerprint)
-    ):
+    scores, ids = reference.scores, task.dataset_ids
+    if scores is None or ids is None or is_rescored(reference.about.fingerprint, task.fingerprint):
         return False
-    return not reference.scores.ids.without(task.dataset_ids)
+    return not scores.ids.without(ids)
 
 
 def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
