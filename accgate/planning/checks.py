@@ -24,17 +24,18 @@ from accgate.design import (
 )
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
 from accgate.inputs.parquet import Closed
+from accgate.metrics.forms import label_form
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
 from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, has_groups, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
 from accgate.planning.samples import visible_theta
 from accgate.planning.sizing import Sizing, advice_on_rows, advice_on_runs, first_samples, notes_on_samples
-from accgate.planning.targets import advice_on_targets
 from accgate.records.scores import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import quantile
 from accgate.tasks import Task
+from accgate.text import count_of
 from accgate.verdict import Readings, Reason, words_of
 
 RESTORE = "restore the file from git, or record the reference again"
@@ -471,3 +472,41 @@ def _chance_notes(check: Check) -> tuple[Reason, ...]:
     if room > max(2.0 * error, check.theta or 0.0):
         return ()
     return (Reason.of("near-chance", mean=mean, chance=chance),)
+
+
+def advice_on_targets(task: Task) -> tuple[str, ...]:
+    """Return what a plan says of targets that become one target, or nothing.
+
+    It is told of a task that scores as another tool does (`same_as`), and of free text, where whoever wrote `U.S.` and
+    `US` means one answer. Rows that have the same target, and the texts that are right for one row, are no fault.
+
+    Raises
+    ------
+    BadInput
+        For labels that become one label, and for a target of which nothing is left.
+    """
+    content, statistic = task.content, task.definition.statistic
+    key, name, form = "metric", content.metric, task.metric.form
+    if statistic is not None and {"answer", "target"} <= {*statistic.needs}:
+        key, name, form = "aggregate", statistic.name, label_form
+    if form is None:
+        return ()
+    targets: dict[str, set[str]] = {}  # of each form
+    for sample in task.samples:
+        texts = [text.strip() for text in task.targets(sample.target)] if sample.target else []
+        if len(texts) == 1 or (texts and not any(map(form, texts))):
+            targets.setdefault(form(texts[0]), set()).add(texts[0])
+    emptied, are_labels = sorted(targets.pop("", set()) - {""}), form is label_form
+    alike = [texts for texts in targets.values() if len(texts if are_labels else {*map(label_form, texts)}) > 1]
+    faults = []
+    if alike:
+        pair, also = " and ".join(map(repr, min(map(sorted, alike))[:2])), f" ({count_of(len(alike), 'such group')})"
+        fix = "write them alike if they are one label, else so that more than case and the marks around them differs"
+        fix = fix if are_labels else "exact_match tells them apart"
+        faults.append(f"is {name!r}, which takes the targets {pair} for the same{also}; {fix}")
+    if emptied:
+        what = f"leaves nothing of {count_of(len(emptied), 'target')}, such as {emptied[0]!r}"
+        faults.append(f"is {name!r}, whose normalisation {what}; use exact_match, or leave such rows out")
+    if faults and not content.same_as and (are_labels or emptied):
+        raise task.definition.fault((key,), faults[-1])
+    return tuple(f"{key} {fault}" for fault in faults)
