@@ -108,14 +108,8 @@ def _annotate(
     if check.task.content.aggregate is None:  # an anchor keeps scores, and no statistic
         anchor = find_anchor(check.references, check.baseline, check.task.name)
     if anchor is not None:
-        drift = drift_since(
-            anchor,
-            evidence.candidate,
-            clusters=evidence.clusters,
-            higher_is_better=check.design.higher_is_better,
-            alpha=check.design.drift_alpha or gate.drift_alpha,
-            fails=check.design.drift_alpha is not None,
-        )
+        clusters, alpha = evidence.clusters, gate.drift_alpha
+        drift = drift_since(anchor, evidence.candidate, check.design, clusters=clusters, alpha=alpha)
     changed: tuple[str, ...] = ()
     reference = verdict.reference
     if check.recorded is not None:

@@ -23,7 +23,7 @@ from accgate.stats.walk import Ints
 
 
 class Rates(TypedDict):
-    """What every sequential test takes besides its units."""
+    """What every sequential test takes besides its units; theta in points."""
 
     theta: float
     alpha: float
@@ -44,20 +44,10 @@ class Bets:
 
 @dataclass(frozen=True)
 class SequentialTest(ABC):
-    """A sequential test of the units of a run or of its beginning.
-
-    `theta` is in points.
-    """
+    """A sequential test of the units of a run or of its beginning."""
 
     units: Units
-    theta: float
-    alpha: float
-    beta: float
-
-    @property
-    def rates(self) -> Rates:
-        """Theta and the error rates."""
-        return Rates(theta=self.theta, alpha=self.alpha, beta=self.beta)
+    rates: Rates
 
     @abstractmethod
     def result(self, *, figures: bool = True) -> SequentialResult:
@@ -98,7 +88,10 @@ class Gsprt(SequentialTest):
         """Return how near a decision is."""
         units = self.units
         plan = schedule(units, discordance=self.discordance, **self.rates)
-        passing, allowed = Passing(units, plan, self.theta, self.beta), _allowed(plan.allowed, units.events, plan.last)
+        passing, allowed = (
+            Passing(units, plan, self.rates["theta"], self.rates["beta"]),
+            _allowed(plan.allowed, units.events, plan.last),
+        )
         soonest = soonest_pass(units, discordance=self.discordance, **self.rates)
         return Near(allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last), soonest=soonest)
 
@@ -123,7 +116,9 @@ class RepeatsGsprt(SequentialTest):
         repeats = self.repeats.sides
         plan = repeats_schedule(repeats, discordance=self.discordance, **self.rates)
         total, passes = float(repeats.totals[: plan.last + 1].sum()), 100.0 * float(plan.passes[plan.last])
-        half = 0.5 * self.theta * float(repeats.samples[plan.last])  # at half a drop nothing speaks for either side
+        half = (
+            0.5 * self.rates["theta"] * float(repeats.samples[plan.last])
+        )  # at half a drop nothing speaks for either side
         share = min(max((total + half) / (passes + half), 0.0), 1.0)
         return Near(_allowed(plan.allowed, repeats.events, plan.last), passes, share)
 
@@ -142,10 +137,12 @@ class GroupSequential(SequentialTest):
 
     def next(self) -> Near:
         """Return how near a decision is at the next look."""
-        units, theta, alpha = self.units, self.theta, self.alpha
+        units, theta, alpha = self.units, self.rates["theta"], self.rates["alpha"]
         if not units.exact:
             return graded_next(units, **self.rates)
-        look = next_look(units, group_design(min(LOOKS, units.n_max), alpha, self.beta), theta=theta, alpha=alpha)
+        look = next_look(
+            units, group_design(min(LOOKS, units.n_max), alpha, self.rates["beta"]), theta=theta, alpha=alpha
+        )
         changed, total = int(look.changed[0]), float(units.totals.sum())
         passes = total + math.ceil((-float(look.most[0]) - total) / 200.0) * 200.0
         drop = theta * int(units.sizes.sum())
@@ -184,12 +181,15 @@ class EProcess(SequentialTest):
     def boundaries(self) -> Bets:
         """Return what its bets have won after each unit."""
         drop, sound = self._logarithms
-        return Bets(tuple((drop / -math.log(self.alpha)).tolist()), tuple((sound / -math.log(self.beta)).tolist()))
+        return Bets(
+            tuple((drop / -math.log(self.rates["alpha"])).tolist()),
+            tuple((sound / -math.log(self.rates["beta"])).tolist()),
+        )
 
     def next(self) -> Near:
         """Return how near a decision is."""
-        share = min(max(float(self._logarithms[1][-1]) / -math.log(self.beta), 0.0), 1.0)
-        return Near(self.alpha, math.nan, share)
+        share = min(max(float(self._logarithms[1][-1]) / -math.log(self.rates["beta"]), 0.0), 1.0)
+        return Near(self.rates["alpha"], math.nan, share)
 
     @property
     def _logarithms(self) -> tuple[Floats, Floats]:

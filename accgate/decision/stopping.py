@@ -103,20 +103,20 @@ def _test_of(evidence: Evidence, alpha: float) -> SequentialTest | None:
         return None
     rates = Rates(theta=theta, alpha=alpha, beta=design.beta)
     if choice.method in ("looks", "group-sequential"):
-        looks = MarginLooks(units, **rates, margin=design.allowed_drop, certify=design.certify)
-        return looks if choice.method == "looks" else GroupSequential(units, **rates)
+        looks = MarginLooks(units, rates, margin=design.allowed_drop, certify=design.certify)
+        return looks if choice.method == "looks" else GroupSequential(units, rates)
     if choice.method == "gsprt":
-        return Gsprt(units, **rates, discordance=design.discordance)
+        return Gsprt(units, rates, design.discordance)
     if bounds is None:
         raise BadInput("the e-process test needs scores between known bounds (0 and 100); use gsprt")
-    return EProcess(units, **rates, bound=loss)
+    return EProcess(units, rates, loss)
 
 
 def _repeats_test(evidence: Evidence, alpha: float) -> RepeatsGsprt:
     design, repeats = evidence.design, evidence.repeats
     theta = design.theta or visible_drop(repeats.n_max, design.discordance, alpha=alpha, beta=design.beta)
     units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
-    return RepeatsGsprt(units, theta, alpha, design.beta, repeats, design.discordance)
+    return RepeatsGsprt(units, Rates(theta=theta, alpha=alpha, beta=design.beta), repeats, design.discordance)
 
 
 def _earliest_pass(evidence: Evidence, units: Units, alpha: float) -> int:

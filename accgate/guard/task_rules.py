@@ -127,10 +127,10 @@ class TaskPair:
         else:
             levels = [own for own, part in IN_PLACE.items() if part == name and self._is_written(own, old, new)]
         gates = [getattr(task.config.gate, name) for task in (self.before, self.after)] if name in RATES else []
-        if gates and not levels and gates == [old, new]:  # told once for all tasks
-            yield self._difference(name, ("gate", name), (old, new), (old, new), why)
-        elif gates:
-            yield self._difference(name, (*key, name), (old, new), (old, new), why)
+        if gates:
+            is_told_once = not levels and gates == [old, new]  # for all tasks
+            place = ("gate", name) if is_told_once else (*key, name)
+            yield self._difference(name, place, (old, new), (old, new), why)
         elif levels:
             for own in levels:
                 written = (getattr(settings, own) for settings in self._settings)
