@@ -129,8 +129,8 @@ def _decided_by_groups(verdict: Verdict, *, can_fail: bool) -> Verdict:
     if fell:
         (first, *rest), name = fell, "regression"
         more = f", and {len(rest)} more of {groups.count} groups" if rest else ""
-        figures = {"group": first.name, "before": first.reference, "now": first.candidate, "n": first.n}
-        reason = Reason.of("group-fell", **figures, more=more)
+        means = {"before": first.reference, "now": first.candidate}
+        reason = Reason("group-fell", {"group": first.name, **means, "n": first.n, "more": more})
     elif open_:
         name, reason = "error", Reason.of("groups-open", names=some_of(open_))
     elif name == "pass" and not can_fail:

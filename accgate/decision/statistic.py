@@ -10,6 +10,7 @@ from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.design import Design
 from accgate.errors import BadInput
+from accgate.records.ids import Ids
 from accgate.records.scores import Scores
 from accgate.stats import Rows
 from accgate.stats.statistics import Method, unit_codes
@@ -65,7 +66,7 @@ def compare_statistic(
     before, after = np.asarray(reference), np.asarray(candidate)
     if before.shape != after.shape or not len(before):
         raise BadInput(f"the sides have the shapes {before.shape} and {after.shape}; give the same samples, row by row")
-    scores = Scores(tuple(map(str, range(len(after)))), np.zeros((len(after), 1)))  # the statistic alone decides
+    scores = Scores(Ids(map(str, range(len(after)))), np.zeros((len(after), 1)))  # the statistic alone decides
     design = Design("auto", alpha, beta, None, theta, higher_is_better, seed=seed)
     of_rows = SampleStatistic(statistic, before, after, method, resamples=resamples)
     try:

@@ -126,7 +126,7 @@ def _anchor_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
         yield unreadable(KEY, "anchor", error, part)
         return
     if fault := _anchor_fault(before, former, after, None if _same_files(old, new) else reference):
-        yield Difference(KEY, *map(_anchor_summary, (before, after)), "loosening", fault, part)
+        yield Difference(KEY, _anchor_summary(before), _anchor_summary(after), "loosening", fault, part)
 
 
 def _same_files(old: Path, new: Path) -> bool:

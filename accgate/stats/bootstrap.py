@@ -180,7 +180,7 @@ def _score(x: Floats, low: Floats, high: Floats) -> Floats:
     near = np.abs(root) < 1e-3  # where the mean is 0 only the skewness is left
     safe, wald = np.where(near, 1.0, root), np.where(near, 1.0, t * np.sqrt(variance))
     skewness = 2.0 * np.sum(square * tilted, axis=-1) / variance**1.5
-    return np.where(near, root + skewness / 6.0, root + np.log(wald / safe) / safe)
+    return np.asarray(np.where(near, root + skewness / 6.0, root + np.log(wald / safe) / safe))
 
 
 def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | None = None) -> float:
