@@ -103,7 +103,8 @@ def units_of(
         return Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n, loss)
     unit = places_of(codes)
     sizes = np.bincount(unit)
-    sums, scale = np.bincount(unit, weights=differences), np.bincount(unit, weights=np.abs(differences))
+    sums = np.asarray(np.bincount(unit, weights=differences), np.float64)
+    scale = np.bincount(unit, weights=np.abs(differences))
     sums[np.abs(sums) <= 1e-12 * scale] = 0.0  # what cancels but for rounding did not change
     return Units(sums, sizes, False, n, loss, block=block_of(differences, codes))
 
