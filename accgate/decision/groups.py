@@ -96,10 +96,8 @@ def _sorted(rows: Sequence[GroupFigures], verdict: Verdict) -> tuple[GroupFigure
 
 def _outcomes(table: Sequence[GroupFigures], alpha: float, count: int, higher_is_better: bool) -> list[bool]:
     """Whether each group fell, by Holm's procedure over all groups at this alpha."""
-    p_values = []
-    for row in table:
-        is_lower = oriented(row.difference, higher_is_better) < 0.0
-        p_values.append(None if row.p_value is None else row.p_value / 2.0 if is_lower else 1.0)
+    fell = [row.p_value is not None and oriented(row.difference, higher_is_better) < 0.0 for row in table]
+    p_values = [(row.p_value or 0.0) / 2.0 if is_lower else 1.0 for row, is_lower in zip(table, fell, strict=True)]
     return [p is not None and p <= alpha for p in _holm(p_values, count)]
 
 

@@ -180,16 +180,12 @@ def plan_checks(
 
 def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
     """The account of alpha of these checks, which are all that share it."""
-    claims = (
-        Claim(
-            check.design.alpha,
-            check.model if gate.overall and check.not_pooled is None else None,
-            check.limits,
-            check.design.group_alpha is not None,
-        )
-        for check in checks
-    )
-    return account_by(gate, claims)
+
+    def claim_of(check: Check) -> Claim:
+        pooled_by = check.model if gate.overall and check.not_pooled is None else None
+        return Claim(check.design.alpha, pooled_by, check.limits, check.design.group_alpha is not None)
+
+    return account_by(gate, map(claim_of, checks))
 
 
 def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> Account:
@@ -269,22 +265,16 @@ def _with_shares(design: Design, draft: _Draft, account: Account) -> Design:
 
 
 def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str, str]]) -> Account:
-    claims = {
-        (draft.model.name, draft.source.name): Claim(
-            draft.design.alpha,
-            draft.model.name if config.gate.overall and draft.not_pooled is None else None,
-            draft.source.settings.limits,
-            has_groups(draft.source.definition),
-        )
-        for draft in drafts
-        if (draft.model.name, draft.source.name) in pairs
-    }
-    others = {
-        (model, task): Claim(config.rate(task, "alpha", None), limits=config.tasks[task].limits)
-        for model, task in pairs
-        if (model, task) not in claims
-    }
-    return account_by(config.gate, (*claims.values(), *others.values()))
+    of_pair = {(draft.model.name, draft.source.name): draft for draft in drafts}
+
+    def claim_of(model: str, task: str) -> Claim:
+        limits, draft = config.tasks[task].limits, of_pair.get((model, task))
+        if draft is None:
+            return Claim(config.rate(task, "alpha", None), limits=limits)
+        pooled_by = model if config.gate.overall and draft.not_pooled is None else None
+        return Claim(draft.design.alpha, pooled_by, limits, has_groups(draft.source.definition))
+
+    return account_by(config.gate, (claim_of(*pair) for pair in pairs))
 
 
 def _account_of_file(config: Config) -> Account:

@@ -230,12 +230,8 @@ def folder_of(store: Path, baseline: str, task: str) -> Path:
     model, _, label = baseline.partition("@")
     if exact.is_dir() or not label or "=" in label:
         return exact
-    wanted = set(label.split(","))
-    fitting = [
-        folder
-        for folder in sorted(store.glob(file_name(model) + "@*"))
-        if (folder / f"{file_name(task)}.toml").is_file() and wanted == _values(folder.name)
-    ]
+    recorded = sorted(store.glob(f"{file_name(model)}@*/{file_name(task)}.toml"))
+    fitting = [file.parent for file in recorded if _values(file.parent.name) == set(label.split(","))]
     if len(fitting) > 1:
         names = " and ".join(folder.name for folder in fitting)
         raise BadInput(f"baseline {baseline!r} fits {names}; write the variant as key=value")
