@@ -103,13 +103,11 @@ def _outcomes(table: Sequence[GroupFigures], alpha: float, count: int, higher_is
 
 def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[str]:
     """The groups that would not fail at this level if every one of their answers were the worst; sorted."""
-    evidence = evidence.by_cluster()
-    blind = []
-    places = _places(evidence, n) if evidence.worst is not None else {}
-    for name, rows in sorted(places.items()):
-        assert evidence.worst is not None
-        worst = oriented(evidence.worst, evidence.design.higher_is_better)
-        lost = worst - oriented(evidence.before.means()[rows], evidence.design.higher_is_better)
+    if evidence.worst is None:
+        return []
+    evidence, worst, blind = evidence.by_cluster(), evidence.better(evidence.worst), list[str]()
+    for name, rows in sorted(_places(evidence, n).items()):
+        lost = worst - evidence.better(evidence.before.means()[rows])
         limits = _limits(evidence, rows, lost, level / 2.0, counts[name], any_stop=any_stop)
         if limits is None or limits.p_value / 2.0 > level:
             blind.append(name or NO_GROUP)
@@ -156,17 +154,13 @@ def _failed_counts(evidence: Evidence, n: int) -> Counter[str]:
 
 def _table(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[GroupFigures]:
     """The figures of every group among the first n samples, in the order of the groups' names."""
-    evidence = evidence.by_cluster()
-    assert evidence.groups is not None
-    change = evidence.differences[:n]
-    before = evidence.before.means()
-    higher = evidence.design.higher_is_better
-    table = []
+    evidence, table = evidence.by_cluster(), list[GroupFigures]()
+    change, before = evidence.differences[:n], evidence.before.means()
     for name, rows in sorted(_places(evidence, n).items()):
         d = change[rows]
         limits = _limits(evidence, rows, d, level, counts[name], any_stop=any_stop)
-        ends = None if limits is None else sorted(oriented(end, higher) for end in (limits.low, limits.high))
-        reference, difference = float(before[rows].mean()), oriented(float(d.mean()), higher)
+        ends = None if limits is None else sorted(map(evidence.better, (limits.low, limits.high)))
+        reference, difference = float(before[rows].mean()), evidence.better(float(d.mean()))
         table.append(
             GroupFigures(
                 name=name or NO_GROUP,
@@ -237,11 +231,9 @@ def _hull(at_worst: GroupFigures, at_best: GroupFigures) -> GroupFigures:
     """The figures of a group with failed samples: the worst case's, with an interval that holds in both."""
     if at_worst.interval is None or at_best.interval is None:
         return replace(at_worst, interval=None, p_value=None)
-    assert at_worst.p_value is not None
-    assert at_best.p_value is not None
     low = min(at_worst.interval[0], at_best.interval[0])
     high = max(at_worst.interval[1], at_best.interval[1])
-    p_value = 1.0 if low <= 0.0 <= high else max(at_worst.p_value, at_best.p_value)
+    p_value = 1.0 if low <= 0.0 <= high else max(at_worst.p_value or 0.0, at_best.p_value or 0.0)
     return replace(at_worst, interval=(low, high), p_value=p_value)
 
 
