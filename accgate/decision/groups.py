@@ -103,9 +103,9 @@ def _outcomes(table: Sequence[GroupFigures], alpha: float, count: int, higher_is
 
 def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[str]:
     """The groups that would not fail at this level if every one of their answers were the worst; sorted."""
-    if evidence.worst is None:
+    if (worst := evidence.worst) is None:
         return []
-    evidence, worst, blind = evidence.by_cluster(), evidence.better(evidence.worst), list[str]()
+    evidence, worst, blind = evidence.by_cluster(), evidence.better(worst), list[str]()
     for name, rows in sorted(_places(evidence, n).items()):
         lost = worst - evidence.better(evidence.before.means()[rows])
         limits = _limits(evidence, rows, lost, level / 2.0, counts[name], any_stop=any_stop)
