@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from accgate.decision.cause import selection_of
 from accgate.stats.coin import coin_evidence
-from accgate.stats.culprit import Placed, culprits, is_explained, next_question
 from accgate.stats.paired import mcnemar_p
-from accgate.trials.bisection import ALPHA, BATCHES, needed_evidence
+from accgate.trials.bisection import ALPHA, BATCHES, Placed, culprits, is_explained, needed_evidence, next_question
 
 HEADER = (
     "| commits | samples | points lost | flips either way | flickers | searched | named right | named wrong "

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.special import stdtr
 
 from accgate.stats.bootstrap import drop_score
-from accgate.stats.course import Course, Evidence, evidence_at
+from accgate.stats.graded import Course, Evidence, evidence_at
 from accgate.stats.losses import spread_of_units, visible_drop, weighted_margins
 from accgate.stats.power import quantile, quantile_sum
 

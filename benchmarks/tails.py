@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate import metrics
-from accgate.stats import statistic_test
+from accgate.stats.bootstrap import drop_evidence
 from accgate.stats.power import quantile
-from accgate.stats.ratio import drop_evidence
-from accgate.stats.statistics import Unsigned
+from accgate.stats.statistics import Unsigned, statistic_test
 
 Floats = npt.NDArray[np.float64]
 ALPHA, ALLOWED = 0.05, 0.1

@@ -273,7 +273,10 @@ def causes_of(trials: Sequence[Trial], lost: int, alpha: float) -> tuple[Explain
         alone = of.pop("set alone", None)
         first = next(iter(of.values()), alone)
         assert first is not None
-        explained.append(_explanation(first, lost, alpha, None if alone is None else _harms(alone)))
+        # Those that come back with it, less those that then go.
+        count = max(0, round(lost * ((first.back - first.gone) / first.lost))) if first.lost else 0
+        harms, bounds = None if alone is None else _harms(alone), explained_bounds(first, lost, alpha)
+        explained.append(Explained(settings, count, lost, *bounds, first.undone, harms))
     return tuple(sorted(explained, key=lambda each: -each.count))
 
 
@@ -282,13 +285,6 @@ def _harms(alone: Trial) -> bool | None:
     if coin_evidence(alone.better, alone.worse) >= SURE:
         return True
     return False if share_evidence(alone.back, alone.lost - alone.back, LITTLE) >= SURE else None
-
-
-def _explanation(trial: Trial, lost: int, alpha: float, alone: bool | None) -> Explained:
-    """How many lost answers a cause explains: those that come back with it, less those that then go."""
-    net = (trial.back - trial.gone) / trial.lost if trial.lost else 0.0
-    least, most = explained_bounds(trial, lost, alpha)
-    return Explained(trial.settings, max(0, round(lost * net)), lost, least, most, trial.undone, alone)
 
 
 def explained_bounds(trial: Trial, lost: int, alpha: float) -> tuple[int, int]:

@@ -15,7 +15,6 @@ from accgate.decision.outcome import outcome_of
 from accgate.decision.stopping import decisive_part
 from accgate.design import Target
 from accgate.stats import SequentialResult, TestResult
-from accgate.stats.paired import McNemarResult
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, texts_of
 
 
@@ -67,7 +66,8 @@ def _with_sides(blank: Verdict, evidence: Evidence, result: TestResult | None) -
         if result is None:
             return replace(blank, candidate=replace(blank.candidate, mean=None))
         before = float(evidence.statistic.function(evidence.statistic.reference))
-        return with_statistic(blank, before, before + result.difference)
+        now = CandidateSummary(before + result.difference, blank.n)
+        return replace(blank, reference=ReferenceSummary(before, blank.n), candidate=now)
     if not isinstance(result, SequentialResult):
         return blank
     used, mean = result.n, float(np.mean(evidence.candidate.means()[: result.n]))
@@ -82,11 +82,6 @@ def _with_sides(blank: Verdict, evidence: Evidence, result: TestResult | None) -
     )
 
 
-def with_statistic(blank: Verdict, before: float, now: float) -> Verdict:
-    """Return the verdict with a statistic's values as means."""
-    return replace(blank, reference=ReferenceSummary(before, blank.n), candidate=CandidateSummary(now, blank.n))
-
-
 def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> Verdict:
     """Return the verdict with its figures, from a result in the direction of the metric."""
     before, threshold = blank.reference.mean, result.threshold
@@ -98,7 +93,7 @@ def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> 
         sigma=result.sigma,
         theta=conclusion.theta,
         p_value=result.p_value,
-        p_mid=result.p_mid if isinstance(result, McNemarResult) else None,
+        p_mid=result.p_mid,
         interval=result.interval,
     ).explained_by((*texts_of("test", result.reasons), *conclusion.reasons))
     return with_gamma(verdict, None if threshold is None or before is None else before + threshold)

@@ -264,13 +264,12 @@ def _decide_at_fixed_n(
     adjusted = np.minimum(adjust_p_values(p_values, correction, levels=levels) / share_left, 1.0)
     shares = level_shares(p_values / levels, correction) * share_left
     return [
-        replace(v if share == 1.0 else decide_check(e, float(e.design.alpha * share)), p_adjusted=_p(v, p))
+        replace(
+            v if share == 1.0 else decide_check(e, float(e.design.alpha * share)),
+            p_adjusted=None if v.p_value is None else float(p),
+        )
         for e, v, share, p in zip(evidences, first, shares, adjusted, strict=False)
     ]
-
-
-def _p(verdict: Verdict, p_adjusted: float) -> float | None:
-    return None if verdict.p_value is None else float(p_adjusted)
 
 
 def _reconcile(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:

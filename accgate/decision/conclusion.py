@@ -42,9 +42,6 @@ class Reach:
         return theta is None or self.room is None or self.allowed + theta <= self.room * (1.0 + 1e-9)
 
 
-NO_BOUNDS = Reach()
-
-
 @dataclass(frozen=True)
 class Conclusion:
     """The verdict that an outcome leads to, the theta that it sees (points), and why.
@@ -174,15 +171,19 @@ def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
     A run whose worst outcome so far decides nothing would have gone on, and can fail.
     """
     clusters = None if evidence.clusters is None else evidence.first(n).cluster_count
+    count, unit = (n, "sample") if clusters is None else (clusters, "cluster")
     if evidence.statistic is not None:
-        return too_few(evidence.design, n, clusters, alpha)
-    least = 1.0
-    for worst in worst_outcomes(evidence):
-        fails, p_value = possible_failure(worst, alpha)
-        if fails:
+        least = 0.5**count  # of all the ways to swap the two sides of each sample, or cluster, one is the clearest
+        if least <= alpha:
             return None
-        least = min(least, p_value)
-    return _no_outcome(evidence.design, n, clusters, least, alpha)
+    else:
+        least = 1.0
+        for worst in worst_outcomes(evidence):
+            fails, p_value = possible_failure(worst, alpha)
+            if fails:
+                return None
+            least = min(least, p_value)
+    return Reason.of("no-outcome", drop=evidence.design.drop, count=count, unit=unit, p_value=least, alpha=alpha)
 
 
 def worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
@@ -212,18 +213,3 @@ def _with_scores(evidence: Evidence, means: Floats) -> Evidence:
     candidate = evidence.candidate
     values = np.repeat(evidence.better(means)[:, None], candidate.values.shape[1], axis=1)
     return replace(evidence, candidate=replace(candidate, values=values))
-
-
-def too_few(design: Design, n: int, clusters: int | None, alpha: float) -> Reason | None:
-    """Return why a statistic of so few samples cannot be worse beyond chance, if it cannot.
-
-    Of all the ways to swap the two sides of each sample, or cluster, one is the clearest.
-    """
-    least = 0.5 ** (n if clusters is None else clusters)
-    return None if least <= alpha else _no_outcome(design, n, clusters, least, alpha)
-
-
-def _no_outcome(design: Design, n: int, clusters: int | None, p_value: float, alpha: float) -> Reason:
-    """That nothing could have failed the check, where the worst outcome has this p-value."""
-    count, unit = (n, "sample") if clusters is None else (clusters, "cluster")
-    return Reason.of("no-outcome", drop=design.drop, count=count, unit=unit, p_value=p_value, alpha=alpha)

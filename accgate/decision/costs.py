@@ -1,31 +1,28 @@
-"""Beside accuracy: how many more tokens and seconds a sample takes, and the gates on both."""
-
-from __future__ import annotations
+"""Beside accuracy: how many more tokens and seconds a sample takes, the gates on both, and how replies were read."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from accgate.decision.readings import with_readings
+from accgate.decision.evidence import Evidence
 from accgate.errors import SEVERITY
-from accgate.records.figures import Figures
+from accgate.evaluation.reading import is_silence_alone, silence_cause, unread_problem
+from accgate.evaluation.sameness import sameness_fault, sameness_note
+from accgate.planning.account import Account
+from accgate.planning.checks import Check
+from accgate.records.figures import Figures, readings_of
 from accgate.records.file import Record
 from accgate.records.ids import Ids
 from accgate.records.scores import Floats, Scores
+from accgate.result import EngineInfo
+from accgate.stats.bootstrap import ratio_test, sees_double
 from accgate.stats.clusters import cluster_totals
 from accgate.stats.multiplicity import level_shares
-from accgate.stats.ratio import ratio_test, sees_double
 from accgate.stats.sequential import places_of
-from accgate.verdict import Cost, Reason, Verdict
-
-if TYPE_CHECKING:
-    from accgate.decision.evidence import Evidence
-    from accgate.planning.account import Account
-    from accgate.planning.checks import Check
-    from accgate.result import EngineInfo
+from accgate.verdict import Cost, Reason, Verdict, texts_of
 
 CostName = Literal["tokens", "seconds"]
 KEYS: Mapping[CostName, str] = {"tokens": "max_more_tokens", "seconds": "max_slower"}
@@ -53,11 +50,7 @@ class CostCase:
         before, now = Figures.of(check.recorded.records()), Figures.of(self.records)
         costs = (_cost(self, name, ids, before, now, levels[name]) for name in KEYS)
         hardware = check.recorded.about.hardware
-        return tuple(
-            _with_hardware(cost, hardware, self.info) if cost.name == "seconds" else cost
-            for cost in costs
-            if cost is not None
-        )
+        return tuple(_with_hardware(cost, hardware, self.info) for cost in costs if cost is not None)
 
 
 def fewest_for_limits(check: Check) -> int:
@@ -203,17 +196,19 @@ def _error(name: CostName, allowed: float, reason: str) -> Cost:
 
 
 def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
-    """Seconds with what is known of where they were measured; on other hardware a gate on them decides nothing."""
-    if cost.outcome == "error":
+    """The cost; of seconds with where they were measured, since on other hardware a gate on them decides nothing."""
+    if cost.outcome == "error" or cost.name != "seconds":
         return cost
     here = "" if info is None else info.hardware
     if recorded and here and recorded != here:
-        note = f"the reference was measured on {recorded}, this run on {here}: they do not compare"
+        note = f"the reference was measured on {recorded}, this run on {here}, so seconds cannot be compared"
         if cost.allowed is None:
             return replace(cost, note=note, outcome=None)
         return replace(cost, note=f"{note}; {AGAIN} on this hardware", outcome="error")
     where = "" if recorded and here else "the hardware of one side is not known; "
-    return replace(cost, note=f"{where}comparable only where as many requests ran at once on a machine as idle")
+    return replace(
+        cost, note=f"{where}comparable only if as many requests ran at once, on a machine with as little else to do"
+    )
 
 
 def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
@@ -228,3 +223,47 @@ def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
     by_scores = verdict.verdict if worst != verdict.verdict else None
     verdict = replace(verdict, verdict=worst, costs=costs, by_scores=by_scores)
     return verdict.because(*(Reason.of("cost", text=text) for text in failed))
+
+
+def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> Verdict:
+    """The verdict with how the replies of both sides were read; an error where too many hold no answer.
+
+    Where the reference's replies were read, a loss by replies that are empty or cut off stays a regression, with that
+    cause. No run passes against a reference whose scores are all the worst, unless it says that its replies were read.
+    """
+    before, now = check.reference_readings, readings_of(records)
+    figures = Figures.of(records)
+    unread = figures.ids.take(np.flatnonzero(figures.unread))
+    verdict = replace(
+        verdict,
+        reference=replace(verdict.reference, readings=before),
+        candidate=replace(verdict.candidate, readings=now),
+        lost_unread=None if verdict.lost is None or now is None else int((unread.places(verdict.flips) >= 0).sum()),
+    )
+    problem = unread_problem(records, check.max_unread)
+    if problem is None and (fault := sameness_fault(check.task, records)) is not None:
+        problem = (fault,)
+    if problem is not None and verdict.verdict == "regression" and is_silence_alone(check, records):
+        return verdict.explained_by((*texts_of("unread", (silence_cause(records),)), *verdict.causes))
+    if problem is not None:
+        verdict = replace(
+            verdict,
+            verdict="error",
+            theta=None,
+            gamma=None,
+            p_value=None,
+            p_mid=None,
+            p_adjusted=None,
+            interval=None,
+        )
+        return verdict.explained_by((*texts_of("unread", problem), *verdict.causes))
+    if (note := sameness_note(records)) is not None:
+        verdict = verdict.because(Reason.of("same-answers", text=note))
+    if verdict.verdict in ("pass", "inconclusive") and now is not None and before is None and _is_worst(check):
+        return replace(verdict, verdict="inconclusive").because(Reason.of("unread-reference"))
+    return verdict
+
+
+def _is_worst(check: Check) -> bool:
+    reference, worst = check.reference, check.task.metric.worst
+    return isinstance(reference, Scores) and worst is not None and bool((reference.values == worst).all())

@@ -18,6 +18,8 @@ from accgate.records.membership import clusters_of
 from accgate.records.pairing import pair_scores
 from accgate.records.scores import Codes, Floats, Scores
 from accgate.stats import Repeats, Rows
+from accgate.stats.answers import repeats_of
+from accgate.stats.sequential import places_of
 
 if TYPE_CHECKING:
     from accgate.design import Figure
@@ -37,6 +39,7 @@ class SampleStatistic:
     candidate: Rows
     method: Literal["influence", "bootstrap"] = "influence"
     name: str = "statistic"
+    resamples: int = 9999
     higher_score_is_better: bool = True  # of the single scores, whatever the statistic's direction
     lowest: float | None = None
     highest: float | None = None
@@ -189,8 +192,6 @@ class Evidence:
     @property
     def repeats(self) -> Repeats:
         """The answers of both sides, all of them 0 or 100, higher better."""
-        from accgate.stats.answers import repeats_of
-
         before, now = self.before.values, self.candidate.values
         if not self.design.higher_is_better:
             before, now = 100.0 - before, 100.0 - now
@@ -201,8 +202,7 @@ class Evidence:
         codes = self.clusters
         if codes is None or self.statistic is not None:
             return self
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        order = np.argsort(first[inverse], kind="stable")
+        order = np.argsort(places_of(codes), kind="stable")
         if np.array_equal(order, np.arange(len(codes))):
             return self
         return replace(self, candidate=self.candidate.take(self.candidate.ids.take(order)), clusters=codes[order])

@@ -96,22 +96,18 @@ def _sorted(rows: Sequence[GroupFigures], verdict: Verdict) -> tuple[GroupFigure
 
 def _outcomes(table: Sequence[GroupFigures], alpha: float, count: int, higher_is_better: bool) -> list[bool]:
     """Whether each group fell, by Holm's procedure over all groups at this alpha."""
-    p_values = []
-    for row in table:
-        is_lower = oriented(row.difference, higher_is_better) < 0.0
-        p_values.append(None if row.p_value is None else row.p_value / 2.0 if is_lower else 1.0)
+    fell = [row.p_value is not None and oriented(row.difference, higher_is_better) < 0.0 for row in table]
+    p_values = [(row.p_value or 0.0) / 2.0 if is_lower else 1.0 for row, is_lower in zip(table, fell, strict=True)]
     return [p is not None and p <= alpha for p in _holm(p_values, count)]
 
 
 def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[str]:
     """The groups that would not fail at this level if every one of their answers were the worst; sorted."""
-    evidence = evidence.by_cluster()
-    blind = []
-    places = _places(evidence, n) if evidence.worst is not None else {}
-    for name, rows in sorted(places.items()):
-        assert evidence.worst is not None
-        worst = oriented(evidence.worst, evidence.design.higher_is_better)
-        lost = worst - oriented(evidence.before.means()[rows], evidence.design.higher_is_better)
+    if (worst := evidence.worst) is None:
+        return []
+    evidence, worst, blind = evidence.by_cluster(), evidence.better(worst), list[str]()
+    for name, rows in sorted(_places(evidence, n).items()):
+        lost = worst - evidence.better(evidence.before.means()[rows])
         limits = _limits(evidence, rows, lost, level / 2.0, counts[name], any_stop=any_stop)
         if limits is None or limits.p_value / 2.0 > level:
             blind.append(name or NO_GROUP)
@@ -120,27 +116,24 @@ def _blind(evidence: Evidence, n: int, level: float, counts: Counter[str], *, an
 
 def _decided_by_groups(verdict: Verdict, *, can_fail: bool) -> Verdict:
     """The verdict with what its groups add: one that fell fails the check, and where none could nothing passes."""
-    assert verdict.groups is not None
-    fell = [row for row in verdict.groups.rows if row.outcome == "regression"]
-    open_ = [row for row in verdict.groups.rows if row.outcome == "error"]
-    if verdict.verdict in ("regression", "error", "no-reference"):
+    groups, name = verdict.groups, verdict.verdict
+    assert groups is not None
+    fell = [row for row in groups.rows if row.outcome == "regression"]
+    open_ = [row.name for row in groups.rows if row.outcome == "error"]
+    if name in ("regression", "error", "no-reference"):
         return verdict
     if fell:
-        first = fell[0]
-        more = f", and {len(fell) - 1} more of {verdict.groups.count} groups" if len(fell) > 1 else ""
-        reason = Reason.of(
-            "group-fell", group=first.name, before=first.reference, now=first.candidate, n=first.n, more=more
-        )
-        return replace(verdict, verdict="regression", by_scores=verdict.verdict).because(reason)
-    if open_:
-        names = some_of([row.name for row in open_])
-        return replace(verdict, verdict="error", by_scores=verdict.verdict).because(
-            Reason.of("groups-open", names=names)
-        )
-    if not can_fail and verdict.verdict == "pass":
-        reason = Reason.of("groups-unseen", count=verdict.groups.count)
-        return replace(verdict, verdict="inconclusive", by_scores="pass").because(reason)
-    return verdict
+        (first, *rest), name = fell, "regression"
+        more = f", and {len(rest)} more of {groups.count} groups" if rest else ""
+        means = {"before": first.reference, "now": first.candidate}
+        reason = Reason("group-fell", {"group": first.name, **means, "n": first.n, "more": more})
+    elif open_:
+        name, reason = "error", Reason.of("groups-open", names=some_of(open_))
+    elif name == "pass" and not can_fail:
+        name, reason = "inconclusive", Reason.of("groups-unseen", count=groups.count)
+    else:
+        return verdict
+    return replace(verdict, verdict=name, by_scores=verdict.verdict).because(reason)
 
 
 def _stands_out(row: GroupFigures, level: float) -> bool:
@@ -161,17 +154,13 @@ def _failed_counts(evidence: Evidence, n: int) -> Counter[str]:
 
 def _table(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[GroupFigures]:
     """The figures of every group among the first n samples, in the order of the groups' names."""
-    evidence = evidence.by_cluster()
-    assert evidence.groups is not None
-    change = evidence.differences[:n]
-    before = evidence.before.means()
-    higher = evidence.design.higher_is_better
-    table = []
+    evidence, table = evidence.by_cluster(), list[GroupFigures]()
+    change, before = evidence.differences[:n], evidence.before.means()
     for name, rows in sorted(_places(evidence, n).items()):
         d = change[rows]
         limits = _limits(evidence, rows, d, level, counts[name], any_stop=any_stop)
-        ends = None if limits is None else sorted(oriented(end, higher) for end in (limits.low, limits.high))
-        reference, difference = float(before[rows].mean()), oriented(float(d.mean()), higher)
+        ends = None if limits is None else sorted(map(evidence.better, (limits.low, limits.high)))
+        reference, difference = float(before[rows].mean()), evidence.better(float(d.mean()))
         table.append(
             GroupFigures(
                 name=name or NO_GROUP,
@@ -242,11 +231,9 @@ def _hull(at_worst: GroupFigures, at_best: GroupFigures) -> GroupFigures:
     """The figures of a group with failed samples: the worst case's, with an interval that holds in both."""
     if at_worst.interval is None or at_best.interval is None:
         return replace(at_worst, interval=None, p_value=None)
-    assert at_worst.p_value is not None
-    assert at_best.p_value is not None
     low = min(at_worst.interval[0], at_best.interval[0])
     high = max(at_worst.interval[1], at_best.interval[1])
-    p_value = 1.0 if low <= 0.0 <= high else max(at_worst.p_value, at_best.p_value)
+    p_value = 1.0 if low <= 0.0 <= high else max(at_worst.p_value or 0.0, at_best.p_value or 0.0)
     return replace(at_worst, interval=(low, high), p_value=p_value)
 
 

@@ -9,8 +9,16 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
 from accgate.design import FEWEST_CLUSTERS, Choice, Mean, Method, Target, choose_test
 from accgate.records.scores import Floats, Scores
-from accgate.stats import SequentialResult, TestResult, mcnemar_exact, quantile
-from accgate.stats.clusters import block_of
+from accgate.stats import (
+    SequentialResult,
+    TestResult,
+    Unsigned,
+    mcnemar_exact,
+    quantile,
+    repeats_exact,
+    weighted_bootstrap,
+)
+from accgate.stats.clusters import block_of, cluster_totals, clustered_exact, clustered_t
 from accgate.stats.losses import (
     Margins,
     Spread,
@@ -20,8 +28,13 @@ from accgate.stats.losses import (
     weighted_margins,
     with_unseen,
 )
-from accgate.stats.paired import McNemarResult, mcnemar_p, paired_t
+from accgate.stats.margin import margin_p, margin_test
+from accgate.stats.paired import mcnemar_p, paired_t
+from accgate.stats.repeats import sum_tails
+from accgate.stats.resampling import sign_flip
 from accgate.stats.result import move
+from accgate.stats.statistics import StatisticUndefined, statistic_test
+from accgate.stats.unconditional import unconditional_exact, unconditional_rejects
 from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
 from accgate.verdict import Reason
 
@@ -100,8 +113,6 @@ def _at_fixed_n(evidence: Evidence, alpha: float) -> Outcome:
 
 
 def _of_statistic(evidence: Evidence, alpha: float) -> Outcome:
-    from accgate.stats import StatisticUndefined, Unsigned, statistic_test
-
     statistic, design = evidence.statistic, evidence.design
     assert statistic is not None
     outcome = Outcome(evidence.choice.test, evidence.candidate.n, None)
@@ -115,6 +126,7 @@ def _of_statistic(evidence: Evidence, alpha: float) -> Outcome:
             clusters=evidence.clusters,
             method=statistic.method,
             turn=statistic.function.turn if isinstance(statistic.function, Unsigned) else None,
+            resamples=statistic.resamples,
             seed=design.seed,
         )
     except StatisticUndefined as fact:
@@ -165,21 +177,15 @@ def _mcnemar(evidence: Evidence, alpha: float) -> TestResult:
 
 
 def _unconditional(evidence: Evidence, alpha: float) -> TestResult:
-    from accgate.stats.unconditional import unconditional_exact
-
     return unconditional_exact(*_changes(evidence), alpha=alpha, beta=evidence.design.beta)
 
 
 def _margin(evidence: Evidence, alpha: float) -> TestResult:
-    from accgate.stats.margin import margin_test
-
     design = evidence.design
     return margin_test(*_changes(evidence), margin=design.allowed_drop, alpha=alpha, beta=design.beta)
 
 
 def _repeats(evidence: Evidence, alpha: float) -> TestResult:
-    from accgate.stats import repeats_exact
-
     return repeats_exact(evidence.repeats, alpha=alpha, beta=evidence.design.beta)
 
 
@@ -189,33 +195,25 @@ def _t(evidence: Evidence, alpha: float) -> TestResult:
 
 
 def _clustered(evidence: Evidence, alpha: float) -> TestResult:
-    from accgate.stats.clusters import clustered_exact
-
     assert evidence.clusters is not None
     return clustered_exact(evidence.differences, evidence.clusters, alpha=alpha, beta=evidence.design.beta)
 
 
 def _clustered_t(evidence: Evidence, alpha: float) -> TestResult:
-    from accgate.stats.clusters import clustered_t
-
     assert evidence.clusters is not None
     result = clustered_t(_differences(evidence), evidence.clusters, alpha=alpha, beta=evidence.design.beta)
     return _by_spread(evidence, result, t_margins(alpha), alpha)
 
 
 def _sign_flip(evidence: Evidence, alpha: float) -> TestResult:
-    from accgate.stats.resampling import sign_flip
-
     (totals, sizes), n, design = _totals(evidence), evidence.candidate.n, evidence.design
     result = sign_flip(totals, n, sizes=sizes, alpha=alpha, beta=design.beta, seed=design.seed)
-    if isinstance(result, McNemarResult):
+    if result.p_mid is not None:  # it is McNemar's exact test
         return _moved(evidence, result)
     return _by_spread(evidence, result, flip_margins(alpha), alpha)
 
 
 def _bootstrap(evidence: Evidence, alpha: float) -> TestResult:
-    from accgate.stats import weighted_bootstrap
-
     (totals, sizes), n = _totals(evidence), evidence.candidate.n
     result = weighted_bootstrap(totals, n, sizes=sizes, alpha=alpha, beta=evidence.design.beta)
     return _by_spread(evidence, result, weighted_margins(-quantile(alpha)), alpha)
@@ -249,16 +247,10 @@ def _fails_quickly(evidence: Evidence, alpha: float) -> bool | None:
     """The decision alone, of tests whose figures take long; None for others."""
     method = _fixed_choice(evidence).method
     if method == "repeats":
-        from accgate.stats.repeats import sum_tails
-
         return sum_tails(evidence.repeats)[0] <= alpha
     if method == "unconditional":
-        from accgate.stats.unconditional import unconditional_rejects
-
         return unconditional_rejects(*_changes(evidence), alpha=alpha)
     if method == "margin":
-        from accgate.stats.margin import margin_p
-
         return margin_p(*_changes(evidence), evidence.design.allowed_drop, alpha) <= alpha
     if method == "mcnemar":
         lost, gained, _ = _changes(evidence)
@@ -278,8 +270,6 @@ def _differences(evidence: Evidence) -> Floats:
 
 def _totals(evidence: Evidence) -> tuple[Floats, Floats]:
     """The sum of each unit's differences and its samples, sorted so that the order of the samples changes nothing."""
-    from accgate.stats.clusters import cluster_totals
-
     differences, codes = _differences(evidence), evidence.clusters
     totals, sizes = cluster_totals(differences, np.arange(len(differences)) if codes is None else codes)
     order = np.lexsort((sizes, totals))
@@ -288,5 +278,4 @@ def _totals(evidence: Evidence) -> tuple[Floats, Floats]:
 
 def _moved(evidence: Evidence, result: TestResult) -> TestResult:
     """The result about the differences, where it was computed with the allowed drop added to each."""
-    margin = evidence.design.allowed_drop
-    return move(result, -margin) if margin else result
+    return move(result, -evidence.design.allowed_drop)

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -107,6 +109,11 @@ class _Used:
         """How many samples."""
         return self.evidence.candidate.n
 
+    @cached_property
+    def series(self) -> Series:
+        """The answers of both sides."""
+        return Series(self.evidence.repeats, stops=self.stops)
+
 
 def _used(evidence: Evidence, alpha: float) -> _Used:
     evidence = evidence.by_cluster()
@@ -114,31 +121,12 @@ def _used(evidence: Evidence, alpha: float) -> _Used:
     return _Used(evidence, stops=False) if test is None else _Used(evidence.first(test.standing.n), stops=True)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What the decision of one check used; scores in points."""
-
-    series: Series
-    reference: Floats
-    candidate: Floats
-    higher_is_better: bool
-    is_clustered: bool
-
-
-def _part(used: _Used) -> _Part:
-    evidence = used.evidence
-    before, after = evidence.before.means(), evidence.candidate.means()
-    series = Series(evidence.repeats, stops=used.stops)
-    return _Part(series, before, after, evidence.design.higher_is_better, evidence.clusters is not None)
-
-
 def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[Reason, ...]) -> Verdict:
     if not all(each.evidence.candidate.is_binary for each in used):
         return blank.because(Reason.of("not-binary"), *notes)
-    parts = [_part(each) for each in used]
-    directions = {part.higher_is_better for part in parts}
+    directions = {each.evidence.design.higher_is_better for each in used}
     higher = directions != {False}
-    before, after = (_pooled(parts, side) for side in ("reference", "candidate"))
+    before, after = _pooled(used, "before"), _pooled(used, "candidate")
     n, change = len(after), oriented(after - before, higher)
     lost, gained = int((change < 0.0).sum()), int((change > 0.0).sum())
     turned = (Reason.of("turned"),) if len(directions) > 1 else ()
@@ -151,14 +139,14 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[Reason, ..
         lost=lost,
         gained=gained,
         discordance=(lost + gained) / n,
-    ).because(Reason.of("pooled", checks=len(parts), n=n), *turned, *notes)
-    stops, alpha = any(part.series.stops for part in parts), blank.level
-    result = pooled_test([part.series for part in parts], alpha=alpha)
+    ).because(Reason.of("pooled", checks=len(used), n=n), *turned, *notes)
+    alpha = blank.level
+    result = pooled_test([each.series for each in used], alpha=alpha)
     verdict = replace(verdict, p_adjusted=min(1.0, result.p_value * blank.alpha / alpha))
     name: VerdictName = "regression" if result.rejects else "pass" if result.can_reject else "inconclusive"
     if not result.can_reject:
         verdict = verdict.because(Reason.of("no-outcome-overall", n=n, alpha=alpha))
-    if (exact := _exact(parts, blank)) is not None:
+    if (exact := _exact(used, blank)) is not None:
         figures = with_figures(verdict, exact if higher else exact.negate(), Conclusion(name, exact.theta))
         verdict = replace(figures, p_mid=None).explained_by(verdict.causes)
     else:
@@ -168,7 +156,7 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[Reason, ..
             difference=oriented(result.difference, higher),
             difference_raw=oriented(result.difference, higher),
             p_value=result.p_value,
-            n_max=sum(part.series.answers.n_max for part in parts) if stops else None,
+            n_max=sum(each.series.answers.n_max for each in used) if any(each.stops for each in used) else None,
         )
     return with_gamma(verdict, _gamma(used, alpha, rejects=result.rejects) if result.can_reject else None)
 
@@ -184,11 +172,11 @@ def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | Non
     ]
     most = sum(path.most for path in paths)
 
-    def outcome(count: int) -> list[_Part]:
-        parts = list[_Part]()
+    def outcome(count: int) -> list[_Used]:
+        parts = list[_Used]()
         for each, path in zip(reversed(used), reversed(paths), strict=True):
             steps = min(count, path.most)
-            parts, count = [_part(replace(each, evidence=path.at(steps))), *parts], count - steps
+            parts, count = [replace(each, evidence=path.at(steps)), *parts], count - steps
         return parts
 
     steps = first_step(lambda count: pooled_rejects([p.series for p in outcome(count)], alpha=alpha) != rejects, most)
@@ -197,21 +185,22 @@ def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | Non
     return float(_pooled(outcome(steps if rejects else steps - 1), "candidate").mean())
 
 
-def _pooled(parts: Sequence[_Part], side: str) -> Floats:
-    """The scores of all samples of one side, turned where checks of both directions are pooled."""
-    is_mixed = len({part.higher_is_better for part in parts}) > 1
-    sides = [(getattr(part, side), is_mixed and not part.higher_is_better) for part in parts]
+def _pooled(used: Sequence[_Used], side: Literal["before", "candidate"]) -> Floats:
+    """Return the scores of all samples of one side, turned where checks of both directions are pooled."""
+    evidences = [each.evidence for each in used]
+    is_mixed = len({each.design.higher_is_better for each in evidences}) > 1
+    sides = [(getattr(each, side).means(), is_mixed and not each.design.higher_is_better) for each in evidences]
     return np.concatenate([100.0 - scores if is_turned else scores for scores, is_turned in sides])
 
 
-def _exact(parts: Sequence[_Part], blank: Verdict) -> TestResult | None:
+def _exact(used: Sequence[_Used], blank: Verdict) -> TestResult | None:
     """The same test with all its figures, at a fixed n.
 
     None where a check may stop early or has clusters, and where checks have different numbers of answers.
     """
-    sides = [part.series.answers for part in parts]
+    sides = [each.series.answers for each in used]
     answers = {(side.before.shape[1], side.now.shape[1]) for side in sides}
-    if any(part.series.stops or part.is_clustered for part in parts) or len(answers) > 1:
+    if any(each.stops or each.evidence.clusters is not None for each in used) or len(answers) > 1:
         return None
     before, now, sizes = (np.concatenate([getattr(side, key) for side in sides]) for key in ("before", "now", "sizes"))
     rates, change = {"alpha": blank.level, "beta": blank.beta}, now[:, 0] - before[:, 0]

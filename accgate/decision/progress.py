@@ -98,11 +98,7 @@ def watch_of(check: Check, *, stops: bool = True) -> Watch:
     """The rule that may end the evaluation of a check early, unless not `stops`, and the scores to compare with."""
     stop = early_stop(check) if stops else None
     reference = check.reference if check.task.content.aggregate is None else None
-    scores: Mapping[str, float] | float | None = None
-    if isinstance(reference, Scores):
-        scores = _Means(reference)
-    elif reference is not None:
-        scores = reference.mean
+    scores = _Means(reference) if isinstance(reference, Scores) else None if reference is None else reference.mean
     return Watch(stop, Comparison(scores) if stop is None else Comparison(scores, stop.limits))
 
 

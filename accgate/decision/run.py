@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from accgate._version import __version__
 from accgate.config.tables import Gate
@@ -108,14 +107,8 @@ def _annotate(
     if check.task.content.aggregate is None:  # an anchor keeps scores, and no statistic
         anchor = find_anchor(check.references, check.baseline, check.task.name)
     if anchor is not None:
-        drift = drift_since(
-            anchor,
-            evidence.candidate,
-            clusters=evidence.clusters,
-            higher_is_better=check.design.higher_is_better,
-            alpha=check.design.drift_alpha or gate.drift_alpha,
-            fails=check.design.drift_alpha is not None,
-        )
+        clusters, alpha = evidence.clusters, gate.drift_alpha
+        drift = drift_since(anchor, evidence.candidate, check.design, clusters=clusters, alpha=alpha)
     changed: tuple[str, ...] = ()
     reference = verdict.reference
     if check.recorded is not None:
@@ -182,6 +175,8 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
     most = {(verdict.model, verdict.task): n_without_early_stopping(verdict) for verdict in decided.checks}
     stopped = [item for item in evaluated.checks if item.evaluation is not None and item.evaluation.stopped]
     saved = [_saved_cost(item, most.get(item.check.key, item.check.n)) for item in stopped]
+    saved_tokens = [tokens for tokens, _ in saved if tokens is not None]
+    saved_seconds = [seconds for _, seconds in saved if seconds is not None]
     return Result(
         verdict=worst(names),
         exit_code=exit_code(names, inconclusive_passes=gate.on_inconclusive == "warn"),
@@ -199,8 +194,8 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
         seconds=evaluated.seconds,
         shards=evaluated.shards,
         cached=sum(each.cached for each in figures),
-        saved_tokens=_sum([tokens for tokens, _ in saved]),
-        saved_seconds=_sum([seconds for _, seconds in saved]),
+        saved_tokens=sum(saved_tokens) if saved_tokens else None,
+        saved_seconds=sum(saved_seconds) if saved_seconds else None,
         allowed=decided.allowed,
     )
 
@@ -217,11 +212,3 @@ def _saved_cost(item: EvaluatedCheck, most: int) -> tuple[int | None, float | No
     tokens = sum(int(each[name].clip(min=0).sum()) for each in columns for name in names)
     seconds = evaluation.seconds / evaluation.asked * left if evaluation.asked and evaluation.seconds else None
     return (round(tokens / count * left) if counted else None), (None if seconds is None else round(seconds, 1))
-
-
-_T = TypeVar("_T", int, float)
-
-
-def _sum(figures: Sequence[_T | None]) -> _T | None:
-    present = [figure for figure in figures if figure is not None]
-    return sum(present[1:], start=present[0]) if present else None

@@ -11,13 +11,19 @@ from typing import TypedDict
 
 import numpy as np
 
-from accgate.records.scores import Floats
-from accgate.stats import Boundaries, Repeats, SequentialResult, Units
+from accgate.stats import LOOKS, Boundaries, Floats, Repeats, SequentialResult, Units, betting_path, group_design
+from accgate.stats.betting import e_process_test
+from accgate.stats.early_repeats import repeats_boundaries, repeats_schedule, repeats_sequential
+from accgate.stats.graded import graded_next
+from accgate.stats.group_sequential import group_sequential_boundaries, group_sequential_test, next_look
+from accgate.stats.gsprt import Passing, gsprt_boundaries, gsprt_test, schedule, soonest_pass
+from accgate.stats.margin import margin_looks
+from accgate.stats.sequential import Near
 from accgate.stats.walk import Ints
 
 
 class Rates(TypedDict):
-    """What every sequential test takes besides its units."""
+    """What every sequential test takes besides its units; theta in points."""
 
     theta: float
     alpha: float
@@ -37,37 +43,11 @@ class Bets:
 
 
 @dataclass(frozen=True)
-class Near:
-    """How near a run is to a decision.
-
-    `allowed` is the type I error that may be spent by now, and `passes` the sum of differences (points, higher better)
-    at which it would pass, NaN where none does. `share` says how much of the evidence for a pass is there. The test
-    looks next after `next_n` samples, and passes after `soonest` if none of the next changes.
-    """
-
-    allowed: float
-    passes: float
-    share: float
-    next_n: int | None = None
-    soonest: int | None = None
-
-
-@dataclass(frozen=True)
 class SequentialTest(ABC):
-    """A sequential test of the units of a run or of its beginning.
-
-    `theta` is in points.
-    """
+    """A sequential test of the units of a run or of its beginning."""
 
     units: Units
-    theta: float
-    alpha: float
-    beta: float
-
-    @property
-    def rates(self) -> Rates:
-        """Theta and the error rates."""
-        return Rates(theta=self.theta, alpha=self.alpha, beta=self.beta)
+    rates: Rates
 
     @abstractmethod
     def result(self, *, figures: bool = True) -> SequentialResult:
@@ -98,23 +78,20 @@ class Gsprt(SequentialTest):
 
     def result(self, *, figures: bool = True) -> SequentialResult:
         """Return what the test says."""
-        from accgate.stats.gsprt import gsprt_test
-
         return gsprt_test(self.units, discordance=self.discordance, figures=figures, **self.rates)
 
     def boundaries(self) -> Boundaries:
         """Return where it fails and passes."""
-        from accgate.stats.gsprt import gsprt_boundaries
-
         return gsprt_boundaries(self.units, discordance=self.discordance, **self.rates)
 
     def next(self) -> Near:
         """Return how near a decision is."""
-        from accgate.stats.gsprt import Passing, schedule, soonest_pass
-
         units = self.units
         plan = schedule(units, discordance=self.discordance, **self.rates)
-        passing, allowed = Passing(units, plan, self.theta, self.beta), _allowed(plan.allowed, units.events, plan.last)
+        passing, allowed = (
+            Passing(units, plan, self.rates["theta"], self.rates["beta"]),
+            _allowed(plan.allowed, units.events, plan.last),
+        )
         soonest = soonest_pass(units, discordance=self.discordance, **self.rates)
         return Near(allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last), soonest=soonest)
 
@@ -128,24 +105,20 @@ class RepeatsGsprt(SequentialTest):
 
     def result(self, *, figures: bool = True) -> SequentialResult:
         """Return what the test says."""
-        from accgate.stats.early_repeats import repeats_sequential
-
         return repeats_sequential(self.repeats, discordance=self.discordance, figures=figures, **self.rates)
 
     def boundaries(self) -> Boundaries:
         """Return where it fails and passes."""
-        from accgate.stats.early_repeats import repeats_boundaries
-
         return repeats_boundaries(self.repeats, discordance=self.discordance, **self.rates)
 
     def next(self) -> Near:
         """Return how near a decision is."""
-        from accgate.stats.early_repeats import repeats_schedule
-
         repeats = self.repeats.sides
         plan = repeats_schedule(repeats, discordance=self.discordance, **self.rates)
         total, passes = float(repeats.totals[: plan.last + 1].sum()), 100.0 * float(plan.passes[plan.last])
-        half = 0.5 * self.theta * float(repeats.samples[plan.last])  # at half a drop nothing speaks for either side
+        half = (
+            0.5 * self.rates["theta"] * float(repeats.samples[plan.last])
+        )  # at half a drop nothing speaks for either side
         share = min(max((total + half) / (passes + half), 0.0), 1.0)
         return Near(_allowed(plan.allowed, repeats.events, plan.last), passes, share)
 
@@ -156,28 +129,20 @@ class GroupSequential(SequentialTest):
 
     def result(self, *, figures: bool = True) -> SequentialResult:
         """Return what the test says."""
-        from accgate.stats.group_sequential import group_sequential_test
-
         return group_sequential_test(self.units, figures=figures, **self.rates)
 
     def boundaries(self) -> Boundaries:
         """Return where it fails and passes at its looks."""
-        from accgate.stats.group_sequential import group_sequential_boundaries
-
         return group_sequential_boundaries(self.units, **self.rates)
 
     def next(self) -> Near:
         """Return how near a decision is at the next look."""
-        units, theta, alpha = self.units, self.theta, self.alpha
+        units, theta, alpha = self.units, self.rates["theta"], self.rates["alpha"]
         if not units.exact:
-            from accgate.stats.graded import graded_next
-
-            graded = graded_next(units, **self.rates)
-            return Near(graded.allowed, graded.passes, graded.share, graded.n)
-        from accgate.stats import LOOKS, group_design
-        from accgate.stats.group_sequential import next_look
-
-        look = next_look(units, group_design(min(LOOKS, units.n_max), alpha, self.beta), theta=theta, alpha=alpha)
+            return graded_next(units, **self.rates)
+        look = next_look(
+            units, group_design(min(LOOKS, units.n_max), alpha, self.rates["beta"]), theta=theta, alpha=alpha
+        )
         changed, total = int(look.changed[0]), float(units.totals.sum())
         passes = total + math.ceil((-float(look.most[0]) - total) / 200.0) * 200.0
         drop = theta * int(units.sizes.sum())
@@ -197,8 +162,6 @@ class MarginLooks(SequentialTest):
 
     def result(self, *, figures: bool = True) -> SequentialResult:
         """Return what the test says."""
-        from accgate.stats.margin import margin_looks
-
         return margin_looks(self.units, margin=self.margin, certify=self.certify, figures=figures, **self.rates)
 
 
@@ -213,25 +176,24 @@ class EProcess(SequentialTest):
 
     def result(self, *, figures: bool = True) -> SequentialResult:
         """Return what the test says."""
-        from accgate.stats.betting import e_process_test
-
         return e_process_test(self.units, bound=self.bound, figures=figures, **self.rates)
 
     def boundaries(self) -> Bets:
         """Return what its bets have won after each unit."""
         drop, sound = self._logarithms
-        return Bets(tuple((drop / -math.log(self.alpha)).tolist()), tuple((sound / -math.log(self.beta)).tolist()))
+        return Bets(
+            tuple((drop / -math.log(self.rates["alpha"])).tolist()),
+            tuple((sound / -math.log(self.rates["beta"])).tolist()),
+        )
 
     def next(self) -> Near:
         """Return how near a decision is."""
-        share = min(max(float(self._logarithms[1][-1]) / -math.log(self.beta), 0.0), 1.0)
-        return Near(self.alpha, math.nan, share)
+        share = min(max(float(self._logarithms[1][-1]) / -math.log(self.rates["beta"]), 0.0), 1.0)
+        return Near(self.rates["alpha"], math.nan, share)
 
     @property
     def _logarithms(self) -> tuple[Floats, Floats]:
         """Those of both bets' capitals after each unit."""
-        from accgate.stats import betting_path
-
         units = self.units
         path = betting_path(units.totals, units.planned, bound=self.bound, earliest=units.earliest, **self.rates)
         assert path.log_sound is not None

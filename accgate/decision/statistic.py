@@ -1,19 +1,20 @@
 """The verdict on a statistic that is not a mean of scores, by the same alpha, beta, theta and gamma."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from accgate.decision.check import with_figures, with_statistic
-from accgate.decision.comparison import check_design
-from accgate.decision.conclusion import NO_BOUNDS, conclusion_of, too_few
-from accgate.decision.outcome import Outcome
-from accgate.design import Design, oriented
+from accgate.decision.comparison import decide
+from accgate.decision.evidence import Evidence, SampleStatistic
+from accgate.design import Design
 from accgate.errors import BadInput
-from accgate.stats import Rows, StatisticUndefined
-from accgate.stats.statistics import Method
-from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+from accgate.records.ids import Ids
+from accgate.records.scores import Scores
+from accgate.stats import Rows
+from accgate.stats.statistics import Method, unit_codes
+from accgate.verdict import Verdict
 
 
 def compare_statistic(
@@ -62,47 +63,17 @@ def compare_statistic(
     >>> verdict.verdict, round(verdict.gamma, 2)
     ('regression', 25.07)
     """
-    from accgate.stats import Unsigned, statistic_test
-
-    design = Design("auto", alpha, beta, None, theta, higher_is_better)
-    check_design(design)
     before, after = np.asarray(reference), np.asarray(candidate)
     if before.shape != after.shape or not len(before):
         raise BadInput(f"the sides have the shapes {before.shape} and {after.shape}; give the same samples, row by row")
+    scores = Scores(Ids(map(str, range(len(after)))), np.zeros((len(after), 1)))  # the statistic alone decides
+    design = Design("auto", alpha, beta, None, theta, higher_is_better, seed=seed)
+    of_rows = SampleStatistic(statistic, before, after, method, resamples=resamples)
     try:
-        result = statistic_test(
-            before,
-            after,
-            lambda rows: oriented(float(statistic(rows)), higher_is_better),
-            alpha=alpha,
-            beta=beta,
-            clusters=clusters,
-            method=method,
-            turn=statistic.turn if isinstance(statistic, Unsigned) else None,
-            resamples=resamples,
-            seed=seed,
-        )
-    except (StatisticUndefined, ValueError) as error:
+        codes = None if clusters is None else unit_codes(len(after), clusters)
+        (verdict,) = decide([Evidence(scores, scores, design, clusters=codes, statistic=of_rows)])
+    except ValueError as error:
         raise BadInput(f"the statistic cannot be compared: {error}") from error
-    n, units = len(after), None if clusters is None else len(np.unique(np.asarray(clusters)))
-    outcome = Outcome(method, n, result)
-    unable = None if outcome.rejects else too_few(design, n, units, alpha)
-    blank = Verdict(
-        model=None,
-        task=None,
-        verdict="error",
-        test=method,
-        n=n,
-        reference=ReferenceSummary(None, n),
-        candidate=CandidateSummary(None, n),
-        alpha=alpha,
-        beta=beta,
-        alpha_applied=alpha,
-        p_adjusted=result.p_value,
-        theta_target=theta,
-        higher_is_better=higher_is_better,
-    )
-    conclusion, own = conclusion_of(outcome, design, NO_BOUNDS, unable, alpha), outcome.directed(higher_is_better)
-    assert own is not None
-    value = float(statistic(before))
-    return with_figures(with_statistic(blank, value, value + own.difference), own, conclusion)
+    if verdict.verdict == "error":
+        raise BadInput(f"the statistic cannot be compared: {verdict.causes[0].figures['fact']}")
+    return replace(verdict, statistic=None, lost=None, gained=None, discordance=None)  # of scores that are not there

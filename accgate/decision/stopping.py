@@ -16,11 +16,11 @@ from accgate.decision.sequential import (
     RepeatsGsprt,
     SequentialTest,
 )
-from accgate.design import Method
 from accgate.errors import BadInput
 from accgate.planning.samples import visible_theta
 from accgate.records.scores import Scores
 from accgate.stats import Units, units_of
+from accgate.stats.early_repeats import visible_drop
 
 
 def sequential_test(evidence: Evidence, alpha: float) -> SequentialTest | None:
@@ -93,42 +93,30 @@ def _test_of(evidence: Evidence, alpha: float) -> SequentialTest | None:
     if choice.method == "gsprt-repeats":
         return _repeats_test(evidence, alpha)
     bounds = evidence.bounds
-    units = units_of(
-        evidence.differences,
-        evidence.clusters,
-        n_max=evidence.n_max,
-        binary=evidence.data.is_exact,
-        loss=math.inf if bounds is None else bounds[1] - bounds[0],
-    )
+    loss, is_exact = math.inf if bounds is None else bounds[1] - bounds[0], evidence.data.is_exact
+    units = units_of(evidence.differences, evidence.clusters, n_max=evidence.n_max, binary=is_exact, loss=loss)
     units = replace(units, earliest=_earliest_pass(evidence, units, alpha))
     theta = design.theta
     if theta is None and units.exact:
         theta = visible_theta(units.n_max, design.discordance, alpha, design.beta)
     if theta is None:
         return None
-    return _built(evidence, choice.method, units, Rates(theta=theta, alpha=alpha, beta=design.beta))
-
-
-def _built(evidence: Evidence, method: Method, units: Units, rates: Rates) -> SequentialTest:
-    design, bounds = evidence.design, evidence.bounds
-    if method == "looks":
-        return MarginLooks(units, **rates, margin=design.allowed_drop, certify=design.certify)
-    if method == "group-sequential":
-        return GroupSequential(units, **rates)
-    if method == "gsprt":
-        return Gsprt(units, **rates, discordance=design.discordance)
+    rates = Rates(theta=theta, alpha=alpha, beta=design.beta)
+    if choice.method in ("looks", "group-sequential"):
+        looks = MarginLooks(units, rates, margin=design.allowed_drop, certify=design.certify)
+        return looks if choice.method == "looks" else GroupSequential(units, rates)
+    if choice.method == "gsprt":
+        return Gsprt(units, rates, design.discordance)
     if bounds is None:
         raise BadInput("the e-process test needs scores between known bounds (0 and 100); use gsprt")
-    return EProcess(units, **rates, bound=bounds[1] - bounds[0])
+    return EProcess(units, rates, loss)
 
 
 def _repeats_test(evidence: Evidence, alpha: float) -> RepeatsGsprt:
-    from accgate.stats.early_repeats import visible_drop
-
     design, repeats = evidence.design, evidence.repeats
     theta = design.theta or visible_drop(repeats.n_max, design.discordance, alpha=alpha, beta=design.beta)
     units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
-    return RepeatsGsprt(units, theta, alpha, design.beta, repeats, design.discordance)
+    return RepeatsGsprt(units, Rates(theta=theta, alpha=alpha, beta=design.beta), repeats, design.discordance)
 
 
 def _earliest_pass(evidence: Evidence, units: Units, alpha: float) -> int:

@@ -104,7 +104,7 @@ def refuse(event: Event, client: Client | None, fork_environment: str = "") -> N
     try:
         allowed = None if client is None else fork_is_allowed(client, event, fork_environment)
     except CannotPublish as error:
-        raise BadInput(f"{FORK}. Whether somebody approved it cannot be read: {error}") from error
+        raise BadInput(f"{FORK}. Its approval could not be checked: {error}") from error
     if allowed is None:
         raise BadInput(FORK)
 
@@ -138,7 +138,7 @@ def repeat(job: Job, *, check_name: str, branches: tuple[str, ...], fail_on: fro
     except CannotPublish as error:
         ended, fact = None, f"the check {name} cannot be read: {error}"
     passed = ended in PASSING
-    title = "The verdict stands" if passed else "The verdict that stands is no pass"
+    title = "The verdict stands" if passed else "The verdict that stands is not a pass"
     message = f"Nothing was evaluated, because this event changes neither commit nor base; {fact}"
     job.say(command("notice" if passed else "error", message, title=name))
     with collect_troubles("the job summary and outputs could not be written", troubles):

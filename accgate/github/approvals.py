@@ -30,8 +30,17 @@ def find_approval(client: Client, event: Event) -> str | None:
     """
     if event.number is None:
         return None
+    path, last = f"/repos/{event.repository}/pulls/{event.number}/reviews", dict[str, tuple[User, Review]]()
     with _reading(f"the approvals of {event.repository}#{event.number}"):
-        return _by_review(client, event)
+        reviews = [object_of(Review, row, path) for row in client.pages(path, needs="pull-requests: read")]
+        for review in sorted(reviews, key=lambda review: (review.submitted_at or "", review.id)):
+            if review.user is not None and review.state not in ("COMMENTED", "PENDING"):
+                last[review.user.login.lower()] = review.user, review
+        last.pop((event.author or "").lower(), None)
+        for user, review in last.values():
+            if (review.state, review.commit_id) == ("APPROVED", event.head_sha) and is_writer(client, event, user):
+                return user.login
+    return None
 
 
 def fork_is_allowed(client: Client, event: Event, environment: str) -> str | None:
@@ -65,19 +74,6 @@ def _reading(what: str) -> Iterator[None]:
         raise CannotRead(f"{what} cannot be read: {error}") from error
 
 
-def _by_review(client: Client, event: Event) -> str | None:
-    path = f"/repos/{event.repository}/pulls/{event.number}/reviews"
-    reviews = [object_of(Review, row, path) for row in client.pages(path, needs="pull-requests: read")]
-    last: dict[str, tuple[User, Review]] = {}
-    for review in sorted(reviews, key=lambda review: (review.submitted_at or "", review.id)):
-        if review.user is not None and review.state not in ("COMMENTED", "PENDING"):
-            last[review.user.login.lower()] = review.user, review
-    for user, review in last.values():
-        if review.state == "APPROVED" and review.commit_id == event.head_sha and _may(client, event, user):
-            return user.login
-    return None
-
-
 def looks_of(client: Client, event: Event, check_name: str, base_branch: str) -> list[tuple[datetime, Origin]]:
     """When the gate started a check run on the head commit for this very pull request, and in which run.
 
@@ -93,10 +89,6 @@ def moved_since(client: Client, event: Event, since: datetime) -> bool:
     path = f"/repos/{event.repository}/issues/{event.number}/events"
     rows = [object_of(IssueEvent, row, path) for row in client.pages(path, needs="issues: read")]
     return any(row.event in MOVES and row.created_at >= since for row in rows)
-
-
-def _may(client: Client, event: Event, user: User) -> bool:
-    return user.login.lower() != (event.author or "").lower() and is_writer(client, event, user)
 
 
 def is_writer(client: Client, event: Event, user: User) -> bool:

@@ -1,7 +1,6 @@
 """References in an artifact of another job: hostile data, of which only the files of a reference store are taken."""
 
 import hashlib
-import math
 import os
 import re
 import stat
@@ -10,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from accgate.errors import BadInput, reading
+from accgate.guard.reference_rules import are_close
 from accgate.records.file import file_name, read_gzip_lines
 from accgate.references.anchor import anchor_beside
 from accgate.references.store import Reference, find_reference, reference_path
@@ -94,7 +94,7 @@ def check_references(folder: Path, changed: Collection[str], *, reason: str) -> 
         if about.reason != reason:
             raise BadInput(f"{path}: was recorded for another reason than the one in the comment; record it again")
         for key, value in figures_of(reference.scores).items():
-            if not _same(getattr(about, key), value):
+            if not are_close(getattr(about, key), value):
                 raise BadInput(f"{path}: {key}: does not follow from the scores; record it again")
         _check_replies(reference)
 
@@ -106,10 +106,6 @@ def git_sha(content: bytes) -> str:
     'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
     """
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-def _same(left: float | None, right: float | None) -> bool:
-    return left == right or (left is not None and right is not None and math.isclose(left, right, rel_tol=1e-9))
 
 
 def _stem(name: str) -> str:

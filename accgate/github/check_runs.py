@@ -39,7 +39,7 @@ SAME_NAME = (
     "another job of this run publishes under the name {name!r} too, so the worse of the two conclusions stands; give "
     "each job its own check-name"
 )
-UNLISTED = "Whether another job of this name ended worse cannot be read"
+UNLISTED = "The other checks of this name could not be read"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ class Event:
     name: str
     head_sha: str = ""
     repository: str = ""
-    base_sha: str | None = None
     number: int | None = None
     author: str | None = None
     is_fork: bool = False
@@ -78,7 +77,6 @@ class MergeGroup:
     """The commits that a merge queue tries."""
 
     head_sha: Sha
-    base_sha: Sha
     base_ref: Text = ""
 
 
@@ -137,7 +135,6 @@ def read_event(environ: Mapping[str, str]) -> Event:
     repository = _variable(environ, "GITHUB_REPOSITORY")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise BadInput(f"GITHUB_REPOSITORY: {repository!r} is not owner/name")
-    api_url = (environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/")
     run_id, attempt = _count(environ, "GITHUB_RUN_ID", 0), _count(environ, "GITHUB_RUN_ATTEMPT", 1)
     event = Event(
         name,
@@ -149,8 +146,8 @@ def read_event(environ: Mapping[str, str]) -> Event:
         run_attempt=attempt,
         source_run_id=run_id,
         source_run_attempt=attempt,
-        api_url=api_url,
-        graphql_url=environ.get("GITHUB_GRAPHQL_URL") or re.sub(r"/api/v3$", "/api", api_url) + "/graphql",
+        api_url=(environ.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/"),
+        graphql_url=environ.get("GITHUB_GRAPHQL_URL", ""),
         server_url=(environ.get("GITHUB_SERVER_URL") or "https://github.com").rstrip("/"),
     )
     if name.startswith("pull_request"):
@@ -160,9 +157,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     if name == "merge_group":
         group = _required(payload.merge_group, "merge_group")
         base_branch = group.base_ref.removeprefix("refs/heads/") or None
-        return replace(
-            event, head_sha=group.head_sha, base_sha=group.base_sha, head_branch=None, base_branch=base_branch
-        )
+        return replace(event, head_sha=group.head_sha, head_branch=None, base_branch=base_branch)
     sha = _variable(environ, "GITHUB_SHA")
     if not re.fullmatch(SHA, sha):
         raise BadInput(f"GITHUB_SHA: {sha!r} is not a commit")
@@ -199,8 +194,7 @@ def read_pull_request(client: Client, event: Event) -> PullRequest:
 
 
 def _with_pull_request(event: Event, pull: PullRequest) -> Event:
-    base = pull.base
-    return replace(event, number=pull.number, author=pull.author, base_sha=base.sha, base_branch=base.ref)
+    return replace(event, number=pull.number, author=pull.author, base_branch=pull.base.ref)
 
 
 def _of_pull_request(event: Event, pull: PullRequest) -> Event:

@@ -145,7 +145,7 @@ def _answer_review(client: Client, event: Event, check_name: str) -> str:
     with as_promised(f"{event.repository}#{event.number}"):
         pull = read_pull_request(client, event)
         if pull.head.sha != event.head_sha or find_approval(client, event) is None:
-            return "nobody who may has approved the head commit"
+            return "the head commit has no approval that counts"
         origins = [origin for _, origin in looks_of(client, event, check_name, pull.base.ref)]
         newest = max(origins, key=lambda origin: (origin.run, origin.attempt), default=None)
         if newest is None or not newest.is_loosened:

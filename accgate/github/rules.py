@@ -65,7 +65,7 @@ def guard_of(trees: Trees, approval: Callable[[], str | None]) -> Guard:
     try:
         approved = approval()
     except CannotPublish as error:
-        return Guard("unreadable", changes, reason=f"whether somebody approved that cannot be read: {error}")
+        return Guard("unreadable", changes, reason=f"its approval could not be checked: {error}")
     return Guard("loosened", changes) if approved is None else Guard("approved", changes, approved_by=approved)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -66,8 +65,6 @@ def write_outputs(path: str | Path | None, outputs: Mapping[str, str]) -> None:
 
     Raises
     ------
-    ValueError
-        For a name that an output cannot have.
     OSError
         When the file cannot be written.
     """
@@ -75,9 +72,7 @@ def write_outputs(path: str | Path | None, outputs: Mapping[str, str]) -> None:
         return
     lines = []
     for name, value in outputs.items():
-        if not re.fullmatch(r"[A-Za-z_][\w-]*", name):
-            raise ValueError(f"{name!r} cannot be the name of an output")
-        end = _delimiter(value)
+        end = f"accgate_{secrets.token_hex(16)}"  # which no writer of a value could have guessed
         lines.append(f"{name}<<{end}\n{value}\n{end}\n")
     with Path(path).open("a", encoding="utf-8", newline="") as file:
         file.write("".join(lines))
@@ -122,13 +117,6 @@ def internal_error(error: Exception) -> str:
 def trouble(text: str) -> Command:
     """The warning that something could not be published."""
     return command("warning", text, title="accgate could not publish everything")
-
-
-def _delimiter(text: str) -> str:
-    """A line that the text does not hold, and that its writer could not have guessed."""
-    while (delimiter := f"accgate_{secrets.token_hex(16)}") in text:
-        pass
-    return delimiter
 
 
 # As toCommandValue, escapeData and escapeProperty of @actions/core.

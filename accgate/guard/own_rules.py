@@ -50,9 +50,7 @@ def verdicts_beside(
     # What a pull request adds does not thin out the alpha of the others, here as little as in the verdicts.
     own = _without_new_limits(own, [done[pair].check for pair in by_base if pair in done])
     pairs, verdict_of = [pair for pair in own.pairs() if pair in by_base], {}
-    evidences: dict[tuple[str, str], Evidence] = {}
-    scored: dict[tuple[str, str], Sequence[Record]] = {}
-    planned: dict[tuple[str, str], Check] = {}
+    made: dict[tuple[str, str], tuple[Check, Evidence, Sequence[Record]]] = {}
     of_tier = {tier: [pair for pair in pairs if own.tasks[pair[1]].tier == tier] for tier in get_args(Tier)}
     accounts = {tier: account_of_pairs(own, of, stored=stored) for tier, of in of_tier.items()}
     for pair in pairs:
@@ -62,20 +60,17 @@ def verdicts_beside(
         try:
             account = accounts[own.tasks[pair[1]].tier]
             (check,) = plan_checks(replace(own, only=frozenset({pair})), stored=stored, account=account)
-            planned[pair] = check
-            evidences[pair], scored[pair] = _evidence(check, item, stored=stored)
+            made[pair] = (check, *_evidence(check, item, stored=stored))
         except AccgateError as error:
             verdict_of[pair] = _inconclusive(by_base[pair], str(error))
     for tier, account in accounts.items():
-        mine = {pair: evidence for pair, evidence in evidences.items() if pair in of_tier[tier]}
-        count = len(of_tier[tier])
+        mine, count = {pair: made[pair] for pair in of_tier[tier] if pair in made}, len(of_tier[tier])
+        evidences = [evidence for _, evidence, _ in mine.values()]
         try:
-            by_own = decide(list(mine.values()), correction=own.gate.correction, checks=count, left=account.left)
+            by_own = decide(evidences, correction=own.gate.correction, checks=count, left=account.left)
             cases = [
-                CostCase(
-                    replace(verdict, tier=tier), mine[pair], planned[pair], scored[pair], evaluated.engines.get(pair[0])
-                )
-                for pair, verdict in zip(mine, by_own, strict=True)
+                CostCase(replace(verdict, tier=tier), evidence, check, records, evaluated.engines.get(check.model))
+                for (check, evidence, records), verdict in zip(mine.values(), by_own, strict=True)
             ]
             verdict_of |= zip(mine, with_costs(cases, account), strict=True)
         except BadInput as error:
@@ -83,9 +78,10 @@ def verdicts_beside(
     account = accounts["required"]
     beside = [verdict_of[pair] for pair in pairs if pair in verdict_of and _differs(verdict_of[pair], by_base[pair])]
     before = {v.model: v for v in decided.overall if not v.is_new}
-    whole = {model for model in account.pooled if all(pair in evidences for pair in pairs if pair[0] == model)}
-    pooled = [check for check in planned.values() if check.model in whole]
-    overall = decide_overall(account, pooled, evidences, list(verdict_of.values()))
+    whole = {model for model in account.pooled if all(pair in made for pair in pairs if pair[0] == model)}
+    pooled = [check for check, _, _ in made.values() if check.model in whole]
+    of_pairs = {pair: evidence for pair, (_, evidence, _) in made.items()}
+    overall = decide_overall(account, pooled, of_pairs, list(verdict_of.values()))
     none = [_inconclusive(v, "they have no overall check") for v in before.values() if v.model not in account.pooled]
     others = [v for v in overall if v.model not in before or _differs(v, before[v.model])]
     return (*beside, *none, *others), account.allowed

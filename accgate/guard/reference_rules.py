@@ -126,11 +126,12 @@ class ReferencePair:
         assert self.after.scores is not None
         old, new = self.before.about, self.after.about
         computed = figures_of(self.after.scores)
-        same = all(_close(getattr(new, name), computed[name]) for name in ("sigma", "discordance"))
+        same = all(are_close(getattr(new, name), computed[name]) for name in ("sigma", "discordance"))
         return same and len(new.runs_sha256) == len(old.runs_sha256)
 
 
-def _close(left: float | None, right: float | None) -> bool:
+def are_close(left: float | None, right: float | None) -> bool:
+    """Whether two figures of a reference are the same but for rounding."""
     if left is None or right is None:
         return left is right
     return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)

@@ -34,7 +34,7 @@ def within(config: Config, tree: Tree) -> Config:
     """
     if faults := list(dict.fromkeys(_faults(config, tree))):
         raise BadInput(*faults)
-    return replace(config, trees=tree.checkouts)
+    return replace(config, trees=(tree.root, *(tree.jobs or tree.others)))
 
 
 def _faults(config: Config, tree: Tree) -> Iterator[str]:

@@ -123,5 +123,5 @@ def _fault(use: Use, *, is_bootstrap: bool) -> str:
     fix = f'{key_text((use.variable,))} = ["{use.host}"] under [gate.secrets]'
     return (
         f"sends the environment variable {use.variable} to {use.host}, which the base {why}; "
-        f"somebody who may push to the base first adds {fix}"
+        f"allow it in the base's accuracy.toml first: {fix}"
     )

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -119,14 +119,14 @@ def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]
 def _anchor_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
     if _same_files(old.with_suffix(ANCHOR), new.with_suffix(ANCHOR)):
         return
-    head, part = AnchoredReference(anchor_beside(new), read_reference(new)), f"{name} (anchor)"
+    part, after, reference = f"{name} (anchor)", anchor_beside(new), read_reference(new)
     try:
-        base = AnchoredReference(anchor_beside(old), read_reference(old))
+        before, former = anchor_beside(old), read_reference(old)
     except BadInput as error:
         yield unreadable(KEY, "anchor", error, part)
         return
-    if fault := anchor_fault(base, head, replaced=not _same_files(old, new)):
-        yield Difference(KEY, base.summary, head.summary, "loosening", fault, part)
+    if fault := _anchor_fault(before, former, after, None if _same_files(old, new) else reference):
+        yield Difference(KEY, _anchor_summary(before), _anchor_summary(after), "loosening", fault, part)
 
 
 def _same_files(old: Path, new: Path) -> bool:
@@ -195,45 +195,39 @@ def _reference_file(config: Config, model: str, task: str) -> Path:
 SAME = [f.name for f in fields(AnchorFile) if f.name not in ("replaced", "history")]
 
 
-@dataclass(frozen=True)
-class AnchoredReference:
-    """The anchor and the reference beside it in one tree."""
-
-    anchor: Anchor | None
-    reference: Reference | None
-
-    @property
-    def summary(self) -> str | None:
-        """The anchor in words."""
-        if self.anchor is None:
-            return None
-        about = self.anchor.about
-        return f"mean {about.mean:.2f} of {about.n:,}, {about.replaced} since"
+def _anchor_summary(anchor: Anchor | None) -> str | None:
+    """Put an anchor in words."""
+    if anchor is None:
+        return None
+    return f"mean {anchor.about.mean:.2f} of {anchor.about.n:,}, {anchor.about.replaced} since"
 
 
-def anchor_fault(base: AnchoredReference, head: AnchoredReference, *, replaced: bool) -> str | None:
-    """What is wrong with the head's anchor; None where it is the base's with what a replaced reference adds to it.
+def _anchor_fault(
+    before: Anchor | None, former: Reference | None, after: Anchor | None, replacement: Reference | None
+) -> str | None:
+    """Return what is wrong with the head's anchor, if anything is.
 
-    `replaced` says that the reference is another one: then one step may be added, which must follow from it.
+    It may be the base's, or where there is none the base's `former` reference. Where another reference took the place
+    of that, one step may be added, which must follow from the `replacement`.
     """
-    if head.anchor is None:
+    if after is None:
         fault = "the anchor was deleted: drift would be counted from the next reference on"
-        return None if base.anchor is None else fault
-    about = head.anchor.about
+        return None if before is None else fault
+    about = after.about
     first: Any = None
-    if base.anchor is not None:
-        first = base.anchor.about
-    elif base.reference is not None and base.reference.scores is not None:
-        first = base.reference.about
+    if before is not None:
+        first = before.about
+    elif former is not None and former.scores is not None:
+        first = former.about
     if first is None or any(getattr(first, name) != getattr(about, name) for name in SAME):
         return "the anchor is another one: drift would be counted from another reference"
-    history = () if base.anchor is None else base.anchor.about.history
+    history = () if before is None else before.about.history
     if about.history[: len(history)] != history:
         return "the history of earlier references changed"
     steps = about.history[len(history) :]
-    if base.anchor is not None and not steps:
+    if before is not None and not steps:
         return None
-    if replaced and len(steps) == 1 and _follows(steps[0], head.anchor, head.reference):
+    if len(steps) == 1 and _follows(steps[0], after, replacement):
         return None
     return "the history has new references that were never recorded"
 

@@ -47,8 +47,8 @@ PROVEN: Mapping[str, Direction] = {
     "certify": Direction(up, "a pass must be proven", "a pass need no longer be proven"),
     "max_unread": Direction(down, "fewer replies may hold no answer", "more replies may hold no answer"),
     "tier": Direction(along("advisory", "required"), "the check can fail the run", "the check no longer fails a run"),
-    "max_more_tokens": Direction(_rank_of_share, "fewer more tokens are allowed", "more tokens are allowed"),
-    "max_slower": Direction(_rank_of_share, "less more time is allowed", "more time is allowed"),
+    "max_more_tokens": Direction(_rank_of_share, "tokens may rise less", "tokens may rise more"),
+    "max_slower": Direction(_rank_of_share, "time may rise less", "time may rise more"),
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }
@@ -69,7 +69,7 @@ WHY = {
     "columns": "samples are grouped in another way",
     "test": "another test decides",
     "repeats": "another number of answers is averaged",
-    "reference_num_samples": "with another error of the reference other runs pass, or are inconclusive",
+    "reference_num_samples": "the reference's error changes, so other runs pass or are inconclusive",
 }
 
 
@@ -127,10 +127,10 @@ class TaskPair:
         else:
             levels = [own for own, part in IN_PLACE.items() if part == name and self._is_written(own, old, new)]
         gates = [getattr(task.config.gate, name) for task in (self.before, self.after)] if name in RATES else []
-        if gates and not levels and gates == [old, new]:  # told once for all tasks
-            yield self._difference(name, ("gate", name), (old, new), (old, new), why)
-        elif gates:
-            yield self._difference(name, (*key, name), (old, new), (old, new), why)
+        if gates:
+            is_told_once = not levels and gates == [old, new]  # for all tasks
+            place = ("gate", name) if is_told_once else (*key, name)
+            yield self._difference(name, place, (old, new), (old, new), why)
         elif levels:
             for own in levels:
                 written = (getattr(settings, own) for settings in self._settings)
@@ -176,7 +176,8 @@ class TaskPair:
             return alpha_doubt(both)
         if name in ("beta", "theta") and any(task.config.gate.on_inconclusive == "warn" for task in both):
             return "more runs are inconclusive, and these do not fail"
-        if name in ("target_mean", "reference") and any(task.is_relative for task in both):
+        drops = [str(task.values["allowed_drop"]) for task in both]
+        if name in ("target_mean", "reference") and any(drop.endswith("%") for drop in drops):
             return "the allowed drop is a share of it"
         return None
 
@@ -209,9 +210,9 @@ def alpha_doubt(tasks: Iterable[EffectiveTask]) -> str | None:
         if not task.is_mean:
             return "a statistic decides, and not a mean of scores"
         if task.values["certify"]:
-            return "with it a pass is proven more easily"
+            return "a larger alpha makes a pass easier to prove"
         if task.is_planned:
-            return "with it fewer samples are planned for theta"
+            return "a larger alpha plans fewer samples for theta"
     return None
 
 

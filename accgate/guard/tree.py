@@ -28,11 +28,6 @@ class Tree:
     others: tuple[Path, ...] = ()
     jobs: tuple[Path, ...] = ()  # where a job left what models use, with its checkout
 
-    @property
-    def checkouts(self) -> tuple[Path, ...]:
-        """The tree and the other checkouts, of which code of its rules opens its own files alone."""
-        return (self.root, *(self.jobs or self.others))
-
     def beside(self, workspace: Path | None) -> Tree:
         """The tree beside what a job left for models, with all around that: no rule may lie there."""
         if workspace is None:
@@ -185,7 +180,7 @@ def has_rules(base: Path, head: Path) -> bool:
     nearest = next((root / each for each in within if each.name and _mode(root / each) is not None), root)
     if nearest != root and not (stat.S_ISDIR(_mode(nearest) or 0) and any(nearest.iterdir())):
         fault = "is a link, a file or an empty folder (an unread submodule)"
-        raise BadInput(f"{nearest}: {fault}, so whether the base has rules is unknown; {FIX}")
+        raise BadInput(f"{nearest}: {fault}, so accgate cannot tell whether the base has rules; {FIX}")
     for path in _rule_files(root, base.name):
         if not os.path.lexists(new / path.relative_to(root)):
             fault = f"the pull request takes these rules away, so that {head} is not the first of its repository"
@@ -218,7 +213,7 @@ def refuse_unread_references(base: Config, root: Path) -> None:
     models = sorted(store.iterdir()) if store.is_dir() else []
     for folder in (*around, *models):
         if folder.is_dir() and not any(folder.iterdir()):
-            fault = "is an empty folder (an unread submodule), so which references the base has is unknown"
+            fault = "is an empty folder (an unread submodule), so the base's references are unknown"
             raise BadInput(
                 f"{folder}: {fault}; put them into the repository of {base.source.path.name}, as plain files"
             )
@@ -231,4 +226,4 @@ def _mode(path: Path) -> int | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; whether the base has rules is unknown") from error
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; the base may have rules there") from error

@@ -23,17 +23,18 @@ from accgate.design import (
 )
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults, Tier
 from accgate.inputs.parquet import Closed
+from accgate.metrics.forms import label_form
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
 from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, has_groups, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
 from accgate.planning.samples import visible_theta
 from accgate.planning.sizing import Sizing, advice_on_rows, advice_on_runs, first_samples, notes_on_samples
-from accgate.planning.targets import advice_on_targets
 from accgate.records.scores import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import quantile
 from accgate.tasks import Task
+from accgate.text import count_of
 from accgate.verdict import Readings, Reason, words_of
 
 RESTORE = "restore the file from git, or record the reference again"
@@ -178,16 +179,12 @@ def plan_checks(
 
 def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
     """The account of alpha of these checks, which are all that share it."""
-    claims = (
-        Claim(
-            check.design.alpha,
-            check.model if gate.overall and check.not_pooled is None else None,
-            check.limits,
-            check.design.group_alpha is not None,
-        )
-        for check in checks
-    )
-    return account_by(gate, claims)
+
+    def claim_of(check: Check) -> Claim:
+        pooled_by = check.model if gate.overall and check.not_pooled is None else None
+        return Claim(check.design.alpha, pooled_by, check.limits, check.design.group_alpha is not None)
+
+    return account_by(gate, map(claim_of, checks))
 
 
 def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> Account:
@@ -209,7 +206,7 @@ class _Draft:
     @property
     def not_pooled(self) -> str | None:
         """Why the model's overall check leaves the check out."""
-        aggregate = self.source.definition.content.aggregate
+        aggregate = self.source.content.aggregate
         if aggregate is not None:
             return f"decided on {aggregate}"
         return reason_not_pooled(self.reference, self.design)
@@ -219,7 +216,7 @@ class _Draft:
 
         Before they are read it is that of as many samples as the reference has.
         """
-        reference, content = self.reference, self.source.definition.content
+        reference, content = self.reference, self.source.content
         bounds, runs = self.source.bounds, 1
         binary = None if None in bounds or bounds == (0.0, 100.0) else False
         if isinstance(reference, Scores):
@@ -260,29 +257,23 @@ def _drafts(
 
 def _with_shares(design: Design, draft: _Draft, account: Account) -> Design:
     """Return the design with what its groups and its decline may spend, where these can fail the check."""
-    content = draft.source.definition.content
+    content = draft.source.content
     groups = account.of_groups(design.alpha) if has_groups(draft.source.definition) else None
     drift = account.of_drift(design.alpha) if content.aggregate is None else None  # an anchor keeps no statistic
     return replace(design, group_alpha=groups, drift_alpha=drift)
 
 
 def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str, str]]) -> Account:
-    claims = {
-        (draft.model.name, draft.source.name): Claim(
-            draft.design.alpha,
-            draft.model.name if config.gate.overall and draft.not_pooled is None else None,
-            draft.source.settings.limits,
-            has_groups(draft.source.definition),
-        )
-        for draft in drafts
-        if (draft.model.name, draft.source.name) in pairs
-    }
-    others = {
-        (model, task): Claim(config.rate(task, "alpha", None), limits=config.tasks[task].limits)
-        for model, task in pairs
-        if (model, task) not in claims
-    }
-    return account_by(config.gate, (*claims.values(), *others.values()))
+    of_pair = {(draft.model.name, draft.source.name): draft for draft in drafts}
+
+    def claim_of(model: str, task: str) -> Claim:
+        limits, draft = config.tasks[task].limits, of_pair.get((model, task))
+        if draft is None:
+            return Claim(config.rate(task, "alpha", None), limits=limits)
+        pooled_by = model if config.gate.overall and draft.not_pooled is None else None
+        return Claim(draft.design.alpha, pooled_by, limits, has_groups(draft.source.definition))
+
+    return account_by(config.gate, (claim_of(*pair) for pair in pairs))
 
 
 def _account_of_file(config: Config) -> Account:
@@ -302,24 +293,15 @@ def _draft(config: Config, model_name: str, source: TaskSource, *, recording: bo
     BadInput
         For faults of the definition and the reference.
     """
-    model, task_name = planned_model(config, model_name), source.name
+    model, settings = planned_model(config, model_name), source.settings
     design = design_of(config, source)
     baseline = baseline_of(model_name, model.variant, model.settings.baseline)
-    recorded = None if recording else find_reference(config.references, baseline, task_name)
-    reference = None if recording else _reference(source.settings, recorded)
-    design = replace(design, allowed_drop=_allowed_points(source.settings, recorded, reference))
-    return _Draft(model, source, design, baseline, recorded, reference)
-
-
-def _allowed_points(
-    settings: TaskSettings, recorded: Reference | None, reference: Scores | Mean | Target | None
-) -> float:
-    """The allowed drop of a task in points; a percentage is one of the whole reference's mean."""
-    if settings.allowed_drop is None:
-        return 0.0
-    if isinstance(reference, (Mean, Target)):
-        return allowed_points(settings.allowed_drop, reference.mean)
-    return allowed_points(settings.allowed_drop, None if recorded is None else recorded.about.mean)
+    recorded = None if recording else find_reference(config.references, baseline, source.name)
+    reference = None if recording else _reference(settings, recorded)
+    # A percentage is one of the whole reference's mean.
+    whole = reference if isinstance(reference, (Mean, Target)) else None if recorded is None else recorded.about
+    allowed = allowed_points(settings.allowed_drop or 0.0, None if whole is None else whole.mean)
+    return _Draft(model, source, replace(design, allowed_drop=allowed), baseline, recorded, reference)
 
 
 def _plan_check(
@@ -335,19 +317,9 @@ def _plan_check(
         For faults of the dataset and the reference.
     """
     model, source, recorded, reference = draft.model, draft.source, draft.recorded, draft.reference
-    settings, definition, design = source.settings, source.definition, draft.design
+    settings, design = source.settings, draft.design
     about = None if recorded is None else recorded.about
-    sizing = Sizing(
-        settings,
-        definition.content,
-        design,
-        draft.choice().test,
-        reference,
-        alpha,
-        about,
-        source.bounds,
-        source.is_local,
-    )
+    sizing = Sizing(source, design, draft.choice().test, reference, alpha, about, source.bounds)
     _refuse_theta(source, sizing.theta_fault())
     whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
     task = first_samples(whole, sizing, recorded)
@@ -397,7 +369,7 @@ def _all_samples(
 ) -> tuple[Task, tuple[Reason, ...]]:
     """The task with every sample there is, and a note where they were not read."""
     source, recorded = draft.source, draft.recorded
-    size = source.definition.content.num_samples or source.settings.num_samples
+    size = source.content.num_samples or source.settings.num_samples
     if stored and (isinstance(draft.reference, Scores) or not source.is_local):
         return source.stored_task(config, recorded, sizing.wanted() or size), ()
     try:
@@ -489,3 +461,41 @@ def _chance_notes(check: Check) -> tuple[Reason, ...]:
     if room > max(2.0 * error, check.theta or 0.0):
         return ()
     return (Reason.of("near-chance", mean=mean, chance=chance),)
+
+
+def advice_on_targets(task: Task) -> tuple[str, ...]:
+    """Return what a plan says of targets that become one target, or nothing.
+
+    It is told of a task that scores as another tool does (`same_as`), and of free text, where whoever wrote `U.S.` and
+    `US` means one answer. Rows that have the same target, and the texts that are right for one row, are no fault.
+
+    Raises
+    ------
+    BadInput
+        For labels that become one label, and for a target of which nothing is left.
+    """
+    content, statistic = task.content, task.definition.statistic
+    key, name, form = "metric", content.metric, task.metric.form
+    if statistic is not None and {"answer", "target"} <= {*statistic.needs}:
+        key, name, form = "aggregate", statistic.name, label_form
+    if form is None:
+        return ()
+    targets: dict[str, set[str]] = {}  # of each form
+    for sample in task.samples:
+        texts = [text.strip() for text in task.targets(sample.target)] if sample.target else []
+        if len(texts) == 1 or (texts and not any(map(form, texts))):
+            targets.setdefault(form(texts[0]), set()).add(texts[0])
+    emptied, are_labels = sorted(targets.pop("", set()) - {""}), form is label_form
+    alike = [texts for texts in targets.values() if len(texts if are_labels else {*map(label_form, texts)}) > 1]
+    faults = []
+    if alike:
+        pair, also = " and ".join(map(repr, min(map(sorted, alike))[:2])), f" ({count_of(len(alike), 'such group')})"
+        fix = "write them alike if they are one label, else so that more than case and the marks around them differs"
+        fix = fix if are_labels else "exact_match tells them apart"
+        faults.append(f"is {name!r}, which takes the targets {pair} for the same{also}; {fix}")
+    if emptied:
+        what = f"leaves nothing of {count_of(len(emptied), 'target')}, such as {emptied[0]!r}"
+        faults.append(f"is {name!r}, whose normalisation {what}; use exact_match, or leave such rows out")
+    if faults and not content.same_as and (are_labels or emptied):
+        raise task.definition.fault((key,), faults[-1])
+    return tuple(f"{key} {fault}" for fault in faults)

@@ -17,6 +17,7 @@ from accgate.references.store import Reference
 from accgate.tasks import (
     MAX_UNREAD,
     Definition,
+    DefinitionFile,
     Sample,
     Samples,
     Task,
@@ -46,9 +47,14 @@ class TaskSource:
     _built: dict[tuple[int | None, bool], Task] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
+    def content(self) -> DefinitionFile:
+        """What the definition's file says."""
+        return self.definition.content
+
+    @property
     def theta(self) -> float | None:
         """The drop in points that must be detectable: that of accuracy.toml, else the definition's."""
-        return self.definition.content.theta if self.settings.theta is None else self.settings.theta
+        return self.content.theta if self.settings.theta is None else self.settings.theta
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
@@ -61,7 +67,7 @@ class TaskSource:
     @property
     def max_unread(self) -> float:
         """The share of replies that may hold no answer: that of accuracy.toml, else the definition's, else 0.2."""
-        named = (self.settings.max_unread, self.definition.content.max_unread)
+        named = (self.settings.max_unread, self.content.max_unread)
         return next((share for share in named if share is not None), MAX_UNREAD)
 
     def task(self, config: Config, count: int | None, *, loaded: bool = True) -> Task:
@@ -76,7 +82,7 @@ class TaskSource:
         CannotEvaluate
             When the dataset cannot be had.
         """
-        key = (count if self.definition.content.dataset.generator else None, loaded)
+        key = (count if self.content.dataset.generator else None, loaded)
         if key not in self._built:
             self._built[key] = self._task(config, count, loaded=loaded)
         return self._built[key]
@@ -94,7 +100,7 @@ class TaskSource:
     @property
     def is_local(self) -> bool:
         """Whether the rows are generated, or lie in a file."""
-        settings, dataset = self.settings, self.definition.content.dataset
+        settings, dataset = self.settings, self.content.dataset
         is_here = settings.dataset is not None or (dataset.hub is None and not dataset.parts)
         return settings.lm_eval is None and is_here
 
@@ -175,7 +181,7 @@ def design_of(config: Config, task: TaskSource) -> Design:
     KeyFaults
         Where a proof is asked for of a theta that is not there.
     """
-    gate, settings, definition = config.gate, task.settings, task.definition.content
+    gate, settings, definition = config.gate, task.settings, task.content
     if settings.certify and task.theta is None:
         raise KeyFaults((("certify",), "needs theta: a pass proves that the drop is less than allowed_drop + theta"))
     is_mean = definition.aggregate is None

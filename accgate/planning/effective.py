@@ -93,11 +93,6 @@ class EffectiveTask:
         return self.settings.num_samples is None and self.values["theta"] is not None and self.is_mean
 
     @property
-    def is_relative(self) -> bool:
-        """Whether the allowed drop is a share of the reference's mean."""
-        return str(self.values["allowed_drop"]).endswith("%")
-
-    @property
     def may_stop_early(self) -> bool:
         """Whether checks stop as soon as the evidence allows where [gate] says so."""
         return self.is_mean and self.values["theta"] is not None and self.values["test"] == "auto"

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from accgate.design import exact_test
 from accgate.errors import BadInput
 from accgate.stats import (
+    LOOKS,
     N_LIMIT,
     PAIRED_TESTS,
     SEQUENTIAL_TESTS,
     TESTS,
     error_of_mean,
+    group_design,
     one_sample_n,
     paired_binary_effect,
     paired_sd,
@@ -21,11 +23,14 @@ from accgate.stats import (
     share_of_alpha,
     unseen_n,
 )
+from accgate.stats.group_sequential import DISCRETENESS, expected_shares
 from accgate.stats.gsprt import expected_samples
 from accgate.stats.losses import flip_margins, normal_spread, t_margins, visible_drop, weighted_margins
+from accgate.stats.margin import LOOKS_COST, LOOKS_EXPECTED, MARGIN_EXACTNESS
 from accgate.stats.mcnemar import mcnemar_n, mcnemar_theta
 from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MAXIMUM, GSPRT_MORE, two_sample_n
 from accgate.stats.sequential import TYPICAL
+from accgate.stats.unconditional import unconditional_n, unconditional_theta
 from accgate.verdict.figures import Figures
 
 COUNTED = 5_000  # pairs of other scores than 0/100 past which the normal approximation is close
@@ -205,8 +210,6 @@ class Assumptions:
             return two_sample_n(theta, sigma=self.sigma, alpha=self.alpha, beta=self.beta, reference_n=self.reference_n)
         if theta > 100.0:
             raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
-        from accgate.stats.unconditional import unconditional_n
-
         n = mcnemar_n(theta, discordance=self.discordance, alpha=self.alpha, beta=self.beta)
         if self.test != "unconditional" or exact_test(n) != self.test:
             return n
@@ -238,15 +241,10 @@ class Assumptions:
     def _cost(self) -> float:
         """Samples the test needs for its power, times those of the fixed-n test."""
         if self.margin is not None:
-            from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS
-
             if not self.is_binary:  # which have no early stop beside a margin
                 return 1.0
             return MARGIN_EXACTNESS * (LOOKS_COST if self.is_sequential else 1.0)
         if self.test == "group-sequential":
-            from accgate.stats import LOOKS, group_design
-            from accgate.stats.group_sequential import DISCRETENESS
-
             return DISCRETENESS * group_design(LOOKS, self.alpha, self.beta).inflation
         return {"gsprt": GSPRT_LEAST, "e-process": E_PROCESS_MAXIMUM}.get(self.test, 1.0)
 
@@ -266,8 +264,6 @@ class Assumptions:
             return self._of_whole_losses(n, least) if self.test in PAIRED_TESTS and math.isfinite(self.loss) else least
         if self.margin is not None:
             return paired_binary_effect(self.discordance, n, margin=self.margin, **rates)
-        from accgate.stats.unconditional import unconditional_theta
-
         theta_of = unconditional_theta if self.test == "unconditional" else mcnemar_theta
         return theta_of(int(n), discordance=self.discordance, **rates)
 
@@ -310,13 +306,8 @@ class Assumptions:
         if not self.is_sequential:
             return float(n), float(n)
         if self.margin is not None:
-            from accgate.stats.margin import LOOKS_EXPECTED
-
             return LOOKS_EXPECTED[0] * n, LOOKS_EXPECTED[1] * n
         if self.test == "group-sequential" and self.discordance is not None:
-            from accgate.stats import LOOKS
-            from accgate.stats.group_sequential import expected_shares
-
             healthy, dropped = expected_shares(LOOKS, self.alpha, self.beta)
             return healthy * n, dropped * n
         rates = {"alpha": self.alpha, "beta": self.beta}

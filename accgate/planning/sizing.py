@@ -3,14 +3,14 @@
 import math
 from dataclasses import dataclass, replace
 
-from accgate.config.tables import TaskSettings
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput, KeyFaults
+from accgate.planning.design import TaskSource
 from accgate.planning.samples import ASSUMED_DISCORDANCE, Assumptions
 from accgate.records.scores import Scores
 from accgate.references.store import Reference, ReferenceFile, has_gained, mismatch
 from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd
-from accgate.tasks import DefinitionFile, Task
+from accgate.tasks import Task
 from accgate.text import count_of, drop_figure
 from accgate.verdict import Reason
 
@@ -28,18 +28,15 @@ class Sizing:
     """How many samples a check wants: from the task's settings, the target theta, or the reference.
 
     `bounds` are the lowest and the highest score of the metric, points; None where there is no bound, or none is known.
-    `is_local` says that the rows lie in a file of the user's, or are generated.
     """
 
-    settings: TaskSettings
-    definition: DefinitionFile
+    source: TaskSource
     design: Design
     test: str
     reference: Scores | Mean | Target | None
     alpha: float
     about: ReferenceFile | None = None
     bounds: tuple[float | None, float | None] = (None, None)
-    is_local: bool = False
 
     @property
     def flicker(self) -> float:
@@ -52,8 +49,8 @@ class Sizing:
 
         Two builds differ by what the runs of one do, and more.
         """
-        if self.settings.discordance is not None:
-            return self.settings.discordance
+        if self.source.settings.discordance is not None:
+            return self.source.settings.discordance
         return self.flicker if self.flicker > ASSUMED_DISCORDANCE else None
 
     @property
@@ -75,7 +72,7 @@ class Sizing:
         flicker = min(self.flicker, self.discordance)
         if not flicker:
             return self.discordance
-        within = 0.5 * flicker * (1.0 / reference_runs + 1.0 / self.settings.repeats)
+        within = 0.5 * flicker * (1.0 / reference_runs + 1.0 / self.source.settings.repeats)
         return within + max(self.discordance - flicker, 0.01 * (self.design.theta or 0.0))
 
     @property
@@ -104,7 +101,7 @@ class Sizing:
     @property
     def theta(self) -> float | None:
         """The drop that samples are planned for; None where their number is set, or no mean is decided on."""
-        is_planned = self.settings.num_samples is None and self.definition.aggregate is None
+        is_planned = self.source.settings.num_samples is None and self.source.content.aggregate is None
         return self.design.theta if is_planned else None
 
     def theta_fault(self, available: int | None = None) -> str | None:
@@ -118,7 +115,7 @@ class Sizing:
             return None
         if (fault := self._fault_of_range(theta)) is not None:
             return fault
-        is_generated = self.definition.dataset.generator is not None
+        is_generated = self.source.content.dataset.generator is not None
         if available is None:
             return self._fault_of_most(theta) if is_generated else None
         least = None if is_generated and available >= (self.wanted() or 0) else self._least_theta(available)
@@ -140,7 +137,7 @@ class Sizing:
     def _fault_of_most(self, theta: float) -> str | None:
         """Why theta takes more samples than are planned, or for a task without a limit than are generated."""
         most, who = N_LIMIT, "the most that are planned"
-        if self.definition.dataset.generator is not None and self.settings.limit is None:
+        if self.source.content.dataset.generator is not None and self.source.settings.limit is None:
             most, who = MOST_GENERATED, "the most that are generated"
         needed, hundredths = self.samples_for(theta), math.ceil(theta * 100.0)
         if needed is None or needed <= most:
@@ -151,7 +148,7 @@ class Sizing:
 
     def _least_theta(self, n: int) -> float | None:
         """The smallest drop (points) that n single samples scored 0 or 100 detect at any discordance."""
-        is_single = self.reference_runs == self.settings.repeats == 1
+        is_single = self.reference_runs == self.source.settings.repeats == 1
         if self.test not in PAIRED_TESTS or self.paired_sigma() is not None or not is_single:
             return None
         test = "paired" if self.test in SEQUENTIAL_TESTS else self.test
@@ -159,7 +156,7 @@ class Sizing:
 
     def wanted(self) -> int | None:
         """Samples that the check wants; None for all there are."""
-        settings = self.settings
+        settings = self.source.settings
         if settings.num_samples is not None:
             return settings.num_samples
         if self.theta is not None:
@@ -167,7 +164,7 @@ class Sizing:
         elif isinstance(self.reference, (Scores, Mean)):
             wanted = self.reference.n
         else:
-            wanted = self.definition.num_samples
+            wanted = self.source.content.num_samples
         limits = [n for n in (wanted, settings.limit) if n is not None]
         if isinstance(self.reference, Scores):
             limits.append(self.reference.n)
@@ -178,7 +175,7 @@ class Sizing:
 
         Rows of one's own are few and cost little, and more of them see smaller drops. An early stop saves what it can.
         """
-        is_few = self.is_local and self.definition.dataset.generator is None and available <= MOST_WHOLE
+        is_few = self.source.is_local and self.source.content.dataset.generator is None and available <= MOST_WHOLE
         return is_few and self.theta is not None and self.test not in SEQUENTIAL_TESTS
 
     def assumptions(self, reference_runs: int | None = None) -> Assumptions:
@@ -197,7 +194,7 @@ class Sizing:
         """Samples that see theta, with the reference's runs or so many; None where it is too small for any number."""
         assumed = self.assumptions(reference_runs)
         if assumed.sigma is None and assumed.discordance is None:
-            return self.definition.num_samples
+            return self.source.content.num_samples
         return assumed.most_n(theta)
 
 
@@ -217,11 +214,11 @@ def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Ta
     BadInput
         When the reference is of other samples.
     """
-    settings, available = sizing.settings, len(task.samples)
+    settings, available = sizing.source.settings, len(task.samples)
     if settings.num_samples is not None and settings.num_samples > available:
         fault = f"is {settings.num_samples}, but the dataset has {count_of(available, 'sample')}"
         raise KeyFaults((("num_samples",), fault))
-    wanted = sizing.wanted() or sizing.definition.num_samples or available
+    wanted = sizing.wanted() or sizing.source.content.num_samples or available
     wanted = available if sizing.takes_whole(available) else wanted
     recorded = sizing.reference if isinstance(sizing.reference, Scores) and reference is not None else None
     known = None if recorded is None else recorded.n
@@ -259,7 +256,7 @@ def notes_on_samples(task: Task, sizing: Sizing, available: int) -> tuple[Reason
 def advice_on_rows(task: Task, sizing: Sizing, available: int) -> tuple[str, ...]:
     """Advice to ask more of the dataset, where that sees a smaller drop and somebody may want to."""
     n, theta, assumed = len(task.samples), sizing.design.theta, sizing.assumptions()
-    is_known = sizing.definition.aggregate is None and (assumed.sigma, assumed.discordance) != (None, None)
+    is_known = sizing.source.content.aggregate is None and (assumed.sigma, assumed.discordance) != (None, None)
     if theta is None or n >= available or assumed.is_sequential or not is_known:
         return ()
     seen, is_whole = assumed.theta(available), sizing.takes_whole(available)

@@ -146,8 +146,7 @@ def keep_anchor(
         anchor = _new_anchor(old, old.scores)
     changed, codes = _change(anchor, old, about, scores), clusters_of(None, scores)
     if changed is None and design is not None and design.drift_alpha is not None:
-        up, alpha = design.higher_is_better, design.drift_alpha
-        drift = drift_since(anchor, scores, clusters=codes, higher_is_better=up, alpha=alpha)
+        drift = drift_since(anchor, scores, design, clusters=codes, alpha=design.drift_alpha)
         changed = f"a change of {drift.difference:+.2f} points was accepted" if drift.detected else None
     if changed is not None:
         files.remove(anchor.path)
@@ -214,16 +213,8 @@ def _step(
     return step, reasons
 
 
-def drift_since(
-    anchor: Anchor,
-    candidate: Scores,
-    *,
-    clusters: Codes | None,
-    higher_is_better: bool,
-    alpha: float,
-    fails: bool = False,
-) -> Drift:
-    """The drift of a run since an anchor.
+def drift_since(anchor: Anchor, candidate: Scores, design: Design, *, clusters: Codes | None, alpha: float) -> Drift:
+    """Return the drift of a run since an anchor.
 
     The references since the anchor are the runs before this one, so the more often a reference was replaced, the more a
     decline has to show. Of a run that was stopped early the difference is that of the samples it took.
@@ -232,15 +223,15 @@ def drift_since(
     ----------
     candidate : Scores
         Of this run, points. Samples without a score are left out, and a reason says so.
+    design : Design
+        Of the check; with its `drift_alpha` a decline fails it.
     clusters : int array of shape (candidate.n,), optional
         The cluster of each sample, from 0.
-    higher_is_better : bool
-        Of the task's metric.
     alpha : float
-        Type I error rate of the whole history.
-    fails : bool
-        Whether a decline fails the check.
+        Type I error rate of the whole history where a decline fails nothing.
     """
+    higher_is_better, fails = design.higher_is_better, design.drift_alpha is not None
+    alpha = design.drift_alpha or alpha
     history, (step, left_out) = anchor.about.history, _step(anchor, candidate, clusters)
     since, runs = anchor.about.date, len(history) + 1
     if step is None:

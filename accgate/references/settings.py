@@ -1,27 +1,23 @@
 """The settings that a reference was recorded with, and how a run's differ: where to look first when it fails."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from accgate.config.tables import Model
 from accgate.engines import split_options
 from accgate.engines.base import SCORING
 from accgate.engines.identity import are_one
 from accgate.engines.table import determinism
+from accgate.records.figures import Figures
 from accgate.records.file import ENVIRONMENT
+from accgate.references.store import Reference, ReferenceFile
+from accgate.result import EngineInfo
+from accgate.tasks import Task
 from accgate.text import differences, path_text, value_text
 from accgate.verdict import Reason
 from accgate.verdict.sentences import PROMPTS
-
-if TYPE_CHECKING:
-    from accgate.config.tables import Model
-    from accgate.records.figures import Figures
-    from accgate.references.store import Reference, ReferenceFile
-    from accgate.result import EngineInfo
-    from accgate.tasks import Task
 
 ENOUGH = 30  # samples of which a mean tells something of all
 TENTH = 0.0501  # a mean in a reference is rounded to tenths

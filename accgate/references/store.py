@@ -135,11 +135,8 @@ def variant_label(variant: Mapping[str, Any]) -> str:
     >>> variant_label({"quant": "fp8", "gpu": "H200", "spec": True})
     'gpu=H200,quant=fp8,spec=true'
     """
-    return ",".join(f"{key}={_plain(variant[key])}" for key in sorted(variant))
-
-
-def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in variant.items()}
+    return ",".join(f"{key}={texts[key]}" for key in sorted(texts))
 
 
 def baseline_of(model: str, variant: Mapping[str, Any], baseline: str | None) -> str:
@@ -233,12 +230,8 @@ def folder_of(store: Path, baseline: str, task: str) -> Path:
     model, _, label = baseline.partition("@")
     if exact.is_dir() or not label or "=" in label:
         return exact
-    wanted = set(label.split(","))
-    fitting = [
-        folder
-        for folder in sorted(store.glob(file_name(model) + "@*"))
-        if (folder / f"{file_name(task)}.toml").is_file() and wanted == _values(folder.name)
-    ]
+    recorded = sorted(store.glob(f"{file_name(model)}@*/{file_name(task)}.toml"))
+    fitting = [file.parent for file in recorded if _values(file.parent.name) == set(label.split(","))]
     if len(fitting) > 1:
         names = " and ".join(folder.name for folder in fitting)
         raise BadInput(f"baseline {baseline!r} fits {names}; write the variant as key=value")
@@ -294,13 +287,10 @@ def mismatch(reference: Reference, task: Task) -> str | None:
 
 def has_gained(reference: Reference, task: Task) -> bool:
     """Whether a whole dataset has all samples of a reference, asked and scored as then, and may have more."""
-    if (
-        reference.scores is None
-        or task.dataset_ids is None
-        or is_rescored(reference.about.fingerprint, task.fingerprint)
-    ):
+    scores, ids = reference.scores, task.dataset_ids
+    if scores is None or ids is None or is_rescored(reference.about.fingerprint, task.fingerprint):
         return False
-    return not reference.scores.ids.without(task.dataset_ids)
+    return not scores.ids.without(ids)
 
 
 def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:

@@ -22,14 +22,13 @@ from .power import (
 from .repeats import repeats_exact
 from .result import TestResult
 from .sequential import Boundaries, SequentialResult, Units, units_of
-from .statistics import Rows, StatisticUndefined, Unsigned, statistic_test
+from .statistics import Rows, Unsigned
 from .walk import Floats
 
 __all__ = [
     "LOOKS", "N_LIMIT", "PAIRED_TESTS", "SEQUENTIAL_TESTS", "TESTS", "Boundaries", "Correction", "Floats", "Repeats",
-    "Rows", "SequentialResult", "StatisticUndefined", "TestName", "TestResult", "Units", "Unsigned",
-    "adjust_p_values", "anchor_tails", "betting_path", "coin_evidence", "difference_to_anchor",
-    "discordance_of_repeats", "error_of_mean", "group_design", "mcnemar_exact", "one_sample_n",
-    "paired_binary_effect", "paired_sd", "quantile", "quantile_sum", "repeats_exact", "share_of_alpha",
-    "statistic_test", "units_of", "unseen_n", "weighted_bootstrap",
+    "Rows", "SequentialResult", "TestName", "TestResult", "Units", "Unsigned", "adjust_p_values", "anchor_tails",
+    "betting_path", "coin_evidence", "difference_to_anchor", "discordance_of_repeats", "error_of_mean", "group_design",
+    "mcnemar_exact", "one_sample_n", "paired_binary_effect", "paired_sd", "quantile", "quantile_sum", "repeats_exact",
+    "share_of_alpha", "units_of", "unseen_n", "weighted_bootstrap",
 ]  # fmt: skip

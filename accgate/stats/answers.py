@@ -55,8 +55,7 @@ class Repeats(Sampled):
     @property
     def totals(self) -> Floats:
         """Sum of candidate - reference over each unit, averaged over the runs, in points."""
-        totals: Floats = 100.0 * self.share * (self.now.mean(axis=1) - self.before.mean(axis=1))
-        return totals
+        return np.asarray(100.0 * self.share * (self.now.mean(axis=1) - self.before.mean(axis=1)))
 
     @cached_property
     def sides(self) -> Repeats:
@@ -105,14 +104,12 @@ class Repeats(Sampled):
     @cached_property
     def right(self) -> Ints:
         """Right answers to each unit in all runs together."""
-        right: Ints = self.before.sum(axis=1) + self.now.sum(axis=1)
-        return right
+        return np.asarray(self.before.sum(axis=1) + self.now.sum(axis=1))
 
     @cached_property
     def lost(self) -> Ints:
         """What each unit lost of the most right answers that the candidate could have had."""
-        lost: Ints = self.most - self.now.sum(axis=1)
-        return lost
+        return np.asarray(self.most - self.now.sum(axis=1))
 
     @cached_property
     def variances(self) -> Floats:

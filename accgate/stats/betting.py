@@ -113,10 +113,9 @@ def e_process_test(
     threshold = difference - interval.one_sided  # where the upper limit would be 0
     if (stop == "regression") != (difference < threshold):
         threshold = float(np.nextafter(difference, math.inf if stop == "regression" else -math.inf))
-    costs = {"alpha": alpha, "beta": beta, "cost": E_PROCESS_MAXIMUM}
     seen = None if stop == "regression" else theta
     if stop == "end":
-        least = visible_effect(units, used - 1, **costs)
+        least = visible_effect(units, used - 1, alpha=alpha, beta=beta, cost=E_PROCESS_MAXIMUM)
         seen = None if least is None else max(theta, least)
     return replace(
         standing,

@@ -202,12 +202,10 @@ def _steps(scores: Floats) -> Floats:
     lowest = scores.min(axis=1, keepdims=True)
     above = scores - lowest
     if np.isin(scores, (0.0, 100.0)).all() or not above.any():
-        counts: Floats = np.rint(above / 100.0)
-        return counts
+        return np.asarray(np.rint(above / 100.0))
     steps = max(RESOLUTION, 3.0 * math.sqrt(len(scores)))
     step = math.sqrt(float(np.sum(np.var(scores, axis=1)))) / steps
     order = np.lexsort(np.sort(above, axis=1).T)  # so that the order of the samples changes nothing
     starts = np.empty(len(scores))
     starts[order] = np.arange(len(scores)) * GOLDEN % 1.0
-    rounded: Floats = np.floor(above / step + starts[:, np.newaxis])
-    return rounded
+    return np.asarray(np.floor(above / step + starts[:, np.newaxis]))

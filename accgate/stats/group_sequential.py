@@ -192,13 +192,11 @@ def next_look(units: Units, design: GroupDesign, *, theta: float, alpha: float) 
 def _samples_at(units: Units, design: GroupDesign) -> Floats:
     """Samples after which each look comes."""
     count = len(design.fractions)
-    wanted: Floats = np.ceil(np.arange(1, count + 1) * units.n_max / count)
-    return wanted
+    return np.asarray(np.ceil(np.arange(1, count + 1) * units.n_max / count))
 
 
 def _most_lost(futility: Floats, n: Floats, changed: Ints, theta: float) -> Floats:
-    most: Floats = futility * np.sqrt(np.maximum(1e4 * changed, 100.0 * theta * n)) + theta * n
-    return most
+    return np.asarray(futility * np.sqrt(np.maximum(1e4 * changed, 100.0 * theta * n)) + theta * n)
 
 
 @dataclass(frozen=True)

@@ -85,10 +85,8 @@ class _MarginTest:
         """The largest probability of outcomes no later than so many lost of those that changed."""
         if lost <= 0 or self.q_high <= self.drop:  # too few changed for a drop of more than the margin
             return 1.0
-        least = self._region(
-            float(_signed_root(float(lost), float(self.seen - lost), self.n, -self.drop)), self.changed
-        )
-        return self._size(least)
+        root = float(_signed_root(float(lost), float(self.seen - lost), self.n, -self.drop))
+        return self._size(self._region(root, self.changed))
 
     def critical(self) -> int:
         """Least count of losses that rejects, of those that changed; one more than there are where none does."""
@@ -179,9 +177,8 @@ def margin_looks(
             standing = stand_at(units, n - 1, min(p_value, 1.0), stop, is_open=False)
             if not figures:
                 return standing
-            result = margin_test(
-                lost, gained, n, margin=margin, alpha=level, beta=_last_beta(alpha, beta, certify=certify)
-            )
+            last_beta = _last_beta(alpha, beta, certify=certify)
+            result = margin_test(lost, gained, n, margin=margin, alpha=level, beta=last_beta)
             return replace(
                 standing,
                 threshold=result.threshold,

@@ -109,9 +109,9 @@ def estimate_sigma(scores: Floats, *, confidence: float = 0.95) -> Estimate:
     if n == 1:
         return Estimate(None, None, None, ("one score has no standard deviation",))
     if np.ptp(scores) == 0.0:
-        return Estimate(0.0, 0.0, None, (f"every score is {scores[0]:g}: no spread was seen, and none is excluded",))
+        return Estimate(0.0, 0.0, None, (f"every score is {scores[0]:g}: sigma may be larger",))
     low, high = _sigma_limits(scores, confidence)
-    few = (f"{n} scores tell nothing of their tails: the limits take them as normal",) if n < KURTOSIS_FROM else ()
+    few = (f"{n} scores are few: the limits assume a normal distribution",) if n < KURTOSIS_FROM else ()
     return Estimate(float(np.std(scores, ddof=1)), low, high, few)
 
 
@@ -198,7 +198,7 @@ def discordance_of_repeats(values: Floats, *, confidence: float = 0.95) -> Estim
     if n == 0 or k == 0:
         return Estimate(None, None, None, ("there are no scores",))
     if k == 1:
-        return Estimate(None, None, None, ("one repeat does not show what the next would change",))
+        return Estimate(None, None, None, ("one repeat cannot show how answers change",))
     pairs = k * (k - 1) // 2
     differing = np.zeros(n)
     for lag in range(1, k):
@@ -244,9 +244,9 @@ def variance_parts(values: Floats) -> VarianceParts:
         return VarianceParts(None, within, None, None, None, None, ("one question has no variance between questions",))
     of_means = float(values.mean(axis=1).var(ddof=1))
     if within is None:
-        reason = "one repeat: what varies between questions and what within one cannot be told apart"
+        reason = "one repeat cannot separate the variance between questions from that of repeated answers"
         return VarianceParts(None, None, math.sqrt(of_means / n), None, None, None, (reason,))
     between = max(of_means - within / k, 0.0)
-    reasons = () if of_means >= within / k else ("no more varies between questions than repeats explain",)
+    reasons = () if of_means >= within / k else ("the questions differ no more than repeated answers do",)
     now, at_2x, at_4x, limit = (math.sqrt((between + within / (k * more)) / n) for more in (1, 2, 4, math.inf))
     return VarianceParts(between, within, now, at_2x, at_4x, limit, reasons)

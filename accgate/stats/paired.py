@@ -1,7 +1,6 @@
 """Paired tests: the same samples scored in reference and candidate."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,16 +13,7 @@ from accgate.stats.unpaired import no_variance, t_result
 from accgate.stats.walk import Floats
 
 
-@dataclass(frozen=True)
-class McNemarResult(TestResult):
-    """McNemar's test, with the mid-p value and the counts of samples lost and gained."""
-
-    p_mid: float = 1.0
-    lost: int = 0
-    gained: int = 0
-
-
-def mcnemar_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) -> McNemarResult:
+def mcnemar_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) -> TestResult:
     """Exact one-sided McNemar test on paired 0/100 scores.
 
     Under H0 each of the m = lost + gained discordant pairs is a loss with probability at most 1/2, so
@@ -78,7 +68,7 @@ def exact_result(
     critical: int,
     theta: float | None,
     limit: float | None = None,
-) -> McNemarResult:
+) -> TestResult:
     """The result of a test of paired 0/100 scores that rejects from `critical` losses on, of those that changed.
 
     `limit` is the largest mid-p that the unconditional test rejects, None for McNemar's exact test; the interval's
@@ -86,7 +76,7 @@ def exact_result(
     """
     m, difference = lost + gained, 100.0 * (gained - lost) / n
     variance = (100.0**2 * m - n * difference**2) / (n - 1) if n > 1 else None
-    return McNemarResult(
+    return TestResult(
         difference=difference,
         p_value=p_value,
         threshold=-100.0 * (2 * critical - m - 1) / n if critical <= m else None,
@@ -95,8 +85,6 @@ def exact_result(
         interval=exact_difference_interval(lost, gained, n, alpha=alpha, limit=limit),
         reasons=() if m else ("no sample changed its score",),
         p_mid=float(mid_p(lost, m)),
-        lost=lost,
-        gained=gained,
     )
 
 

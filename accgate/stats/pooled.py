@@ -208,5 +208,5 @@ def _lost_of(answers: Repeats) -> Floats:
     kind = kind[answers.events]
     means = np.array([each.masses @ np.arange(len(each.masses)) for each in kinds])[kind]
     largest = np.array([len(each.masses) - 1.0 for each in kinds])[kind]
-    ends: Floats = answers.rate * (np.stack([answers.lost[answers.events], largest, np.zeros(len(kind))]) - means)
-    return ends
+    ends = np.stack([answers.lost[answers.events], largest, np.zeros(len(kind))])
+    return np.asarray(answers.rate * (ends - means))

@@ -180,13 +180,9 @@ def _block(repeats: Repeats) -> int:
         return 1
     size = n / units
     one = repeats.rate**2 * repeats.whole_loss.variance
-    alone = _variance_alone(repeats)
-    effect = (float(repeats.variances.sum()) + one * size) / (alone + one)
-    return max(1, round(min(effect, size)))
-
-
-def _variance_alone(repeats: Repeats) -> float:
-    """Null variance of the sum of differences if samples of a cluster were independent, of the runs' own shares."""
     runs = repeats.before.shape[1] + repeats.now.shape[1]
     share = repeats.right / (runs * repeats.sizes)
-    return float(np.sum(repeats.sizes * share * (1.0 - share))) * repeats.rate
+    # If samples of a cluster were independent, of the runs' own shares.
+    alone = float(np.sum(repeats.sizes * share * (1.0 - share))) * repeats.rate
+    effect = (float(repeats.variances.sum()) + one * size) / (alone + one)
+    return max(1, round(min(effect, size)))

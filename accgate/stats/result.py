@@ -50,7 +50,8 @@ class TestResult:
 
     `threshold` is the difference below which H0 is rejected, given by how much samples changed; None where no signs of
     these changes could reject. `theta` is the drop that the test detects with probability 1 - beta at this n.
-    `sigma` is the standard deviation the test worked with: the declared one, or that of the paired differences.
+    `sigma` is the standard deviation the test worked with: the declared one, or that of the paired differences. `p_mid`
+    is the mid-p value of the exact tests of single 0/100 scores, None of others.
     """
 
     __test__ = False  # not a pytest class
@@ -62,6 +63,7 @@ class TestResult:
     sigma: float | None
     interval: Interval | None
     reasons: tuple[str, ...] = ()
+    p_mid: float | None = None
 
     @property
     def median_difference(self) -> float:

@@ -103,9 +103,8 @@ def units_of(
         return Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n, loss)
     unit = places_of(codes)
     sizes = np.bincount(unit)
-    sums, scale = np.zeros(len(sizes)), np.zeros(len(sizes))
-    np.add.at(sums, unit, differences)
-    np.add.at(scale, unit, np.abs(differences))
+    sums = np.asarray(np.bincount(unit, weights=differences), np.float64)
+    scale = np.bincount(unit, weights=np.abs(differences))
     sums[np.abs(sums) <= 1e-12 * scale] = 0.0  # what cancels but for rounding did not change
     return Units(sums, sizes, False, n, loss, block=block_of(differences, codes))
 
@@ -159,6 +158,22 @@ class Boundaries:
 
     fails: tuple[tuple[float, float], ...]
     passes: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Near:
+    """How near a run is to a decision.
+
+    `allowed` is the type I error that may be spent by now, and `passes` the sum of differences (points, higher better)
+    at which it would pass, NaN where none does. `share` says how much of the evidence for a pass is there. The test
+    looks next after `next_n` samples, and passes after `soonest` if none of the next changes.
+    """
+
+    allowed: float
+    passes: float
+    share: float
+    next_n: int | None = None
+    soonest: int | None = None
 
 
 def failing(outcome: Outcome, events: Ints, last: int) -> Iterator[tuple[int, int, int]]:

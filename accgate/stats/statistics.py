@@ -167,9 +167,8 @@ def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[flo
         which = (rng.random(len(draws.codes)) < 0.5)[draws.codes][:, None]
         before = np.where(which, turned.reference, pair.reference)
         after = np.where(which, turned.candidate, pair.candidate)
-        values.append(
-            value_of(pair.statistic, after, "turned errors") - value_of(pair.statistic, before, "turned errors")
-        )
+        now, then = (value_of(pair.statistic, side, "turned errors") for side in (after, before))
+        values.append(now - then)
     return float(np.mean(values)), float(np.std(values, ddof=1))
 
 

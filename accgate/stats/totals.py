@@ -24,8 +24,7 @@ def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tupl
 
 def residuals(totals: Floats, sizes: Floats | Ints) -> Floats:
     """Each unit's total less its size times the mean per sample; they sum to 0."""
-    left: Floats = totals - sizes * (totals.sum() / sizes.sum())
-    return left
+    return np.asarray(totals - sizes * (totals.sum() / sizes.sum()))
 
 
 def robust_error(totals: Floats, sizes: Floats | Ints) -> float | None:

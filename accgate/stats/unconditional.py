@@ -8,7 +8,8 @@ import numpy as np
 from accgate.stats import special
 from accgate.stats.mcnemar import at_least, least_losses, log_choose, mid_p, paired_n, paired_power, paired_theta
 from accgate.stats.names import MOST_PAIRS
-from accgate.stats.paired import McNemarResult, exact_result, mcnemar_p
+from accgate.stats.paired import exact_result, mcnemar_p
+from accgate.stats.result import TestResult
 from accgate.stats.walk import Floats
 
 STEP = 0.25  # between the discordances tried, in standard deviations of the count of changed pairs
@@ -17,7 +18,7 @@ CLOSE = 1e-9  # rounding of a mid-p
 TINY = 1e-200
 
 
-def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) -> McNemarResult:
+def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) -> TestResult:
     """Exact one-sided unconditional test on paired 0/100 scores.
 
     Outcomes are ordered by McNemar's mid-p, or by its p where more than half of the pairs changed. p is the largest

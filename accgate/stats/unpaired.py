@@ -164,7 +164,7 @@ def _with_floor(side: str, mean: float, sd: float, n: int, alpha: float) -> tupl
     if sd > 1e-12 * max(abs(mean), 1.0):  # what rounding leaves of equal scores is no spread
         return sd, ()
     used = least_sd(mean, n, alpha=alpha)
-    return used, (f"every score of the {side} is {mean:g}: a standard deviation of {used:.3g} was taken",)
+    return used, (f"every score of the {side} is {mean:g}: a standard deviation of {used:.3g} was assumed",)
 
 
 def no_variance(difference: float) -> TestResult:

@@ -54,7 +54,7 @@ class TrialFolder:
         """
         refuse_unwritable(out)
         with sole_run(out):
-            with writing(out, "name another folder, or correct that"):
+            with writing(out, "name another folder, or make this one writable"):
                 self._begin(out, resume=resume)
             yield
 
@@ -65,8 +65,8 @@ class TrialFolder:
             names = sorted(path.name for path in out.iterdir() if path.name not in begun)
             if names:
                 raise BadInput(
-                    f"{out}: holds {names[0]!r} and no earlier `accgate {self.command}`, which would replace what "
-                    "is there; name a new or empty folder, or move that away"
+                    f"{out}: holds {names[0]!r}, which is not from an earlier `accgate {self.command}`; name a new or "
+                    "empty folder, or move its files away"
                 )
             write_atomically(mark, f"{self.command}\n".encode())
         elif not resume:

@@ -31,7 +31,7 @@ def test_references_in_a_submodule_are_not_brought_by_the_pull_request(chain: Ch
     ended = chain.pull(bring, wrong=40)
     assert not ended.is_green
     assert ended.run == 2
-    assert "references the base has is unknown" in ended.said
+    assert "the base's references are unknown" in ended.said
 
 
 def test_a_base_without_references_has_nothing_out_of_sight(chain: Chain) -> None:

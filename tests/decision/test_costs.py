@@ -12,8 +12,8 @@ from scipy.stats import binom
 from accgate import gate
 from accgate.cli.main import main
 from accgate.errors import BadInput
+from accgate.stats.bootstrap import drop_evidence, ratio_test
 from accgate.stats.power import quantile
-from accgate.stats.ratio import drop_evidence, ratio_test
 from accgate.text import figure
 from benchmarks import tails
 from tests.cases import each

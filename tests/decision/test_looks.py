@@ -12,7 +12,7 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
 from accgate.design import Design
 from accgate.records.scores import Scores
-from accgate.stats import course, graded
+from accgate.stats import graded
 from accgate.stats.names import TestName
 from accgate.stats.sequential import units_of
 from tests.cases import each
@@ -99,11 +99,11 @@ def test_looks_that_are_remembered_say_what_they_said_and_what_changed_is_seen(m
     runs = [(x, n_max, count) for x in (healthy, changed, worse) for n_max in (700, 900) for count in (40, 200, 700)]
     fresh = []
     for x, n_max, count in runs:
-        monkeypatch.setattr(course, "_REMEMBERED", course._Remembered())
+        monkeypatch.setattr(graded, "_REMEMBERED", graded._Remembered())
         fresh.append(graded.graded_test(units_of(x, n_max=n_max).first(count), **rates))
-    remembered = course._Remembered()
-    monkeypatch.setattr(course, "_REMEMBERED", remembered)
-    monkeypatch.setattr(course, "REMEMBERED", 60)  # so few that some are forgotten between
+    remembered = graded._Remembered()
+    monkeypatch.setattr(graded, "_REMEMBERED", remembered)
+    monkeypatch.setattr(graded, "REMEMBERED", 60)  # so few that some are forgotten between
     for i in rng.permutation(np.tile(np.arange(len(runs)), 3)):
         x, n_max, count = runs[i]
         assert graded.graded_test(units_of(x, n_max=n_max).first(count), **rates) == fresh[i]

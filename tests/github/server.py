@@ -16,7 +16,7 @@ from accgate.github.event import Event
 from tests.github import shapes
 from tests.github.routes import Asked, Refusal, not_found, perform
 from tests.github.shapes import Row
-from tests.github.store import BASE, BOT, HEAD, Store
+from tests.github.store import BOT, HEAD, Store
 from tests.servers import Fault
 
 TOKEN = "ghs_" + "0123456789abcdef" * 2
@@ -116,7 +116,6 @@ class GitHub:
             "name": "pull_request",
             "repository": self.store.repository,
             "head_sha": HEAD,
-            "base_sha": BASE,
             "number": 7,
             "author": "ann",
             "is_fork": False,

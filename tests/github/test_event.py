@@ -7,7 +7,8 @@ import json
 import pytest
 
 from accgate.errors import BadInput
-from accgate.github.event import find_pull_request, read_event
+from accgate.github.api.client import Client
+from accgate.github.event import Event, find_pull_request, read_event
 from tests.github.server import GitHub
 from tests.github.store import BASE, HEAD, REPOSITORY
 
@@ -45,7 +46,7 @@ def environ(tmp_path):
 class TestPullRequest:
     def test_the_commit_is_the_head_not_githubs_merge(self, environ):
         event = read_event(environ(pull_request()))
-        assert (event.head_sha, event.base_sha, event.number, event.author) == (HEAD, BASE, 7, "ann")
+        assert (event.head_sha, event.base_branch, event.number, event.author) == (HEAD, "main", 7, "ann")
         assert (event.name, event.head_branch) == ("pull_request", "change")
         assert not event.is_fork
 
@@ -97,11 +98,12 @@ class TestPullRequest:
 class TestOthers:
     def test_a_push_is_about_its_commit(self, environ):
         event = read_event(environ({}, "push"))
-        assert (event.head_sha, event.base_sha, event.number, event.is_fork) == (MERGE, None, None, False)
+        assert (event.head_sha, event.base_branch, event.number, event.is_fork) == (MERGE, None, None, False)
 
     def test_a_merge_group_is_about_its_own_commits(self, environ):
-        event = read_event(environ({"merge_group": {"head_sha": HEAD, "base_sha": BASE}}, "merge_group"))
-        assert (event.head_sha, event.base_sha, event.number) == (HEAD, BASE, None)
+        group = {"head_sha": HEAD, "base_sha": BASE, "base_ref": "refs/heads/main"}
+        event = read_event(environ({"merge_group": group}, "merge_group"))
+        assert (event.head_sha, event.base_branch, event.number) == (HEAD, "main", None)
 
     def test_a_comment_on_a_pull_request_has_its_number_and_one_on_an_issue_has_none(self, environ):
         issue = {"number": 7, "pull_request": {"url": "x"}}
@@ -153,7 +155,8 @@ class TestVariables:
 
     def test_addresses_are_githubs_unless_they_are_given(self, environ):
         event = read_event(environ(pull_request()))
-        assert (event.api_url, event.graphql_url) == ("https://api.github.com", "https://api.github.com/graphql")
+        assert event.api_url == "https://api.github.com"
+        assert client_of(event).graphql_url == "https://api.github.com/graphql"
         assert event.run_url == f"https://github.com/{REPOSITORY}/actions/runs/11/attempts/2"
 
     def test_github_enterprise_server_is_taken_from_its_variables(self, environ):
@@ -161,8 +164,13 @@ class TestVariables:
             pull_request(), GITHUB_API_URL="https://ghe.example/api/v3/", GITHUB_SERVER_URL="https://ghe.example"
         )
         event = read_event(given)
-        assert (event.api_url, event.graphql_url) == ("https://ghe.example/api/v3", "https://ghe.example/api/graphql")
+        assert event.api_url == "https://ghe.example/api/v3"
+        assert client_of(event).graphql_url == "https://ghe.example/api/graphql"
         assert event.run_url.startswith("https://ghe.example/octo/models/actions/runs/11")
+
+
+def client_of(event: Event) -> Client:
+    return Client(event.api_url, "token", graphql_url=event.graphql_url)
 
 
 class TestFindPullRequest:
@@ -172,7 +180,7 @@ class TestFindPullRequest:
             yield hub
 
     def found(self, hub, **changes):
-        facts = {"name": "workflow_run", "number": None, "author": None, "base_sha": None, "is_fork": True}
+        facts = {"name": "workflow_run", "number": None, "author": None, "is_fork": True}
         facts |= {"head_repository": "eve/models", "head_branch": "change"}
         return find_pull_request(hub.client(), hub.event(**facts | changes))
 
@@ -181,7 +189,7 @@ class TestFindPullRequest:
         hub.store.add_pull(2, author="eve", head_repository="eve/models", branch="main")
         hub.store.add_pull(3, author="eve", head_repository="eve/models")
         event = self.found(hub)
-        assert (event.number, event.author, event.base_sha, event.head_sha) == (3, "eve", BASE, HEAD)
+        assert (event.number, event.author, event.base_branch, event.head_sha) == (3, "eve", "main", HEAD)
 
     @pytest.mark.parametrize(
         "pull",

@@ -46,7 +46,7 @@ def test_an_empty_file_is_one_that_is_there(base: Path) -> None:
 def test_where_a_folder_is_empty_a_file_or_a_link_nothing_can_be_told(base: Path, hide: object) -> None:
     assert callable(hide)
     hide(base / "gates")
-    with pytest.raises(BadInput, match="whether the base has rules is unknown"):
+    with pytest.raises(BadInput, match="cannot tell whether the base has rules"):
         has(base)
 
 

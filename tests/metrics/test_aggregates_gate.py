@@ -9,8 +9,7 @@ from scipy.stats import binom
 
 from accgate import compare_statistic, metrics
 from accgate.metrics.registry import aggregate_builders
-from accgate.stats import statistic_test
-from accgate.stats.statistics import Unsigned
+from accgate.stats.statistics import Unsigned, statistic_test
 from accgate.verdict import Verdict
 from benchmarks import tails
 from tests.cases import each

@@ -7,7 +7,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.planning.targets import advice_on_targets
+from accgate.planning.checks import advice_on_targets
 from tests.cases import each
 from tests.gates import write_task
 from tests.loading import load_task

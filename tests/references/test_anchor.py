@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from accgate.config.config import load_config
+from accgate.design import Design
 from accgate.errors import BadInput
 from accgate.evaluation.options import RunOptions
 from accgate.record import Recording
@@ -52,9 +53,12 @@ def scores(project: Project, values: list[float]) -> Scores:
 
 
 def drift(project: Project, values: list[float], **keys: Any) -> Drift | None:
-    plain: dict[str, Any] = {"clusters": None, "higher_is_better": True, "alpha": 0.05}
-    anchor = find_anchor(project.store, "m", "sums")
-    return None if anchor is None else drift_since(anchor, scores(project, values), **plain | keys)
+    plain: dict[str, Any] = {"clusters": None, "alpha": 0.05}
+    anchor, design = (
+        find_anchor(project.store, "m", "sums"),
+        Design(higher_is_better=keys.pop("higher_is_better", True)),
+    )
+    return None if anchor is None else drift_since(anchor, scores(project, values), design, **plain | keys)
 
 
 def test_a_reference_that_was_never_replaced_has_no_anchor_and_no_drift(project: Project) -> None:
@@ -341,7 +345,7 @@ def test_repeats_are_averaged_on_both_sides(tmp_path: Path) -> None:
     assert anchor.about.repeats == 2
     assert [step.difference for step in anchor.about.history] == [-12.5]
     candidate = Scores(tuple(project.ids()), np.array([[100.0, 0.0], [0.0, 0.0], [100.0, 0.0], [0.0, 0.0]]))
-    found = drift_since(anchor, candidate, clusters=None, higher_is_better=True, alpha=0.05)
+    found = drift_since(anchor, candidate, Design(), clusters=None, alpha=0.05)
     assert found.difference == pytest.approx(-37.5)
 
 

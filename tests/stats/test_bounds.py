@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
-from accgate.stats.bounds import hoeffding_margin, hoeffding_n, hoeffding_probability
+from accgate.stats.power import hoeffding_margin, hoeffding_n, hoeffding_probability
 from tests.cases import each
 
 confidences = st.floats(0.5, 0.9999)

@@ -11,8 +11,15 @@ from scipy.stats import norm
 
 from accgate.stats.bootstrap import drop_score, weighted_bootstrap
 from accgate.stats.brownian import median_drift
-from accgate.stats.course import Course, efficacy_bounds, spent_by, stagewise_p
-from accgate.stats.graded import graded_boundaries, graded_next, graded_test
+from accgate.stats.graded import (
+    Course,
+    efficacy_bounds,
+    graded_boundaries,
+    graded_next,
+    graded_test,
+    spent_by,
+    stagewise_p,
+)
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.sequential import units_of
 from tests.cases import each
@@ -156,10 +163,10 @@ def test_the_next_look_is_where_the_run_stops_and_its_share_is_whole_there() -> 
     before = graded_next(units_of(d[: result.n - 1], n_max=500, binary=False), theta=2.0, **RATES)
     now = graded_next(units_of(d[: result.n], n_max=500, binary=False), theta=2.0, **RATES)
     assert result.stop == "futility"
-    assert before.n == result.n <= now.n
+    assert before.next_n == result.n
     assert now.share == 1.0
     early = graded_next(units_of(d[:20], n_max=500, binary=False), theta=2.0, **RATES)
-    assert (early.n, early.allowed) == (32, 0.0)
+    assert (early.next_n, early.allowed) == (32, 0.0)
     assert 0.0 <= early.share <= 20 / 89
     assert math.isnan(early.passes)
 

@@ -89,7 +89,7 @@ def test_all_right_and_all_wrong_have_no_spread_but_may_have_had_one() -> None:
 def test_equal_scores_in_between_give_no_upper_limit() -> None:
     sigma = estimate_sigma(np.full(50, 33.3))
     assert (sigma.value, sigma.low, sigma.high) == (0.0, 0.0, None)
-    assert sigma.reasons == ("every score is 33.3: no spread was seen, and none is excluded",)
+    assert sigma.reasons == ("every score is 33.3: sigma may be larger",)
 
 
 def test_one_score_has_no_sigma_and_none_at_all_neither() -> None:
@@ -105,7 +105,7 @@ def test_few_scores_have_the_limits_of_normal_ones_and_say_so(scores: list[float
     sigma, n = estimate_sigma(np.array(scores), confidence=0.9), len(scores)
     limits = np.std(scores, ddof=1) * np.sqrt((n - 1) / chi2.isf([0.05, 0.95], n - 1))
     assert (sigma.low, sigma.high) == pytest.approx(tuple(limits))
-    assert sigma.reasons == (f"{n} scores tell nothing of their tails: the limits take them as normal",)
+    assert sigma.reasons == (f"{n} scores are few: the limits assume a normal distribution",)
 
 
 def test_an_extreme_confidence_on_few_scores_is_still_answered() -> None:
@@ -188,7 +188,7 @@ def test_repeats_that_always_differ_are_all_discordant() -> None:
 
 
 def test_one_repeat_shows_no_discordance_and_says_why() -> None:
-    reason = ("one repeat does not show what the next would change",)
+    reason = ("one repeat cannot show how answers change",)
     assert discordance_of_repeats(np.zeros((5, 1))) == Estimate(None, None, None, reason)
     assert discordance_of_repeats(np.zeros((0, 3))).reasons == ("there are no scores",)
 
@@ -223,7 +223,7 @@ def test_no_more_between_questions_than_within_is_taken_as_none() -> None:
     assert (parts.between, parts.within, parts.error_limit) == (0.0, 5000.0, 0.0)
     assert parts.error_now == pytest.approx(math.sqrt(5000.0 / 6.0))
     assert parts.error_2x == pytest.approx(math.sqrt(5000.0 / 12.0))
-    assert parts.reasons == ("no more varies between questions than repeats explain",)
+    assert parts.reasons == ("the questions differ no more than repeated answers do",)
 
 
 def test_answers_that_never_change_leave_nothing_for_repeats_to_buy() -> None:
@@ -238,7 +238,7 @@ def test_one_repeat_does_not_tell_the_parts_apart() -> None:
     assert (parts.between, parts.within, parts.error_2x, parts.error_4x, parts.error_limit) == (None,) * 5
     assert parts.error_now == pytest.approx(np.std([0.0, 100.0, 100.0], ddof=1) / math.sqrt(3))
     (reason,) = parts.reasons
-    assert reason == "one repeat: what varies between questions and what within one cannot be told apart"
+    assert reason == "one repeat cannot separate the variance between questions from that of repeated answers"
 
 
 @pytest.mark.parametrize(("shape", "within"), [((1, 1), None), ((1, 4), 0.0), ((0, 3), None), ((3, 0), None)])

@@ -165,7 +165,7 @@ def test_all_wrong_has_the_exact_limit_of_all_wrong(n: int, alpha: float) -> Non
     assert (result.p_value <= alpha) == (exact <= 50.0)
     sd = least_sd(0.0, n, alpha=alpha)
     assert result.sigma == sd
-    assert result.reasons == (f"every score of the candidate is 0: a standard deviation of {sd:.3g} was taken",)
+    assert result.reasons == (f"every score of the candidate is 0: a standard deviation of {sd:.3g} was assumed",)
 
 
 def test_all_right_has_the_spread_of_all_wrong() -> None:

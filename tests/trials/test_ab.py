@@ -134,6 +134,6 @@ def test_a_folder_with_other_files_is_refused_before_anything_is_asked(
     before = sorted(path.name for path in tmp_path.iterdir())
     assert pair.ab("--out", str(tmp_path)) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"accgate: {tmp_path}: holds 'accuracy.toml' and no earlier `accgate ab`")
+    assert line.startswith(f"accgate: {tmp_path}: holds 'accuracy.toml', which is not from an earlier `accgate ab`")
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert not server.seen

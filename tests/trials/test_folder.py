@@ -14,7 +14,7 @@ from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.records.lock import LOCK, sole_run
 from accgate.trials.arm import TrialFolder
-from accgate.trials.commits import History
+from accgate.trials.bisection import History
 
 AB, BISECT = TrialFolder("ab", models="*"), TrialFolder("bisect", models="[0-9]*-*/*", files=("answers.jsonl",))
 
@@ -37,14 +37,14 @@ def git(folder: Path, *arguments: str) -> None:
 @pytest.mark.parametrize("name", ["accuracy.toml", "m/task.settings.json", ".hidden", "accgate.json"])
 def test_a_folder_with_anything_else_is_refused_and_stays_as_it_is(tmp_path: Path, name: str, resume: bool) -> None:
     write(tmp_path / name)
-    with pytest.raises(BadInput, match=r"no earlier `accgate ab`.*; name a new or empty folder"):
+    with pytest.raises(BadInput, match=r"not from an earlier `accgate ab`; name a new or empty folder"):
         AB.begin(tmp_path, resume=resume)
     assert files(tmp_path) == {name}
 
 
 def test_the_folder_of_another_command_is_refused(tmp_path: Path) -> None:
     AB.begin(tmp_path)
-    with pytest.raises(BadInput, match="no earlier `accgate bisect`"):
+    with pytest.raises(BadInput, match="not from an earlier `accgate bisect`"):
         BISECT.begin(tmp_path)
 
 
@@ -126,6 +126,6 @@ def test_a_folder_where_a_working_tree_belongs_is_not_removed(tmp_path: Path) ->
         assert path.read_text() == "precious\n"
     assert not folder.exists()
     write(folder / "thesis.txt")
-    with pytest.raises(BadInput, match="is no working tree that bisect made; move it away"):
+    with pytest.raises(BadInput, match="is not a working tree that bisect made; move it away"):
         history.tree(history.commits[0], folder).__enter__()
     assert files(folder) == {"thesis.txt"}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from accgate.github.api.answers import CannotPublish, CannotReach, LimitedTooLong, Uncertain, Unreadable, failure
-from accgate.github.api.transport import Answer, Bearer, Params, Session, Trouble, origin_of, send, within
+from accgate.github.api.transport import Answer, Bearer, Params, Session, origin_of, send, within
 
 API_VERSION = "2022-11-28"
 PAGE_SIZE = 100
@@ -94,15 +94,15 @@ class Client:
                 url, query = path, {"per_page": PAGE_SIZE, **(params or {}), "page": number + 1}
         raise Unreadable(f"GET {path}: more than {_MOST_PAGES} pages")
 
-    def post(self, path: str, body: Any, *, needs: str) -> Any:
-        """Create something.
+    def post(self, path: str, body: Any, *, needs: str, again: bool = False) -> Any:
+        """Create something; with `again` what may be created twice.
 
         Raises
         ------
         Uncertain
             Where it may have been created although the request failed: look for it, `rest`, then try again.
         """
-        return self._request("POST", path, body=body, needs=needs, again=False).body
+        return self._request("POST", path, body=body, needs=needs, again=again).body
 
     def patch(self, path: str, body: Any, *, needs: str, again: bool = True) -> Any:
         """Change something; without `again` a failure that may have changed it raises Uncertain."""
@@ -143,8 +143,7 @@ class Client:
             started = self._clock()
             what = f"{method} {re.sub(r'[?#].*', '', url)}"
             answer = send(self._session, method, url, params=params, body=body, clock=self._clock)
-            trouble = self._trouble(answer)
-            if isinstance(answer, Answer) and trouble is None:
+            if isinstance(answer, Answer):
                 if answer.status < 300:
                     return answer
                 reply = self._without_token(answer.body)
@@ -159,26 +158,14 @@ class Client:
                 if redirected > _MOST_REDIRECTS:
                     raise CannotReach(f"{what}: more than {_MOST_REDIRECTS} redirects")
                 continue
-            assert trouble is not None
             failed += 1
             self._left -= max(self._clock() - started, 0.0)
-            if trouble.sent and not again:
-                raise Uncertain(f"{what}: {trouble.reason}; it may have been performed")
-            if failed >= ATTEMPTS or trouble.lasting:
+            if answer.sent and not again:
+                raise Uncertain(f"{what}: {answer.reason}; it may have been performed")
+            if failed >= ATTEMPTS or answer.lasting:
                 times = "" if failed == 1 else f" (tried {failed} times)"
-                raise CannotReach(f"{what}: {trouble.reason}{times}; the server or the network is at fault")
-            headers = answer.headers if isinstance(answer, Answer) else {}
-            self._wait(pause(failed, headers, self._luck()), f"{what}: {trouble.reason}")
-
-    def _trouble(self, answer: Answer | Trouble) -> Trouble | None:
-        """Why another attempt is needed; None for an answer that counts."""
-        if isinstance(answer, Trouble):
-            return answer
-        if answer.status >= 500 or answer.status == 408:
-            return Trouble(f"the server failed with {answer.status}", sent=True)
-        if answer.status < 300 and not answer.is_json:
-            return Trouble("the answer is not JSON", sent=True)
-        return None
+                raise CannotReach(f"{what}: {answer.reason}{times}; the server or the network is at fault")
+            self._wait(pause(failed, answer.headers, self._luck()), f"{what}: {answer.reason}")
 
     def _new_address(self, what: str, url: str, answer: Answer) -> str:
         """The new address of a moved repository, which must be on the same server: the token goes to no other."""

@@ -7,11 +7,10 @@ from typing import Any
 from urllib.parse import quote
 
 from accgate.errors import BadInput
-from accgate.github.api.answers import CannotReach, NotFound, Uncertain, Unreadable
+from accgate.github.api.answers import NotFound, Uncertain, Unreadable
 from accgate.github.api.client import Client
 
 _READ, _WRITE = "contents: read", "contents: write"
-_ATTEMPTS = 4
 _FILE_MODES = ("100644", "100755")
 
 
@@ -129,14 +128,8 @@ class Git:
         return self._write("blobs", {"content": base64.b64encode(content).decode(), "encoding": "base64"})
 
     def _write(self, kind: str, body: Mapping[str, Any]) -> str:
-        """The name of a new object. One that was written twice does no harm: nothing leads to it yet."""
-        for failed in range(1, _ATTEMPTS + 1):
-            try:
-                return str(self._client.post(f"{self._path}/{kind}", body, needs=_WRITE)["sha"])
-            except Uncertain:
-                if failed < _ATTEMPTS:
-                    self._client.rest(failed)
-        raise CannotReach(f"POST {self._path}/{kind}: failed in {_ATTEMPTS} attempts")
+        """Write an object, and return its name. Written twice it does no harm: nothing leads to it yet."""
+        return str(self._client.post(f"{self._path}/{kind}", body, needs=_WRITE, again=True)["sha"])
 
 
 def _escape(branch: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -22,7 +22,7 @@ Params = Mapping[str, str | int]
 
 @dataclass(frozen=True)
 class Answer:
-    """A server's answer; names of headers are in lower case, and `body` is None where it is not JSON.
+    """A server's answer that counts; names of headers are in lower case, and `body` is None where it is not JSON.
 
     `links` are the addresses of the Link header by their relation, such as `next`.
     """
@@ -31,16 +31,19 @@ class Answer:
     headers: Mapping[str, str]
     links: Mapping[str, str]
     body: Any
-    is_json: bool
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """A request without a whole answer: where `sent`, it may have been performed; a `lasting` trouble will not pass."""
+    """A request without an answer that counts, which another attempt may bring unless the trouble is `lasting`.
+
+    Where it was `sent` it may have been performed. `headers` are those of an answer that does not count.
+    """
 
     reason: str
     sent: bool
     lasting: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Session(requests.Session):
@@ -104,7 +107,7 @@ def within(origin: str, base: str, link: str) -> str | None:
 def send(
     session: Session, method: str, url: str, *, params: Params | None, body: Any, clock: Callable[[], float]
 ) -> Answer | Trouble:
-    """Sends one request and reads the whole answer; redirects are not followed."""
+    """Send one request and read the whole answer; redirects are not followed."""
     timeout = CONNECT_SECONDS, READ_SECONDS
     try:
         with session.request(
@@ -118,10 +121,14 @@ def send(
         return _trouble(error)
     if isinstance(content, Trouble):
         return content
+    if status >= 500 or status == 408:
+        return Trouble(f"the server failed with {status}", sent=True, headers=headers)
     try:
-        return Answer(status, headers, links, json.loads(content) if content else None, is_json=True)
+        return Answer(status, headers, links, json.loads(content) if content else None)
     except (ValueError, RecursionError):
-        return Answer(status, headers, links, None, is_json=False)
+        if status < 300:
+            return Trouble("the answer is not JSON", sent=True, headers=headers)
+        return Answer(status, headers, links, None)
 
 
 def _content(response: requests.Response, clock: Callable[[], float]) -> bytes | Trouble:
