@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -88,7 +87,7 @@ class Replicas:
         self._deaths = [0] * count
         self._gone: dict[int, str] = {}  # places that are given up, with the cause
         self._known: frozenset[EngineInfo] = frozenset()
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._freed = asyncio.Event()
         self._restarts: set[asyncio.Task[None]] = set()
 
     @property
@@ -134,7 +133,7 @@ class Replicas:
                     raise RequestFailed(f"{deaths} replicas died while they were asked this: {death}") from death
             finally:
                 live.in_flight -= 1
-                self._wake(1)
+                self._freed.set()
 
     async def close(self) -> None:
         """End every replica; safe to call twice."""
@@ -156,21 +155,8 @@ class Replicas:
                 *_, last = self._gone.values()
                 fact = f"no replica of {self._count} is left; the last cause: {last}"
                 raise CannotEvaluate(f"{fact}. Fix that, then go on with --resume")
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self._wake(1)  # the turn was given, and not used
-                raise
-
-    def _wake(self, count: int) -> None:
-        while count > 0 and self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                count -= 1
+            self._freed.clear()
+            await self._freed.wait()
 
     def _replace(self, live: _Live, cause: str) -> None:
         """Take a dead replica out, once, and start another in its place."""
@@ -200,7 +186,7 @@ class Replicas:
             try:
                 ready = await replica.start()
                 if self._known and ready.info not in self._known:
-                    raise ReplicaDied(f"it came back as {_words(ready.info)}, on which no sample was answered so far")
+                    raise ReplicaDied(f"it came back as {_words(ready.info)}, which none of the replicas was at the start")
             except (ReplicaDied, AccgateError) as error:
                 if isinstance(error, ReplicaDied):
                     replica.kill()
@@ -218,14 +204,13 @@ class Replicas:
             else:
                 silence = Silence(f"replica {place + 1} of {self._count}", self._max_silence)
                 self._live[place] = _Live(replica, ready.slots, place, silence)
-                self._wake(ready.slots)
+                self._freed.set()
                 return ready.info
 
     def _give_up(self, place: int, cause: str) -> None:
         self._gone[place] = cause
         self._warn(f"replica {place + 1} of {self._count} is given up: {cause}")
-        if len(self._gone) == self._count:
-            self._wake(len(self._waiting))
+        self._freed.set()
 
 
 async def end(replica: Replica) -> None:
