@@ -124,13 +124,11 @@ class Silence:
             self._waiting.discard(waiting)
         if waiting.cut is not None:
             raise waiting.cut
-        if kind == "none":
-            return outcome
-        self.heard()
-        if kind == "life":
-            return outcome
-        self._slowest = max(self._slowest, self._clock() - waiting.since, 1e-6)
-        self._tokens = max(self._tokens, getattr(outcome, "completion_tokens", None) or 1)
+        if kind != "none":
+            self.heard()
+        if kind == "reply":
+            self._slowest = max(self._slowest, self._clock() - waiting.since, 1e-6)
+            self._tokens = max(self._tokens, getattr(outcome, "completion_tokens", None) or 1)
         return outcome
 
     def heard(self) -> None:

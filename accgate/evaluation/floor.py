@@ -37,7 +37,5 @@ def floor_fault(task: Task, records: Sequence[Record]) -> str | None:
     chance = max(LUCK, (content.chance or 0.0) / 100.0, float(np.mean(guesses)) if guesses else 0.0)
     if right and bdtrc(right - 1, count, chance) <= LEVEL:
         return None
-    said = f"{right:,} of {count:,} answers are right"
-    if not right:
-        return f"{said}; no drop can show"
-    return f"{said}, no more than {'guessing' if chance > LUCK else 'luck'} gives ({chance:.0%}); no drop could be told"
+    luck = f", no more than {'guessing' if chance > LUCK else 'luck'} gives ({chance:.0%})" if right else ""
+    return f"{right:,} of {count:,} answers are right{luck}; no drop can show"

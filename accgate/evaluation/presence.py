@@ -77,9 +77,10 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
             continue
         unknown = recording.unknown_ids([ids for ids in datasets if ids is not None])
         if unknown:
+            samples = count_of(len(unknown), "recorded sample") + (" belongs" if len(unknown) == 1 else " belong")
             raise BadInput(
-                f"model {name}: {count_of(len(unknown), 'recorded sample')} of no task of it: {some_of(unknown)}; "
-                "were they made with another prompt or dataset?"
+                f"model {name}: {samples} to none of its tasks: {some_of(unknown)}; were they made with another prompt "
+                "or dataset?"
             )
 
 

@@ -29,7 +29,7 @@ from accgate.evaluation.presence import (
     refuse_absent,
     running_servers,
 )
-from accgate.evaluation.resume import Servers, begin_anew, has_answers, resumable_records
+from accgate.evaluation.resume import Servers, begin_anew, resumable_records, scored_records
 from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, judge_fault
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
@@ -129,7 +129,7 @@ class _Run:
                 self._prefetch(checks, name, ahead)
                 for check in waiting:  # whatever their order: it must be the same that answers the others
                     paths = paths_of(self.options.out, *check.key)
-                    if check.key in self.earlier or has_answers(paths):
+                    if check.key in self.earlier or scored_records(paths):
                         Servers.of(engine).expect_same(paths)
                 failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
                 while waiting and not self.stop.requested:
@@ -168,16 +168,13 @@ class _Run:
         is_over = threading.Event()
         digest_of = partial(self.digests, is_over=is_over.is_set)
 
-        def content() -> Content:
-            return {key: content_of(each, digest_of) for key, each in new.items()}
-
-        async def read() -> None:
-            self.content.update(await asyncio.to_thread(content))
+        def read() -> None:
+            self.content.update({key: content_of(each, digest_of) for key, each in new.items()})
 
         try:
             with self._kept_note(), model.locating():
                 starting = [] if engine is None else [engine.start()]  # `close` must not come before its end
-                await self.stop.unless_requested(all_or_first_error([read(), *starting]))
+                await self.stop.unless_requested(all_or_first_error([asyncio.to_thread(read), *starting]))
         finally:
             is_over.set()
         if self.stop.requested:

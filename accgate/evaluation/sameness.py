@@ -33,10 +33,9 @@ def sameness_fault(task: Task, records: Sequence[Record]) -> str | None:
 def _statistic_fault(task: Task, records: Sequence[Record]) -> str | None:
     needs = () if task.definition.statistic is None else task.definition.statistic.needs
     if "confidence" in needs and _are_alike(record.confidence for record in records):
-        what = (
-            f"all {len(records):,} confidences are {records[0].confidence:g}, which tells no sure answer from an unsure"
-        )
-        return f"{what} one; correct [confidence], or the engine's log-probabilities"
+        what = f"all {len(records):,} confidences are {records[0].confidence:g}"
+        fix = "correct [confidence], or the engine's log-probabilities"
+        return f"{what}, so they cannot tell sure answers from unsure ones; {fix}"
     if {"group", "answer"} <= {*needs} and _are_alike_answers(records):
         return f"all {len(records):,} answers are {_quoted(records[0])}, in every group alike: correct the task"
     if {"group", "label"} <= {*needs} and all(record.score == task.metric.worst for record in records):
@@ -53,9 +52,8 @@ def sameness_note(records: Sequence[Record]) -> str | None:
 
 def _are_alike(values: Iterable[object]) -> bool:
     """Whether all values are the first; one that is None is unknown."""
-    rest = iter(values)
-    first = next(rest, None)
-    return first is not None and all(value == first for value in rest)
+    distinct = {*values}
+    return len(distinct) == 1 and None not in distinct
 
 
 def _are_alike_answers(records: Iterable[Record]) -> bool:

@@ -48,7 +48,8 @@ def _fields(value: Any) -> dict[str, str | Literal[False]]:
         if other is not False and not (isinstance(other, str) and other.strip()):
             raise ValueError(f"has {name} = {other!r}; write another name in quotes, or false to leave it out, {fix}")
         if name in SPOKEN or other in SPOKEN:
-            raise ValueError(f"has {name} = {other!r}; {', '.join(sorted(SPOKEN))} are what is asked, and stay")
+            fields = ", ".join(sorted(SPOKEN))
+            raise ValueError(f"has {name} = {other!r}; {fields} carry the question and cannot be renamed or left out")
     if len({*value.values()} - {False}) < sum(other is not False for other in value.values()):
         raise ValueError("gives two fields one name; write each once")
     return dict(value)

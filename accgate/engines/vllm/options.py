@@ -59,9 +59,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 SIZES = ("compilation_config", "max_cudagraph_capture_size", "performance_mode")  # they choose sizes of graphs too
 LARGEST_BIAS = 100.0  # vLLM's server cuts larger ones; its engine does not
 UNSAMPLED = {
-    "n": "is always 1 in accgate; several answers to one sample are the task's repeats",
-    "output_kind": "is accgate's: replies come whole",
-    "detokenize": "is accgate's: answers are read from text",
+    "n": "is always 1 in accgate; for several answers a sample set the task's repeats",
+    "output_kind": "is set by accgate, which reads whole replies",
+    "detokenize": "is set by accgate, which reads answers from text",
     "skip_clone": "is vLLM's own",
     "output_text_buffer_length": "is vLLM's own",
 }
