@@ -162,7 +162,7 @@ class RecordedEngine:
                     raise RequestFailed(*row.args)
                 return Reply(row) if isinstance(row, str) else row
             at += 1
-        raise RequestFailed(f"{self.path} has no record of this sample; was it recorded with another prompt or dataset?")
+        raise RequestFailed(f"{self.path} has no record of this sample; did its prompt or dataset change?")
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
         """Wanted ids without any record."""

@@ -104,7 +104,7 @@ class Server:
                 words = self.last_words()
                 if self._wall is not None and (fault := self._wall.fault_in(words)):
                     raise fault
-                beside = "; inside the repository it can read only what its table names or `files` lists" if self._wall else ""
+                beside = "; it can read only those files of the repository that its table names" if self._wall else ""
                 raise CannotEvaluate(f"{end}, before it answered; {words}{beside}")
             if clock() > deadline:
                 raise CannotEvaluate(

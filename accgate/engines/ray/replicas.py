@@ -186,7 +186,7 @@ class Replicas:
             try:
                 ready = await replica.start()
                 if self._known and ready.info not in self._known:
-                    raise ReplicaDied(f"it came back as {_words(ready.info)}, which none of the replicas was at the start")
+                    raise ReplicaDied(f"it came back as {_words(ready.info)}, unlike any replica at the start")
             except (ReplicaDied, AccgateError) as error:
                 if isinstance(error, ReplicaDied):
                     replica.kill()
