@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from accgate.engines import model_file, split_options, split_parts
 from accgate.engines.table import inner_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.paths import content_digest, path_in
+from accgate.inputs.paths import content_digest, json_table, path_in
 from accgate.planning.judge import texts_in
 from accgate.planning.model import PlannedModel
 from accgate.records.file import FILES
@@ -92,15 +92,6 @@ def _chunks(file: BinaryIO, is_over: Callable[[], bool]) -> Iterator[bytes]:
         if is_over():
             raise Abandoned
         yield chunk
-
-
-def json_table(path: Path) -> dict[str, Any]:
-    """Read a JSON object that a run can do without; empty where it is missing or damaged."""
-    try:
-        table = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return table if isinstance(table, dict) else {}
 
 
 def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:

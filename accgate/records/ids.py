@@ -54,9 +54,6 @@ class Ids(PackedSequence[str]):
 
     __hash__ = None
 
-    def __repr__(self) -> str:
-        return f"Ids({list(self)})" if len(self) <= 10 else f"<{len(self):,} ids from {self[0]!r} to {self[-1]!r}>"
-
     def take(self, places: At) -> Ids:
         """The ids at these places, in their order."""
         ids = Ids.__new__(Ids)

@@ -106,9 +106,6 @@ class RecordLog(PackedSequence[Record]):
                 raise self._changed(self._paths[file])
             yield record
 
-    def __repr__(self) -> str:
-        return f"<{len(self):,} records of {self._paths[0]}>"
-
     def lines(self) -> Iterator[bytes]:
         """The line of each record, as `to_line` writes it; raises as reading one does."""
         with ExitStack() as stack:

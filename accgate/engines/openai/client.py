@@ -17,8 +17,7 @@ from urllib.parse import urljoin, urlsplit
 from accgate.engines import wire
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, listing_of, model_hint
-from accgate.engines.openai.hints import codes_of, context_hint, field_hint, redirect_hint
-from accgate.engines.openai.options import shown_url
+from accgate.engines.openai.options import codes_of, context_hint, field_hint, redirect_hint, shown_url
 from accgate.engines.wire import MalformedReply, error_text, errors_in, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.network import certificate_hint, is_this_machine, proxy_of, trust

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from accgate.engines import LogProbs, Reply
 from accgate.evaluation.cache.identity import Identity
-from accgate.evaluation.files import json_table
+from accgate.inputs.paths import json_table
 from accgate.records.file import count_lines
 
 LINES, DAMAGED, ABOUT, FILES = ".lines", ".damaged", "about.json", "files.json"
