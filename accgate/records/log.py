@@ -17,8 +17,7 @@ import orjson
 from accgate.errors import BadInput, reading
 from accgate.records.figures import COLUMNS, Figures, row_of
 from accgate.records.file import FIX, Record, numbered_lines, record_of_line, to_line
-from accgate.records.ids import Ids, Places
-from accgate.records.packed import At, PackedSequence
+from accgate.records.ids import At, Ids, PackedSequence, Places
 
 NOWHERE = -1
 SPARSE = ("cluster", "group", "label", "confidence", "attacked", "answer", "target")  # columns of few runs' records
