@@ -272,19 +272,19 @@ def _resume_fault(before: str, now: str, more: str = "") -> BadInput:
 
 
 def _apart(what: str, one: str, other: str) -> CannotEvaluate:
-    return CannotEvaluate(
-        f"the replicas are not one model: {what} is {one!r} at one, and {other!r} at another. Answers of two models "
-        "are never mixed: what was finished before is kept. Serve one of them everywhere and go on with --resume, or "
-        f"start in another --out. {_balancer_note(one, other) if what == FINGERPRINT else ''}".rstrip()
-    )
+    fault = f"the replicas are not one model: {what} is {one!r} at one, and {other!r} at another"
+    more = _balancer_note(one, other) if what == FINGERPRINT else ""
+    return _mixed_fault(fault, "Serve one of them everywhere", more)
 
 
 def _change_fault(place: str, what: str, before: str, now: str, more: str = "") -> CannotEvaluate:
-    text = (
-        f"{place} changed in the middle of the run: {what} was {before!r}, and now is {now!r}. Answers of two models "
-        "are never mixed: what was finished before is kept. Serve the first one again and go on with --resume, or "
-        "start in another --out"
-    )
+    fault = f"{place} changed in the middle of the run: {what} was {before!r}, and now is {now!r}"
+    return _mixed_fault(fault, "Serve the first one again", more)
+
+
+def _mixed_fault(fault: str, fix: str, more: str) -> CannotEvaluate:
+    kept = "Answers of two models are never mixed: what was finished before is kept"
+    text = f"{fault}. {kept}. {fix} and go on with --resume, or start in another --out"
     return CannotEvaluate(f"{text}. {more}" if more else text)
 
 

@@ -51,19 +51,24 @@ class MalformedReply(ValueError):
 
 def body_of(request: Request, model: str) -> dict[str, Any]:
     """The JSON body of a chat or completion request; `extra` has the last word."""
-    body: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "temperature": request.temperature}
+    body = {"model": model, **sampling_of(request)}
     if request.mode == "chat":
         body |= _chat(request)
     else:
         body["prompt"] = f"{request.system}\n\n{request.prompt}" if request.system else request.prompt
-    chosen = {"top_p": request.top_p, "top_k": request.top_k, "seed": request.seed, "stop": list(request.stop) or None}
-    body |= {name: value for name, value in chosen.items() if value is not None}
     if request.logprobs:
         body["logprobs"] = True if request.mode == "chat" else 1
     body |= request.extra
     if not request.prefix:
         body.pop("continue_final_message", None)  # of a model's settings; there is nothing to continue
     return body
+
+
+def sampling_of(request: Request) -> dict[str, Any]:
+    """Return how a request's reply is drawn, as far as it says so."""
+    names = ("max_tokens", "temperature", "top_p", "top_k", "seed")
+    values = {name: getattr(request, name) for name in names} | {"stop": list(request.stop) or None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def extra_faults(extra: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:

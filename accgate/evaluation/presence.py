@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from accgate.engines import Engine, recording_of
 from accgate.errors import BadInput, CannotEvaluate
@@ -95,6 +95,19 @@ def missing_records(engine: Engine, task: Task) -> str | None:
         return None
     count = len(task.samples)
     return f"no record of {len(missing)} of {count} samples: {some_of(missing)}; record every sample, each once"
+
+
+def refuse_unable(asked: Iterable[tuple[Engine, Check]]) -> None:
+    """Refuse checks that their engines cannot answer, or that do not fit into memory beside their judge.
+
+    Raises
+    ------
+    BadInput
+        Why, with the alternative, for each of them.
+    """
+    faults = [fault for each in asked for ask in (missing_ability, crowding) if (fault := ask(*each))]
+    if faults:
+        raise BadInput(*dict.fromkeys(faults))
 
 
 def crowding(engine: Engine, check: Check) -> str | None:

@@ -67,10 +67,9 @@ def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]
         if about.left_out:
             continue
         with writing(new.records.parent):
-            new.records.parent.mkdir(parents=True, exist_ok=True)
+            write_settings(new, settings | {f"task {part}": digest for part, digest in check.task.fingerprint.items()})
             if old.prompts.exists():
                 shutil.copyfile(old.prompts, new.prompts)
-            write_settings(new, settings | {f"task {part}": digest for part, digest in check.task.fingerprint.items()})
             write_atomically(new.records, lines_of(again))
     return done
 

@@ -21,12 +21,11 @@ from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
 from accgate.evaluation.presence import (
-    crowding,
-    missing_ability,
     missing_records,
     models_and_judges,
     models_of,
     refuse_absent,
+    refuse_unable,
     running_servers,
 )
 from accgate.evaluation.resume import Servers, begin_anew, resumable_records, scored_records
@@ -61,9 +60,7 @@ def evaluate_checks(
     began, clock = datetime.now(timezone.utc), time.monotonic()
     refuse_unwritable(options.out)
     engines = {name: model.engine() for name, model in models_of(checks).items()}
-    questions = ((ask, check) for check in checks for ask in (missing_ability, crowding))
-    if unable := [fault for ask, check in questions if (fault := ask(engines[check.model], check))]:
-        raise BadInput(*dict.fromkeys(unable))
+    refuse_unable((engines[check.model], check) for check in checks)
     refuse_broken_templates(checks)
     with sole_run(options.out), interruptible() as stop:
         if not options.resume:

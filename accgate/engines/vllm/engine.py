@@ -27,7 +27,7 @@ from accgate.engines.reasoning import opened_by, split_reasoning
 from accgate.engines.silence import Silence, Stalled, within
 from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
-from accgate.engines.wire import body_of, second_beginning, tell_second_beginning
+from accgate.engines.wire import body_of, sampling_of, second_beginning, tell_second_beginning
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.records.finish import KNOWN, end_within
 from accgate.result import EngineInfo
@@ -349,12 +349,7 @@ class VllmEngine:
         from vllm.exceptions import VLLMError
         from vllm.sampling_params import RequestOutputKind
 
-        chosen: dict[str, Any] = {
-            "max_tokens": request.max_tokens, "temperature": request.temperature, "top_p": request.top_p,
-            "top_k": request.top_k, "seed": request.seed, "stop": list(request.stop) or None,
-        }  # fmt: skip
-        chosen = {name: value for name, value in chosen.items() if value is not None}
-        chosen |= {"logprobs": 0} if request.logprobs else {}
+        chosen = sampling_of(request) | ({"logprobs": 0} if request.logprobs else {})
         try:
             is_checked = request.extra == self._extra
             extra = self._checked_extra if is_checked else checked_sampling(request.extra, SamplingParams)

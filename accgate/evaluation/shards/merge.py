@@ -256,8 +256,7 @@ class JoinedShards:
     def evaluated(self) -> EvaluatedRun:
         """What all shards together evaluated: begun with the first, and as long as all of them took."""
         engines = {pool.check.model: pool.engine for pool in self.pools if pool.sources}
-        run = self.run
-        return EvaluatedRun(self.checks, engines, run.started, run.seconds, len(run.shards))
+        return EvaluatedRun(self.checks, engines, self.run.started, self.run.seconds, len(self.run.shards))
 
 
 def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
