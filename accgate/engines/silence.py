@@ -94,7 +94,7 @@ class Silence:
         return min(self.most, max(LEAST * self.most, derived))
 
     async def reply(self, answer: Awaitable[T], tokens: int = 1, sign: Callable[[T], Sign] = lambda _: "reply") -> T:
-        """What the engine answers; its reply may have so many tokens.
+        """Return what the engine answers. Its reply may have so many tokens.
 
         `sign` says what an outcome is: a reply, only a sign of life, or not even that.
 
@@ -129,7 +129,7 @@ class Silence:
         return outcome
 
     def heard(self) -> None:
-        """Note a sign of life: the silence begins anew."""
+        """Note a sign of life, with which the silence begins anew."""
         self._silent, self._looked = 0.0, self.clock()
         if self._told:
             self._told = False
@@ -143,7 +143,7 @@ class Silence:
             self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
 
     def _look(self) -> None:
-        """Count the silence; the timer runs only while something is awaited."""
+        """Count the silence. The timer runs only while something is awaited."""
         self._timer = None
         if not self._waiting:
             return

@@ -50,7 +50,7 @@ class MalformedReply(ValueError):
 
 
 def body_of(request: Request, model: str) -> dict[str, Any]:
-    """The JSON body of a chat or completion request; `extra` has the last word."""
+    """Return the JSON body of a chat or completion request. `extra` has the last word."""
     body = {"model": model, **sampling_of(request)}
     if request.mode == "chat":
         body |= _chat(request)
@@ -177,16 +177,16 @@ def _count(value: Any) -> int | None:
 
 
 def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
-    """Name and arguments of each call; some servers give the arguments as an object."""
+    """Return name and arguments of each call. Some servers give the arguments as an object."""
     functions = [call["function"] for call in calls or ()]
     made = [(str(function["name"]), function.get("arguments", "")) for function in functions]
     return tuple((name, given if isinstance(given, str) else json.dumps(given)) for name, given in made)
 
 
 def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
-    """Text and reasoning of a chat's message: `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM).
+    """Return text and reasoning of a chat's message.
 
-    Where a server that gives it apart says that there was none, the text is what follows blank lines.
+    The reasoning is in `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM). Where a server that gives it apart says that there was none, the text is what follows blank lines.
     """
     apart = [each for each in (message.get("reasoning_content"), message.get("reasoning")) if isinstance(each, str)]
     reasoning = next((each for each in apart if each.strip()), None)

@@ -80,7 +80,7 @@ class FileDigests:
         return digest
 
     def save(self) -> None:
-        """Write the digests down; a folder that cannot be written only costs time later."""
+        """Write the digests down. A folder that cannot be written only costs time later."""
         if self._new and self._memory is not None:
             with suppress(OSError):  # two runs that save at once too: what is damaged is made anew
                 write_atomically(self._memory, json.dumps(self._digests).encode())

@@ -63,7 +63,7 @@ def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
 
 
 def refuse_unknown_ids(checks: Sequence[Check]) -> None:
-    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
+    """Refuse recorded samples that belong to no task, as those of another prompt or dataset.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def refuse_unable(asked: Iterable[tuple[Engine, Check]]) -> None:
 
 
 def crowding(engine: Engine, check: Check) -> str | None:
-    """Why a check's model and its judge do not fit into one GPU's memory together; None where they do, or nobody knows.
+    """Say why a check's model and its judge do not fit into one GPU's memory, if that is known.
 
     Both run while answers are marked.
     """

@@ -72,7 +72,7 @@ def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tu
 def read(
     task: Task, reply: Reply, thoughts: Thoughts, sample: Sample, *, opened: str = "", recorded: bool = False
 ) -> Reading:
-    """The reading of a reply to a sample; an empty one that a metric scores whole has an empty answer.
+    """Read a reply to a sample. An empty one that a metric scores whole has an empty answer.
 
     Of a task with tools the text becomes that of `reply_json`, which a `recorded` reply is already.
     """

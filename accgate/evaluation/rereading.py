@@ -159,7 +159,7 @@ def _mean(records: Sequence[Record]) -> float | None:
 
 
 def rescore(task: Task, sample: Sample, record: Record) -> Record:
-    """A record as this task scores its reply; one without a reply keeps its score.
+    """Score a record's reply as this task does. One without a reply keeps its score.
 
     Raises
     ------
@@ -200,9 +200,9 @@ def read_again(task: Task, sample: Sample, record: Record) -> tuple[str | None, 
 
 
 def reread(task: Task, record: Record) -> Record:
-    """A record of a model whose prompt opens its thought: a reply that was cut off without any mark held no answer.
+    """Read a record anew once it shows that the prompt opens the thought.
 
-    That shows only once another reply closes a thought that it did not open.
+    A reply that was cut off without any mark then held no answer. That shows only once another reply closes a thought that it did not open.
     """
     reply = record.reply
     is_within = record.finish_reason in CUT and record.reasoning is None and record.reading is not None

@@ -36,7 +36,7 @@ from accgate.text import count_of, differences, path_text, some_of
 
 
 def refuse_unfinished(paths: RecordPaths) -> None:
-    """Refuse to start anew over the records of an unfinished run; finished, merged and failed ones may go.
+    """Refuse to start anew over records of an unfinished run. Finished, merged and failed ones may go.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def scored_records(paths: RecordPaths) -> Sequence[Record]:
 
 
 def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> Sequence[Record]:
-    """The scored records that a resumed run keeps; failed ones are asked again. A finished run starts anew.
+    """Return the scored records that a resumed run keeps. Failed ones are asked again.
 
     Raises
     ------

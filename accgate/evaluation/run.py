@@ -46,7 +46,7 @@ from accgate.result import EngineInfo
 def evaluate_checks(
     checks: Sequence[Check], options: RunOptions, watches: Mapping[tuple[str, str], Watch] | None = None
 ) -> EvaluatedRun:
-    """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
+    """Evaluate the checks, one engine at a time. A check whose engine fails carries the reason instead.
 
     `watches` may stop the evaluation of a check, by its key, as soon as it is decided.
 
@@ -156,7 +156,7 @@ class _Run:
             until.callback(Prefetch(following[0], self.digests).end)
 
     async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
-        """Start a model's engine while its files are read, and its judges'; False where a stop was requested meanwhile.
+        """Start a model's engine while its and its judges' files are read, unless a stop is requested.
 
         No engine: the records of an earlier run say what answered, and nothing is left to ask.
         """

@@ -59,7 +59,7 @@ def sameness_note(records: Sequence[Record]) -> str | None:
 
 
 def _are_alike(values: Iterable[object]) -> bool:
-    """Whether all values are the first; one that is None is unknown."""
+    """Whether all values are one and the same, which is known."""
     distinct = {*values}
     return len(distinct) == 1 and None not in distinct
 

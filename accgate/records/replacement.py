@@ -42,7 +42,7 @@ class Replacements:
             file.writelines([content] if isinstance(content, bytes) else content)
 
     def write_gzip_lines(self, path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows as compressed JSON lines; the same rows give the same bytes."""
+        """Write rows as compressed JSON lines. The same rows give the same bytes."""
         with (
             self.file(path) as file,
             gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,

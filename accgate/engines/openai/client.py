@@ -190,7 +190,7 @@ class Client:
         raise RequestFailed(text + hint + context_hint(message) + field_hint(body, request, self._fields))
 
     async def listing(self, base: str, *, strict: bool = False) -> Listing | Fault:
-        """What a server says it serves; a fault where it cannot be reached, or still loads.
+        """Ask a server what it serves, and return a fault where it cannot say so yet.
 
         With `strict` a refused key is a fault too: a server may refuse the list alone.
 

@@ -209,7 +209,9 @@ class Dispatcher:
     _is_away: bool = field(default=False, init=False)
 
     async def ask(self, path: str, body: Any, read: Callable[[Any], T], tokens: int = 1) -> T:
-        """What `read` makes of the first response that can be used; each round asks every server once.
+        """Ask until a response can be used, and return what `read` makes of it.
+
+        Each round asks every server once.
 
         Raises
         ------
@@ -294,7 +296,7 @@ class Dispatcher:
             return endpoint.mute if endpoint.unsure else None
 
     async def _mute(self, endpoint: Endpoint) -> Fault | None:
-        """Why a server does not say what it serves; None where it serves what it did."""
+        """Return why a server does not say what it serves, or None where it serves what it did."""
         if not endpoint.listed:
             return None
         listing = await self.client.listing(endpoint.url)
@@ -344,7 +346,7 @@ class Dispatcher:
         raise RequestFailed(f"{fault.text} (after {effort.attempts} attempts)")
 
     async def _outlast(self, fault: Fault) -> None:
-        """Wait while no server is up: one that restarts is back in minutes.
+        """Wait while no server is up, since one that restarts is back in minutes.
 
         Raises
         ------

@@ -208,7 +208,7 @@ def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) ->
 
 
 def context_hint(message: str) -> str:
-    """Say what to do where prompt and reply exceed the model's context; "" for other refusals.
+    """Say what to do where prompt and reply exceed the model's context, else "".
 
     >>> context_hint("This model's maximum context length is 2048 tokens"), context_hint("no such option")
     ('; the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one', '')

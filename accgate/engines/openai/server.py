@@ -126,14 +126,14 @@ class Server:
         return f"{self.command} ended with exit code {code}"
 
     def last_words(self) -> str:
-        """The last lines of the log and where it is; it is kept from now on."""
+        """Return the last lines of the log and where it is. It is kept from now on."""
         self._keep_log = True
         assert self._log is not None
         words = " | ".join(last_lines(self._log)) or "nothing"
         return f"its last output: {words} (log: {self._log})"
 
     async def stop(self) -> None:
-        """End the command with all its descendants; safe to call twice."""
+        """End the command with all its descendants. It is safe to call twice."""
         parent, self._parent = self._parent, None
         if parent is None:
             return

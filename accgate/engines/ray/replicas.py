@@ -89,7 +89,7 @@ class Replicas:
         return sum(live.slots for live in self._live.values())
 
     async def start(self) -> list[EngineInfo]:
-        """Start every replica; what each is.
+        """Start every replica, and return what each is.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class Replicas:
         await asyncio.gather(*(live.replica.stop() for live in lives), *restarts, return_exceptions=True)
 
     async def _free(self) -> _Live:
-        """The replica with the fewest requests, with this one counted; waits where all have as many as they take."""
+        """Return the replica with the fewest requests, once one takes this request too."""
         while True:
             free = [live for live in self._live.values() if live.in_flight < live.slots]
             if free:

@@ -192,7 +192,7 @@ def _declared(arguments_class: Any) -> dict[str, Any]:
 
 
 def _typed(kind: Any, value: Any) -> Any:
-    """The value as the declared type; TOML has types, so that only tables, arrays and names are converted."""
+    """Return the value as the declared type. TOML has types, so only tables, arrays and names are converted."""
     if isinstance(kind, str):
         return value
     if isinstance(value, str):
@@ -201,9 +201,8 @@ def _typed(kind: Any, value: Any) -> Any:
                 return option
         if value.lower() == AUTO and type(None) in get_args(kind) and [*_options_of(kind)]:
             return None  # vLLM chooses
-    adapter: TypeAdapter[Any]
     try:
-        adapter = TypeAdapter(kind)
+        adapter = TypeAdapter[Any](kind)
     except Exception:  # not a type that pydantic knows
         return value
     return adapter.validate_python(value, strict=not isinstance(value, (dict, list)) and not [*_options_of(kind)])

@@ -127,9 +127,8 @@ def _plain(text: str) -> str:
 
 
 def one_line(error: BaseException | str) -> str:
-    """What an error says, on one line of at most 400 characters; its kind where it says nothing."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return clip(text, 400)
+    """Return what an error says in at most 400 characters, or its kind where it says nothing."""
+    return clip(" ".join(str(error).split()) or type(error).__name__, 400)
 
 
 @contextlib.contextmanager
@@ -214,7 +213,7 @@ class Watch:
 
 
 def version_fault() -> str | None:
-    """Say that the vLLM that is installed here is too old; None where it is not.
+    """Say that the vLLM that is installed here is too old, if it is.
 
     A build of a checkout without tags calls itself 0.1.dev, whatever it is.
     """

@@ -57,7 +57,9 @@ class Identity:
 def identity_of(
     planned: PlannedModel, info: EngineInfo, *, digest_of: DigestOf, environ: Mapping[str, str]
 ) -> Identity:
-    """Who answers for a model: weights, engine with its installed files, hardware, options, variant.
+    """Identify who answers for a model, from all that can change an answer.
+
+    That is weights, engine with its installed files, hardware, options, variant.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class Shelf:
             self._say(f"cache: {path} cannot be read: {error.strerror}")
 
     def get(self, key: str | None) -> Answer | None:
-        """Return the answer to a request; None where it has no key or no answer, or its line is damaged."""
+        """Return the answer to a request, or None where it has no key or no whole line."""
         if key is None or (place := self._places.get(key.encode())) is None:
             return None
         path, offset = place

@@ -63,7 +63,7 @@ class Source:
         return engine_in(self.settings)
 
     def table(self, name: str) -> Mapping[str, Any]:
-        """A table of the settings; empty where there is none."""
+        """A table of the settings, or an empty one."""
         return table if isinstance(table := self.settings.get(name), Mapping) else {}
 
 
@@ -76,7 +76,7 @@ class Pool:
 
     @property
     def engine(self) -> EngineInfo:
-        """What answered; empty where nothing did."""
+        """What answered, with empty names where nothing did."""
         return self.sources[0].engine if self.sources else NO_ENGINE
 
     @cached_property
@@ -103,7 +103,7 @@ class Pool:
         return self.log.present
 
     def places(self, source: Source) -> Places:
-        """The places of a source's records in the fixed order; -1 of those that are not of this check."""
+        """Return the places of a source's records in the fixed order, -1 of those of other checks."""
         return places_in(self.check.task.samples.ids, self.check.repeats, source.records)
 
     @property
@@ -254,7 +254,7 @@ class JoinedShards:
 
     @property
     def evaluated(self) -> EvaluatedRun:
-        """What all shards together evaluated: begun with the first, and as long as all of them took."""
+        """What all shards together evaluated, begun with the first and as long as all of them took."""
         engines = {pool.check.model: pool.engine for pool in self.pools if pool.sources}
         return EvaluatedRun(self.checks, engines, self.run.started, self.run.seconds, len(self.run.shards))
 
