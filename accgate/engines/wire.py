@@ -186,7 +186,8 @@ def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
 def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
     """Return text and reasoning of a chat's message.
 
-    The reasoning is in `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM). Where a server that gives it apart says that there was none, the text is what follows blank lines.
+    The reasoning is in `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM). Where a server that gives it apart
+    says that there was none, the text is what follows blank lines.
     """
     apart = [each for each in (message.get("reasoning_content"), message.get("reasoning")) if isinstance(each, str)]
     reasoning = next((each for each in apart if each.strip()), None)

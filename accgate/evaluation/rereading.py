@@ -202,7 +202,8 @@ def read_again(task: Task, sample: Sample, record: Record) -> tuple[str | None, 
 def reread(task: Task, record: Record) -> Record:
     """Read a record anew once it shows that the prompt opens the thought.
 
-    A reply that was cut off without any mark then held no answer. That shows only once another reply closes a thought that it did not open.
+    A reply that was cut off without any mark then held no answer. That shows only once another reply closes a thought
+    that it did not open.
     """
     reply = record.reply
     is_within = record.finish_reason in CUT and record.reasoning is None and record.reading is not None

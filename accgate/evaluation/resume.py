@@ -82,6 +82,8 @@ def scored_records(paths: RecordPaths) -> Sequence[Record]:
 def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> Sequence[Record]:
     """Return the scored records that a resumed run keeps. Failed ones are asked again.
 
+    A finished run starts anew.
+
     Raises
     ------
     BadInput

@@ -158,7 +158,7 @@ class _Run:
     async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
         """Start a model's engine while its and its judges' files are read, unless a stop is requested.
 
-        No engine: the records of an earlier run say what answered, and nothing is left to ask.
+        It returns False then. No engine: the records of an earlier run say what answered, and nothing is left to ask.
         """
         model = checks[0].planned_model
         new = {key: each for key, each in models_and_judges(checks).items() if key not in self.content}

@@ -206,6 +206,7 @@ class Dispatcher:
     model: str
     version: str = ""
     tell: Callable[[str], None] = logging.getLogger(__name__).warning
+    _jitter: random.Random = field(default_factory=random.Random, init=False)
     _is_away: bool = field(default=False, init=False)
 
     async def ask(self, path: str, body: Any, read: Callable[[Any], T], tokens: int = 1) -> T:
@@ -326,7 +327,7 @@ class Dispatcher:
             if effort.retries == self.options.max_retries:
                 raise RequestFailed(f"{costly[-1].text} (after {effort.attempts} attempts)")
             longest = doubled(FIRST_WAIT, effort.retries, LONGEST_WAIT)
-            await asyncio.sleep(min(wait, LONGEST_RETRY_AFTER) + random.uniform(0.0, longest))
+            await asyncio.sleep(min(wait, LONGEST_RETRY_AFTER) + self._jitter.uniform(0.0, longest))
             effort.retries += 1
             return costly[-1]
         fault = next((fault for fault in reversed(faults) if fault.kind != "refused"), faults[-1])
