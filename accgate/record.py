@@ -14,13 +14,12 @@ from accgate._version import __version__
 from accgate.config.config import Config, load_config
 from accgate.engines.identity import change_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.floor import floor_fault
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, failures
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.rereading import Rereading, reread_records
 from accgate.evaluation.run import evaluate_checks
-from accgate.evaluation.sameness import sameness_fault
+from accgate.evaluation.sameness import floor_fault, sameness_fault
 from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
 from accgate.evaluation.shards.run import RECORDING, ShardRun, begin_shard, end_shard, plan_of, read_shard

@@ -11,7 +11,7 @@ from tests.cases import each
     ("text", "fault"),
     [
         ("write fields = { messages[0].role = false }, or", "Expected"),
-        ("as in fields = { messages = false }", "are what is asked"),
+        ("as in fields = { messages = false }", "carry the question"),
         ("write options.timeout = -1", "above 0"),
         ("add theta = true", "write a number"),
         ("or set `thetaa = 4`", "no file has such a key"),

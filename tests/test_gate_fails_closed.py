@@ -74,7 +74,7 @@ BROKEN = {
         shifted,
         2,
         2,
-        "the candidate has 0 of the reference's 200 samples|200 recorded samples of no task",
+        "the candidate has 0 of the reference's 200 samples|200 recorded samples belong to none of its tasks",
     ),
     "null scores": (nulls, 2, 2, "no score for 50 of 200 samples|has neither score nor reply"),
     "failed samples": (failed, 3, 2, "no score for|HTTP 500"),
@@ -172,7 +172,7 @@ def test_a_recording_behind_replicas_must_have_every_sample_and_no_others(tmp_pa
     assert missing_records(planned_model(config, "m").engine(), check.task) is None
     code, said = ended(capsys, project.run())
     assert code == 2
-    assert "1 recorded sample of no task" in said
+    assert "1 recorded sample belongs to none of its tasks" in said
 
 
 def test_a_reference_of_other_prompts_is_refused(project: Project, capsys) -> None:
@@ -188,7 +188,7 @@ def test_without_records_for_the_order_nothing_is_guessed_from_position(project:
     write_lines(project.scores, [{"id": str(i), "score": RIGHT} for i in range(N)])
     code, said = ended(capsys, project.run())
     assert code == 2
-    assert f"{N} recorded samples of no task" in said
+    assert f"{N} recorded samples belong to none of its tasks" in said
 
 
 @pytest.mark.parametrize("project", [False], indirect=True)

@@ -30,8 +30,8 @@ class ChatProbe:
         self._shows_tools = False
         self._repeats_prefix: bool | None = None
 
-    def answer(self, request: Request) -> Awaitable[Reply]:
-        """The reply to a request, without the prefix that some servers repeat in it.
+    async def answer(self, request: Request) -> Reply:
+        """Ask a request, and return its reply without the prefix that some servers repeat in it.
 
         Raises
         ------
@@ -40,14 +40,12 @@ class ChatProbe:
         CannotEvaluate
             When the server cannot do what the conversation asks of it.
         """
-        return self._answer(request) if request.prefix or request.tools else self._ask(request)
-
-    async def _answer(self, request: Request) -> Reply:
-        async with self._lock:
-            if request.tools and not self._shows_tools:
-                await self._check_tools(request)
-            if request.prefix and self._repeats_prefix is None:
-                await self._check_prefix(request)
+        if request.prefix or request.tools:
+            async with self._lock:
+                if request.tools and not self._shows_tools:
+                    await self._check_tools(request)
+                if request.prefix and self._repeats_prefix is None:
+                    await self._check_prefix(request)
         reply = await self._ask(request)
         if request.prefix and self._repeats_prefix and reply.text is not None:
             return replace(reply, text=reply.text.removeprefix(request.prefix))

@@ -151,7 +151,6 @@ class Identity:
         self._model: str | None = None
         self._fingerprints: dict[str, None] = {}  # in the order of their first reply
         self._listed: Mapping[str, str] = {}
-        self.revision = 0  # grows with all that is learned
 
     def check(self, body: Any, place: str) -> None:
         """Take a response's word for who gave it, where its body says so.
@@ -168,7 +167,6 @@ class Identity:
             if self._model not in (None, *self._same):
                 raise _change_fault(place, MODEL, str(self._model), str(model), name_note(model))
             self._model = model
-            self.revision += 1
         if mark is None or mark in self._fingerprints:
             return
         if self._allowed and not self._allowed & {mark, ANY}:
@@ -178,7 +176,6 @@ class Identity:
             (before,) = self._fingerprints
             raise _change_fault(place, FINGERPRINT, before, mark, _balancer_note(before, mark))
         self._fingerprints[mark] = None
-        self.revision += 1
 
     def join(self, settings: Mapping[str, Any]) -> None:
         """Take what another process, which asks for the same model, was answered by, as its `settings` have it.
@@ -198,7 +195,6 @@ class Identity:
     def see(self, listed: Mapping[str, str]) -> None:
         """Take what the first server says of its model."""
         self._listed = dict(listed)
-        self.revision += 1
 
     def compare(self, other: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
         """Refuse what answered another part of the run, as its `settings` have it, where that cannot be the same model.
@@ -238,7 +234,6 @@ class Identity:
         self._fingerprints.update(dict.fromkeys(sorted(fingerprints_of(settings))))
         if not self._listed and isinstance(listed, Mapping):
             self._listed = dict(listed)
-        self.revision += 1
 
     def settings(self) -> dict[str, Any]:
         """What is known so far, as the settings beside records keep it; several fingerprints as a list."""
@@ -272,27 +267,24 @@ def _balancer_note(*marks: str) -> str:
 
 
 def _resume_fault(before: str, now: str, more: str = "") -> BadInput:
-    text = (
-        f"{before}, and now {now}: another model or build; start that one again, or start without --resume in another "
-        "--out"
-    )
-    return BadInput(f"{text}. {more}" if more else text)
+    fix = "another model or build; start that one again, or start without --resume in another --out"
+    return BadInput(f"{before}, and now {now}: {fix}{f'. {more}' if more else ''}")
 
 
 def _apart(what: str, one: str, other: str) -> CannotEvaluate:
-    return CannotEvaluate(
-        f"the replicas are not one model: {what} is {one!r} at one, and {other!r} at another. Answers of two models "
-        "are never mixed: what was finished before is kept. Serve one of them everywhere and go on with --resume, or "
-        f"start in another --out. {_balancer_note(one, other) if what == FINGERPRINT else ''}".rstrip()
-    )
+    fault = f"the replicas are not one model: {what} is {one!r} at one, and {other!r} at another"
+    more = _balancer_note(one, other) if what == FINGERPRINT else ""
+    return _mixed_fault(fault, "Serve one of them everywhere", more)
 
 
 def _change_fault(place: str, what: str, before: str, now: str, more: str = "") -> CannotEvaluate:
-    text = (
-        f"{place} changed in the middle of the run: {what} was {before!r}, and now is {now!r}. Answers of two models "
-        "are never mixed: what was finished before is kept. Serve the first one again and go on with --resume, or "
-        "start in another --out"
-    )
+    fault = f"{place} changed in the middle of the run: {what} was {before!r}, and now is {now!r}"
+    return _mixed_fault(fault, "Serve the first one again", more)
+
+
+def _mixed_fault(fault: str, fix: str, more: str) -> CannotEvaluate:
+    kept = "Answers of two models are never mixed: what was finished before is kept"
+    text = f"{fault}. {kept}. {fix} and go on with --resume, or start in another --out"
     return CannotEvaluate(f"{text}. {more}" if more else text)
 
 

@@ -77,9 +77,8 @@ class LlamaCppEngine:
         self._deterministic = is_deterministic(table.options)
         self.concurrency = table.options.get("n_parallel", DEFAULTS["n_parallel"])
         if not _is_whole(self.concurrency) or not 1 <= self.concurrency <= MOST_PARALLEL:
-            what = f"a whole number from 1 to {MOST_PARALLEL}, the replies decoded at once"
-            message = f"is {self.concurrency!r}; write {what}"
-            raise KeyFaults((("options", "n_parallel"), message))
+            fix = f"write a whole number from 1 to {MOST_PARALLEL}, the replies decoded at once"
+            raise KeyFaults((("options", "n_parallel"), f"is {self.concurrency!r}; {fix}"))
         self._server: Any = None
         self._key = secrets.token_hex()
         self._port: Port | None = None

@@ -84,10 +84,7 @@ def split_reasoning(text: str, *, cut: bool = False, opened: str = "") -> Split:
     text = text if text.startswith(opened) else opened + text
     if PLAIN.match(text):  # a twentieth of the time that the other expressions take
         return Split(text)
-    for form in (_harmony, _granite, _apriel):
-        if (split := form(text, cut)) is not None:
-            return split
-    return _split_marks(text)
+    return _harmony(text) or _granite(text, cut) or _apriel(text) or _split_marks(text)
 
 
 def opened_by(prompt: str) -> str:
@@ -100,7 +97,7 @@ def opened_by(prompt: str) -> str:
     return match[0] if match else ""
 
 
-def _harmony(text: str, cut: bool) -> Split | None:  # noqa: ARG001 (one signature for all forms)
+def _harmony(text: str) -> Split | None:
     if HARMONY.match(text):
         final = [*FINAL.finditer(text)]
         thought = TOKEN.sub("\n", text[: final[-1].start()] if final else text).strip()
@@ -118,7 +115,7 @@ def _granite(text: str, cut: bool) -> Split | None:
     return Split(match["answer"], match["thought"].strip() or None)
 
 
-def _apriel(text: str, cut: bool) -> Split | None:  # noqa: ARG001
+def _apriel(text: str) -> Split | None:
     match = APRIEL.match(text)
     return None if match is None else Split(match["answer"].strip("\n"), match["thought"].strip() or None, True)
 

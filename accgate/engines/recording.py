@@ -85,19 +85,16 @@ class RecordedEngine:
             return
         rows: list[Reply | RequestFailed | str] = []
         texts: dict[str, str] = {}  # of short replies each once: most are one of few answers
-        lines, repeats, largest = array("q"), list[int](), 0.0
+        lines, repeats = array("q"), list[int]()
 
         def ids() -> Iterator[str]:
-            nonlocal largest
             for line, content in read_table(self.path):
                 id_, repeat, row = self._row(line, content)
                 lines.append(line)
                 repeats.append(repeat)
                 rows.append(row)
-                if isinstance(row, Reply):
-                    if row.text is not None and row == Reply(row.text):
-                        rows[-1] = texts.setdefault(row.text, row.text) if len(row.text) < SHORT else row.text
-                    largest = max(largest, row.score or 0.0)
+                if isinstance(row, Reply) and row.text is not None and row == Reply(row.text):
+                    rows[-1] = texts.setdefault(row.text, row.text) if len(row.text) < SHORT else row.text
                 yield id_
 
         own = Ids(ids())
@@ -109,6 +106,7 @@ class RecordedEngine:
             raise self._fault(lines[second], fault)
         self._rows, self._repeats, self._places = rows, repeats if any(repeats) else [], own.by_text
         self._sorted = own.take(self._places)
+        largest = max((row.score or 0.0 for row in rows if isinstance(row, Reply)), default=0.0)
         if self._scale is None and 0.0 < largest <= 1.0:
             raise BadInput(
                 f"{self.path}: the largest score is {largest:g}: fractions or points? Set options.scale = 100 where "
@@ -154,27 +152,17 @@ class RecordedEngine:
         return BadInput(f"{self.path}:{line}: {message}")
 
     async def complete(self, request: Request) -> Reply:
-        """The recorded reply or score of this sample."""
-        row = self._find(request.id, request.repeat)
-        if isinstance(row, str):
-            return Reply(row)
-        if row is None:
-            raise RequestFailed(f"{self.path} has no record of this sample; was its prompt or dataset another?")
-        if isinstance(row, RequestFailed):
-            raise RequestFailed(*row.args)
-        return row
-
-    def _find(self, id_: str, repeat: int) -> Reply | RequestFailed | str | None:
-        """The row of an (id, repeat)."""
-        at = self._sorted.place_in_order(id_)
-        if not self._repeats:
-            return None if at < 0 or repeat else self._rows[int(self._places[at])]
-        while 0 <= at < len(self._rows) and self._sorted[at] == id_:
+        """Return the recorded reply or score of this sample."""
+        at = self._sorted.place_in_order(request.id)
+        while 0 <= at < len(self._rows) and self._sorted[at] == request.id:
             place = int(self._places[at])
-            if self._repeats[place] == repeat:
-                return self._rows[place]
+            if request.repeat == (self._repeats[place] if self._repeats else 0):
+                row = self._rows[place]
+                if isinstance(row, RequestFailed):
+                    raise RequestFailed(*row.args)
+                return Reply(row) if isinstance(row, str) else row
             at += 1
-        return None
+        raise RequestFailed(f"{self.path} has no record of this sample; did its prompt or dataset change?")
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
         """Wanted ids without any record."""

@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
@@ -57,6 +57,7 @@ class _Waiting:
         return sys.version_info >= (3, 11) and self.task is not None and self.task.uncancel() > 0
 
 
+@dataclass(eq=False)
 class Silence:
     """Awaits the replies of one engine, or one server, and ends the wait once none of them comes.
 
@@ -67,37 +68,33 @@ class Silence:
     `who` names the engine in messages; `tell` prints a line on the terminal.
     """
 
-    def __init__(
-        self,
-        who: str,
-        most: float,
-        *,
-        tell: Callable[[str], None] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._who, self._most = who, most
-        self._tell = tell or logging.getLogger(__name__).warning
-        self._clock = clock
-        self._tick = min(1.0, most / 20)
-        self._waiting: set[_Waiting] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._looked = 0.0  # when the silence was last counted, or began
-        self._silent = 0.0  # seconds of silence so far
-        self._told = False
-        self._slowest = 0.0  # seconds; 0 before the first reply
-        self._tokens = 1  # of the longest reply
+    who: str
+    most: float
+    tell: Callable[[str], None] = logging.getLogger(__name__).warning
+    clock: Callable[[], float] = time.monotonic
+    _waiting: set[_Waiting] = field(default_factory=set, init=False)
+    _timer: asyncio.TimerHandle | None = field(default=None, init=False)
+    _looked: float = field(default=0.0, init=False)  # when the silence was last counted, or began
+    _silent: float = field(default=0.0, init=False)  # seconds of silence so far
+    _told: bool = field(default=False, init=False)
+    _slowest: float = field(default=0.0, init=False)  # seconds; 0 before the first reply
+    _tokens: int = field(default=1, init=False)  # of the longest reply
+
+    @property
+    def _tick(self) -> float:
+        return min(1.0, self.most / 20)
 
     @property
     def limit(self) -> float:
         """Seconds of silence that are awaited now."""
         if not self._slowest:
-            return self._most
+            return self.most
         longer = max((waiting.tokens for waiting in self._waiting), default=1) / self._tokens
         derived = max(SLOWEST * self._slowest, LONGEST * self._slowest * longer)
-        return min(self._most, max(LEAST * self._most, derived))
+        return min(self.most, max(LEAST * self.most, derived))
 
     async def reply(self, answer: Awaitable[T], tokens: int = 1, sign: Callable[[T], Sign] = lambda _: "reply") -> T:
-        """What the engine answers; its reply may have so many tokens.
+        """Return what the engine answers. Its reply may have so many tokens.
 
         `sign` says what an outcome is: a reply, only a sign of life, or not even that.
 
@@ -106,7 +103,7 @@ class Silence:
         Stalled
             When nothing comes, of this request and of all others.
         """
-        waiting = _Waiting(asyncio.current_task(), self._clock(), tokens)
+        waiting = _Waiting(asyncio.current_task(), self.clock(), tokens)
         self._enter(waiting)
         try:
             outcome = await answer
@@ -124,21 +121,19 @@ class Silence:
             self._waiting.discard(waiting)
         if waiting.cut is not None:
             raise waiting.cut
-        if kind == "none":
-            return outcome
-        self.heard()
-        if kind == "life":
-            return outcome
-        self._slowest = max(self._slowest, self._clock() - waiting.since, 1e-6)
-        self._tokens = max(self._tokens, getattr(outcome, "completion_tokens", None) or 1)
+        if kind != "none":
+            self.heard()
+        if kind == "reply":
+            self._slowest = max(self._slowest, self.clock() - waiting.since, 1e-6)
+            self._tokens = max(self._tokens, getattr(outcome, "completion_tokens", None) or 1)
         return outcome
 
     def heard(self) -> None:
-        """Note a sign of life: the silence begins anew."""
-        self._silent, self._looked = 0.0, self._clock()
+        """Note a sign of life, with which the silence begins anew."""
+        self._silent, self._looked = 0.0, self.clock()
         if self._told:
             self._told = False
-            self._tell(f"{self._who} answers again")
+            self.tell(f"{self.who} answers again")
 
     def _enter(self, waiting: _Waiting) -> None:
         if not self._waiting:  # what was silent until here still is: attempts can be given up and made again
@@ -148,7 +143,7 @@ class Silence:
             self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
 
     def _look(self) -> None:
-        """Count the silence; the timer runs only while something is awaited."""
+        """Count the silence. The timer runs only while something is awaited."""
         self._timer = None
         if not self._waiting:
             return
@@ -158,12 +153,12 @@ class Silence:
             return
         if self._silent >= TOLD * limit and not self._told:
             self._told = True
-            self._tell(f"{self._words()}; it counts as stalled after {limit:.4g} s")
+            self.tell(f"{self._words()}; it counts as stalled after {limit:.4g} s")
         self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
 
     def _count(self) -> float:
         """Seconds of silence until now."""
-        now = self._clock()
+        now = self.clock()
         self._silent += min(now - self._looked, 2 * self._tick)
         self._looked = now
         return self._silent
@@ -172,7 +167,7 @@ class Silence:
         since = datetime.now().astimezone() - timedelta(seconds=self._silent)
         slowest = f"the slowest reply took {self._slowest:.3g} s" if self._slowest else "no reply came before"
         return (
-            f"{self._who} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} "
+            f"{self.who} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} "
             f"(requests that wait: {len(self._waiting)}; {slowest})"
         )
 

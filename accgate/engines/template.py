@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accgate.engines.base import ModelTable, Request
 from accgate.engines.wire import body_of
 from accgate.errors import Key, KeyFaults
-from accgate.inputs.paths import path_in
+from accgate.inputs.paths import json_table, path_in
 from accgate.text import clip
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> No
         When the template cannot be parsed, or renders none of them: which option, file and line.
     """
     folder = path_in(table.folder, str(table.options.get("tokenizer") or table.model))
-    config = _config(folder)
+    config = json_table(folder / CONFIG)
     template = _template(table, folder, config)
     if template is None:
         return
@@ -70,14 +70,6 @@ def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> No
                 return
     if faults:
         raise faults[0]
-
-
-def _config(folder: Path) -> Mapping[str, Any]:
-    """The tokenizer's settings in a model's folder; none where they cannot be read, as of a name on the hub."""
-    with contextlib.suppress(OSError, ValueError):
-        if isinstance(config := json.loads((folder / CONFIG).read_bytes()), dict):
-            return config
-    return {}
 
 
 def _template(table: ModelTable, folder: Path, config: Mapping[str, Any]) -> Template | None:

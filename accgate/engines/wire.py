@@ -24,14 +24,14 @@ BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]
 
 # Fields of a request, the values that do no harm, and what others do.
 UNREADABLE: Mapping[str, tuple[tuple[Any, ...], str]] = {
-    "stream": ((False,), "a reply in pieces is not read"),
-    "stream_options": ((), "a reply in pieces is not read"),
-    "n": ((1,), "of several replies only the first is read; for more of them set the task's repeats"),
+    "stream": ((False,), "accgate reads whole replies only"),
+    "stream_options": ((), "accgate reads whole replies only"),
+    "n": ((1,), "accgate reads only the first reply; for several replies a sample set the task's repeats"),
     "echo": ((False,), "a reply that begins with its prompt would be read as an answer"),
-    "background": ((False,), "a reply that comes later is not read"),
-    "messages": ((), "what is asked is the task's"),
-    "prompt": ((), "what is asked is the task's"),
-    "model": ((), "what is asked is the model of its table"),
+    "background": ((False,), "accgate does not wait for a later reply"),
+    "messages": ((), "the task sets what is asked"),
+    "prompt": ((), "the task sets what is asked"),
+    "model": ((), "the model's table names the model"),
 }
 BEGINNING = 2**16  # bytes of a body that is no JSON: a page's title comes after its scripts
 PAGES = re.compile(r"(?is)\s*(?:<\?xml.*?>\s*|<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|title)\b")
@@ -50,14 +50,12 @@ class MalformedReply(ValueError):
 
 
 def body_of(request: Request, model: str) -> dict[str, Any]:
-    """The JSON body of a chat or completion request; `extra` has the last word."""
-    body: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "temperature": request.temperature}
+    """Return the JSON body of a chat or completion request. `extra` has the last word."""
+    body = {"model": model, **sampling_of(request)}
     if request.mode == "chat":
         body |= _chat(request)
     else:
         body["prompt"] = f"{request.system}\n\n{request.prompt}" if request.system else request.prompt
-    chosen = {"top_p": request.top_p, "top_k": request.top_k, "seed": request.seed, "stop": list(request.stop) or None}
-    body |= {name: value for name, value in chosen.items() if value is not None}
     if request.logprobs:
         body["logprobs"] = True if request.mode == "chat" else 1
     body |= request.extra
@@ -66,15 +64,22 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
     return body
 
 
+def sampling_of(request: Request) -> dict[str, Any]:
+    """Return how a request's reply is drawn, as far as it says so."""
+    names = ("max_tokens", "temperature", "top_p", "top_k", "seed")
+    values = {name: getattr(request, name) for name in names} | {"stop": list(request.stop) or None}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def extra_faults(extra: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
     """What further fields of a request make its reply unreadable, or change what is asked, with their keys.
 
     >>> [fault for _, fault in extra_faults({"n": 1, "stream": True, "min_p": 0.1})]
-    ['is True, and a reply in pieces is not read; remove it']
+    ['is True, but accgate reads whole replies only; remove it']
     """
     for name, value in extra.items():
         if name in UNREADABLE and value not in (None, *UNREADABLE[name][0]):
-            yield ("sampling", "extra", name), f"is {value!r}, and {UNREADABLE[name][1]}; remove it"
+            yield ("sampling", "extra", name), f"is {value!r}, but {UNREADABLE[name][1]}; remove it"
 
 
 def second_beginning(prompt: str, tokens: Sequence[int]) -> str | None:
@@ -172,19 +177,17 @@ def _count(value: Any) -> int | None:
 
 
 def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
-    """Name and arguments of each call; some servers give the arguments as an object."""
-    if not calls:
-        return ()
-    functions = [call["function"] for call in calls]
-    texts = [function.get("arguments", "") for function in functions]
-    texts = [text if isinstance(text, str) else json.dumps(text) for text in texts]
-    return tuple((str(function["name"]), text) for function, text in zip(functions, texts, strict=True))
+    """Return name and arguments of each call. Some servers give the arguments as an object."""
+    functions = [call["function"] for call in calls or ()]
+    made = [(str(function["name"]), function.get("arguments", "")) for function in functions]
+    return tuple((name, given if isinstance(given, str) else json.dumps(given)) for name, given in made)
 
 
 def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
-    """Text and reasoning of a chat's message: `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM).
+    """Return text and reasoning of a chat's message.
 
-    Where a server that gives it apart says that there was none, the text is what follows blank lines.
+    The reasoning is in `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM). Where a server that gives it apart
+    says that there was none, the text is what follows blank lines.
     """
     apart = [each for each in (message.get("reasoning_content"), message.get("reasoning")) if isinstance(each, str)]
     reasoning = next((each for each in apart if each.strip()), None)
@@ -194,14 +197,11 @@ def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
     if isinstance(text, list):
         text, thoughts = _parts(text)
         reasoning = reasoning or thoughts
-    if text is not None:
-        return text, reasoning
-    refusal = message.get("refusal")
-    if isinstance(refusal, str) and refusal:
-        return refusal, reasoning
-    if finish_reason is not None or reasoning is not None or message.get("tool_calls"):
-        return "", reasoning
-    return message["content"], reasoning
+    if text is None and isinstance(refusal := message.get("refusal"), str) and refusal:
+        text = refusal
+    elif text is None and (finish_reason is not None or reasoning is not None or message.get("tool_calls")):
+        text = ""
+    return message["content"] if text is None else text, reasoning
 
 
 def _parts(parts: list[Any]) -> tuple[str, str | None]:

@@ -5,6 +5,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, StopRule
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.planning.checks import Check
@@ -68,16 +70,13 @@ class Prefix:
         self._others = others
         self._ids = (assignment.task if others is None else others.whole).samples.ids
         self._total = len(self._ids) * self._repeats
-        own = {} if others is None else {id_: number for number, id_ in enumerate(assignment.task.samples.ids)}
-        self._own = [own.get(id_) for id_ in self._ids] if own else []  # of each of the whole, in this part
-        self._numbers: Sequence[int] = range(len(self._ids))
-        if others is not None:
-            self._numbers = [number for number, part in enumerate(self._own) if part is not None]
+        self._own = assignment.task.samples.ids.places(self._ids)  # of each of the whole, in this part
+        self._numbers = np.flatnonzero(self._own >= 0)
         self._longest_step = max(1, concurrency // 4)
         self._finished = 0
         self._used = 0
-        self._fewest = self._soonest = self._pass_takes()
-        self.expected = self._foresee()
+        self.expected, self._soonest = self._foresee()
+        self._fewest = self._soonest
 
     @property
     def used(self) -> int:
@@ -88,15 +87,14 @@ class Prefix:
         """Whether what is asked at a place of this part is likely to be needed, or all but certain to be."""
         sure, likely = self.limits
         number, repeat = divmod(place, self._repeats)
-        in_whole = self._numbers[number] * self._repeats + repeat
+        in_whole = int(self._numbers[number]) * self._repeats + repeat
         return in_whole < (sure if surely else likely)
 
     def _at(self, place: int) -> Record | None:
         """The record at a place of the whole order."""
         number, repeat = divmod(place, self._repeats)
-        own = self._own[number] if self._own else None
-        if self._others is None or own is not None:
-            at = place if own is None else own * self._repeats + repeat
+        at = int(self._own[number]) * self._repeats + repeat
+        if self._others is None or at >= 0:
             return self._records[at] if self._records.has(at) else None
         return self._others.record((self._ids[number], repeat))
 
@@ -141,7 +139,7 @@ class Prefix:
             return False
         if self._stop_rule(prefix):
             return True
-        self.expected, self._soonest = self._foresee(), self._pass_takes()
+        self.expected, self._soonest = self._foresee()
         return False
 
     def _step(self) -> int:
@@ -149,11 +147,10 @@ class Prefix:
         far = 0 if self.expected is None else min((self.expected - self._used) // 4, self._longest_step)
         return max(1, self._used // 50, far)
 
-    def _pass_takes(self) -> int:
-        return self._stop_rule.fewest() * self._repeats if isinstance(self._stop_rule, ForeseeingStopRule) else 0
-
-    def _foresee(self) -> int | None:
-        return self._stop_rule.expected() if isinstance(self._stop_rule, ForeseeingStopRule) else None
+    def _foresee(self) -> tuple[int | None, int]:
+        """Return the samples by which a decision is likely, and the places that a pass takes at least."""
+        rule = self._stop_rule
+        return (rule.expected(), rule.fewest() * self._repeats) if isinstance(rule, ForeseeingStopRule) else (None, 0)
 
 
 class Saturation:
@@ -223,9 +220,8 @@ class Places:
         concurrency: int,
         clock: Callable[[], float],
     ) -> None:
-        self._most, is_many = concurrency, concurrency >= MANY
-        self._few = max(min(FULL, concurrency // 4), concurrency // (4 if is_many else 5), 1)
-        self._counts_all = is_many
+        self._most, self._counts_all = concurrency, concurrency >= MANY
+        self._few = max(min(FULL, concurrency // 4), concurrency // (4 if self._counts_all else 5), 1)
         self._open = (place for place in range(len(records)) if not records.has(place))
         self._next = next(self._open, None)
         self._prefix = prefix

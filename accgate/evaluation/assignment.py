@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -15,7 +15,7 @@ from accgate.planning.checks import Check
 from accgate.records.figures import Figures
 from accgate.records.file import ENVIRONMENT, FILES, OPERATIONAL, PLAN, SILENT, Record
 from accgate.result import EngineInfo
-from accgate.tasks import Sample, Task
+from accgate.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,6 @@ class Assignment:
     def total(self) -> int:
         """Number of records of the finished evaluation."""
         return len(self.task.samples) * self.repeats
-
-    def keys(self) -> Iterator[tuple[Sample, int]]:
-        """(sample, repeat) in the fixed order."""
-        return ((sample, repeat) for sample in self.task.samples for repeat in range(self.repeats))
 
 
 NO_ENGINE = EngineInfo("", "", "")

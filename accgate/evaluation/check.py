@@ -10,7 +10,7 @@ from accgate.evaluation.ahead import Places, Prefix
 from accgate.evaluation.assignment import Assignment, Observer, StopRule
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
-from accgate.evaluation.rescoring import reread
+from accgate.evaluation.rereading import reread
 from accgate.evaluation.resume import FaultOf, Servers, SettingsFile
 from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, Scoring

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import secrets
 import subprocess
 import sys
 import threading
@@ -18,10 +17,11 @@ from typing import Any, BinaryIO
 from accgate.engines import model_file, split_options, split_parts
 from accgate.engines.table import inner_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.paths import content_digest, path_in
+from accgate.inputs.paths import content_digest, json_table, path_in
 from accgate.planning.judge import texts_in
 from accgate.planning.model import PlannedModel
 from accgate.records.file import FILES
+from accgate.records.replacement import write_atomically
 
 CHUNK = 1 << 22  # bytes
 FRESH = 2.0  # seconds: a file changed so lately could change again without its times showing it
@@ -80,19 +80,11 @@ class FileDigests:
         return digest
 
     def save(self) -> None:
-        """Write the digests down; a folder that cannot be written only costs time later."""
-        if not self._new or self._memory is None:
-            return
-        temporary = self._memory.with_name(f"{secrets.token_hex(8)}.part")  # two runs may save at once
-        try:
-            self._memory.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(self._digests), encoding="utf-8")
-            temporary.replace(self._memory)
-        except OSError:
-            with suppress(OSError):  # on a file system that is read-only nothing can be removed either
-                temporary.unlink(missing_ok=True)
-            return
-        self._new = False
+        """Write the digests down. A folder that cannot be written only costs time later."""
+        if self._new and self._memory is not None:
+            with suppress(OSError):  # two runs that save at once too: what is damaged is made anew
+                write_atomically(self._memory, json.dumps(self._digests).encode())
+                self._new = False
 
 
 def _chunks(file: BinaryIO, is_over: Callable[[], bool]) -> Iterator[bytes]:
@@ -100,15 +92,6 @@ def _chunks(file: BinaryIO, is_over: Callable[[], bool]) -> Iterator[bytes]:
         if is_over():
             raise Abandoned
         yield chunk
-
-
-def json_table(path: Path) -> dict[str, Any]:
-    """Read a JSON object that a run can do without; empty where it is missing or damaged."""
-    try:
-        table = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return table if isinstance(table, dict) else {}
 
 
 def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:

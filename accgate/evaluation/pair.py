@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accgate.engines import Engine, all_or_first_error
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import CannotEvaluate
 from accgate.evaluation.assignment import Observer, Silent, assignment_of
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, Interrupted, why_incomplete
-from accgate.evaluation.presence import missing_ability, missing_records, refuse_absent, running_servers
+from accgate.evaluation.presence import missing_records, refuse_absent, refuse_unable, running_servers
 from accgate.evaluation.scoring import Scorers, Scoring
 from accgate.planning.checks import Check
 from accgate.records.file import Record, paths_of
@@ -85,10 +85,7 @@ def evaluate_pair(
         When SIGINT, SIGTERM or SIGHUP came and what was in flight has finished.
     """
     engines = [check.planned_model.engine() for check in pair]
-    if unable := [
-        fault for engine, check in zip(engines, pair, strict=True) if (fault := missing_ability(engine, check))
-    ]:
-        raise BadInput(*dict.fromkeys(unable))
+    refuse_unable(zip(engines, pair, strict=True))
     with sole_run(options.out), interruptible() as stop:
         side_by_side = _SideBySide(decides, options.observer, stop)
         evaluations = asyncio.run(_both(pair, engines, options.out, side_by_side, stop))

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from accgate.engines import Engine, recording_of
 from accgate.errors import BadInput, CannotEvaluate
@@ -63,7 +63,7 @@ def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
 
 
 def refuse_unknown_ids(checks: Sequence[Check]) -> None:
-    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
+    """Refuse recorded samples that belong to no task, as those of another prompt or dataset.
 
     Raises
     ------
@@ -77,9 +77,10 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
             continue
         unknown = recording.unknown_ids([ids for ids in datasets if ids is not None])
         if unknown:
+            samples = count_of(len(unknown), "recorded sample") + (" belongs" if len(unknown) == 1 else " belong")
             raise BadInput(
-                f"model {name}: {count_of(len(unknown), 'recorded sample')} of no task of it: {some_of(unknown)}; "
-                "were they made with another prompt or dataset?"
+                f"model {name}: {samples} to none of its tasks: {some_of(unknown)}; were they made with another prompt "
+                "or dataset?"
             )
 
 
@@ -96,8 +97,21 @@ def missing_records(engine: Engine, task: Task) -> str | None:
     return f"no record of {len(missing)} of {count} samples: {some_of(missing)}; record every sample, each once"
 
 
+def refuse_unable(asked: Iterable[tuple[Engine, Check]]) -> None:
+    """Refuse checks that their engines cannot answer, or that do not fit into memory beside their judge.
+
+    Raises
+    ------
+    BadInput
+        Why, with the alternative, for each of them.
+    """
+    faults = [fault for each in asked for ask in (missing_ability, crowding) if (fault := ask(*each))]
+    if faults:
+        raise BadInput(*dict.fromkeys(faults))
+
+
 def crowding(engine: Engine, check: Check) -> str | None:
-    """Why a check's model and its judge do not fit into one GPU's memory together; None where they do, or nobody knows.
+    """Say why a check's model and its judge do not fit into one GPU's memory, if that is known.
 
     Both run while answers are marked.
     """

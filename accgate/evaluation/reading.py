@@ -72,15 +72,18 @@ def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tu
 def read(
     task: Task, reply: Reply, thoughts: Thoughts, sample: Sample, *, opened: str = "", recorded: bool = False
 ) -> Reading:
-    """The reading of a reply to a sample; an empty one that a metric scores whole has an empty answer.
+    """Read a reply to a sample. An empty one that a metric scores whole has an empty answer.
 
     Of a task with tools the text becomes that of `reply_json`, which a `recorded` reply is already.
     """
-    if task.has_tools and recorded:
-        return _read_calls(task, reply, reply.text or "", reply.reasoning, sample)
-    text, reasoning = divide(task, reply, thoughts, opened)
+    is_read = task.has_tools and recorded
+    text, reasoning = (reply.text, reply.reasoning) if is_read else divide(task, reply, thoughts, opened)
     if task.has_tools:
-        return _read_calls(task, reply, reply_json(text, reply.tool_calls), reasoning, sample)
+        text = (text or "") if is_read else reply_json(text, reply.tool_calls)
+        answer = task.answer(text, sample)
+        is_found = answer is not None and answer.strip()
+        kind = "read" if is_found else kind_without_answer(parse_reply(text).content, reply)
+        return Reading(text, answer, kind, reasoning)
     if not (text or "").strip():
         ended_within = text is None or reply.finish_reason in CUT
         # A reply that came to no answer gets the worst score, if the metric has a worst.
@@ -91,12 +94,6 @@ def read(
     answer = task.answer(text if whole is None else whole[1], sample)
     has_answer = answer is not None and answer.strip()
     return Reading(text, answer, "read" if has_answer else kind_without_answer(text, reply), reasoning)
-
-
-def _read_calls(task: Task, reply: Reply, text: str, reasoning: str | None, sample: Sample) -> Reading:
-    answer = task.answer(text, sample)
-    kind = "read" if answer is not None and answer.strip() else kind_without_answer(parse_reply(text).content, reply)
-    return Reading(text, answer, kind, reasoning)
 
 
 def kind_without_answer(text: str | None, reply: Reply) -> str:

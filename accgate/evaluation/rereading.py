@@ -1,4 +1,4 @@
-"""Kept replies, read and scored anew without a model."""
+"""Kept replies, read and scored anew without a model: by other rules, or as those of a prompt that opens a thought."""
 
 import asyncio
 import shutil
@@ -8,19 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
-from accgate.engines import Reply
+from accgate.engines import Reply, split_reasoning
 from accgate.errors import AccgateError, BadInput, writing
-from accgate.evaluation.reading import kind_of
-from accgate.evaluation.rescoring import read_again
+from accgate.evaluation.reading import Thoughts, kind_of, read, shorten
 from accgate.evaluation.sample import confidence_of
-from accgate.evaluation.scoring import ByFunction, NotScored, Scorers, Scoring
+from accgate.evaluation.scoring import ByFunction, NotScored, Scorers, Scoring, in_range, score_of
 from accgate.planning.checks import Check
 from accgate.records.figures import Figures
 from accgate.records.file import Record, paths_of, settings_of_run, write_settings
+from accgate.records.finish import CUT
 from accgate.records.log import lines_of, read_log
 from accgate.records.pairing import changed_parts, is_asked_alike, is_rescored
 from accgate.records.replacement import write_atomically
-from accgate.tasks import Sample, Task
+from accgate.tasks import HarnessTask, Sample, Task
 
 AT_ONCE = 1_000  # records that are scored at the same time
 
@@ -67,10 +67,9 @@ def reread_run(checks: Sequence[Check], run: Path, out: Path) -> list[Rereading]
         if about.left_out:
             continue
         with writing(new.records.parent):
-            new.records.parent.mkdir(parents=True, exist_ok=True)
+            write_settings(new, settings | {f"task {part}": digest for part, digest in check.task.fingerprint.items()})
             if old.prompts.exists():
                 shutil.copyfile(old.prompts, new.prompts)
-            write_settings(new, settings | {f"task {part}": digest for part, digest in check.task.fingerprint.items()})
             write_atomically(new.records, lines_of(again))
     return done
 
@@ -157,3 +156,65 @@ def _mean(records: Sequence[Record]) -> float | None:
     scores = Figures.of(records).columns["score"]
     scores = scores[~np.isnan(scores)]
     return float(scores.mean()) if len(scores) else None
+
+
+def rescore(task: Task, sample: Sample, record: Record) -> Record:
+    """Score a record's reply as this task does. One without a reply keeps its score.
+
+    Raises
+    ------
+    BadInput
+        When the task's metric needs more than the reply.
+    """
+    if record.reply is None:
+        return record
+    task = task.part_of(sample)
+    if task.metric.kind != "text" or task.content.attack or task.content.confidence is not None:
+        raise BadInput("not evaluated: its scores need more than the recorded replies")
+    answer, kind = read_again(task, sample, record)
+    try:
+        score = task.metric.worst if answer is None else score_of(task, sample, answer)
+    except NotScored as error:
+        return replace(record, answer=answer, score=None, error=str(error))
+    reading = None if record.reading is None else kind_of(kind, task, sample, answer, score)
+    return replace(record, answer=answer, score=score, reading=reading)
+
+
+def read_again(task: Task, sample: Sample, record: Record) -> tuple[str | None, str]:
+    """The answer that a task finds in a record's reply, and the kind of that reading.
+
+    Raises
+    ------
+    BadInput
+        When it reads the reasoning too, of which the record has a part.
+    """
+    if task.content.reasoning == "keep" and record.reasoning is not None:
+        raise BadInput("not evaluated: its scores need the whole reasoning, which records do not keep")
+    if task.by_likelihood:
+        return record.answer, record.reading or "read"
+    if not record.reply and record.reading in ("cut", "unread"):
+        return None, record.reading  # it ended within its reasoning
+    reply = Reply(record.reply, record.finish_reason, reasoning=record.reasoning)
+    again = read(task, reply, Thoughts(), sample, recorded=True)
+    return again.answer, again.kind
+
+
+def reread(task: Task, record: Record) -> Record:
+    """Read a record anew once it shows that the prompt opens the thought.
+
+    A reply that was cut off without any mark then held no answer. That shows only once another reply closes a thought
+    that it did not open.
+    """
+    reply = record.reply
+    is_within = record.finish_reason in CUT and record.reasoning is None and record.reading is not None
+    if not is_within or not reply or task.content.reasoning == "keep":
+        return record
+    if split_reasoning(reply, cut=True).answer != reply:
+        return record
+    score = task.metric.worst
+    if isinstance(task, HarnessTask):
+        question = task.documents[record.id]
+        score = in_range(task, task.lm_eval.points(question, [""] * len(question.requests)))
+    if score is None:
+        return record
+    return replace(record, answer=None, score=score, reading="cut", reply="", reasoning=shorten(reply))

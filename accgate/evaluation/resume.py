@@ -36,14 +36,14 @@ from accgate.text import count_of, differences, path_text, some_of
 
 
 def refuse_unfinished(paths: RecordPaths) -> None:
-    """Refuse to start anew over the records of an unfinished run; finished, merged and failed ones may go.
+    """Refuse to start anew over records of an unfinished run. Finished, merged and failed ones may go.
 
     Raises
     ------
     BadInput
         When there are such records: how many, and how to go on.
     """
-    scored = _scored_records(paths)
+    scored = scored_records(paths)
     settings = settings_of_run(paths) if scored else {}
     if scored and MERGED not in settings and len(scored) not in (settings.get("records"), settings.get(STOPPED)):
         raise BadInput(
@@ -71,20 +71,18 @@ def begin_anew(places: Sequence[RecordPaths]) -> None:
             paths.records.unlink(missing_ok=True)
 
 
-def _scored_records(paths: RecordPaths) -> Sequence[Record]:
+def scored_records(paths: RecordPaths) -> Sequence[Record]:
+    """Return what an earlier run left that a resumed one keeps, all or some of a check's records."""
     if not paths.records.exists():
         return []
     records = read_log(paths.records)
     return records.take(np.flatnonzero(~records.figures.failed))
 
 
-def has_answers(paths: RecordPaths) -> bool:
-    """Whether an earlier run left records that a resumed one keeps, all or some of a check's."""
-    return len(_scored_records(paths)) > 0
-
-
 def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> Sequence[Record]:
-    """The scored records that a resumed run keeps; failed ones are asked again. A finished run starts anew.
+    """Return the scored records that a resumed run keeps. Failed ones are asked again.
+
+    A finished run starts anew.
 
     Raises
     ------
@@ -94,7 +92,7 @@ def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: boo
     """
     if not resume:
         refuse_unfinished(paths)
-    scored = _scored_records(paths)
+    scored = scored_records(paths)
     if not scored or not resume:
         return []
     _check_settings(assignment, paths)
@@ -166,11 +164,6 @@ class Servers:
             asked.append((JUDGE_SERVED, scoring.engine, f"marked by judge {scoring.name} with"))
         return cls(tuple(Server(key, who, deed) for key, one, deed in asked if (who := identity_of(one)) is not None))
 
-    @property
-    def revision(self) -> int:
-        """A number that grows with all that is learned."""
-        return sum(server.identity.revision for server in self.all)
-
     def settings(self) -> dict[str, Any]:
         """Who they are as far as they have said it, as the settings beside records keep it."""
         tables = ((server.key, server.identity.settings()) for server in self.all)
@@ -216,7 +209,6 @@ class SettingsFile:
     def __init__(self, servers: Servers, assignment: Assignment, paths: RecordPaths, fault_of: FaultOf) -> None:
         self._servers, self._assignment, self._paths, self._fault_of = servers, assignment, paths, fault_of
         self._served: dict[str, Any] = {}
-        self._revision = -1
 
     def settings(self) -> dict[str, Any]:
         """The settings as they are now."""
@@ -248,14 +240,12 @@ class SettingsFile:
         CannotEvaluate
             When they cannot be written.
         """
-        if self._servers.revision == self._revision:
+        if self._servers.settings() == self._served:
             return
-        if self._servers.settings() != self._served:
-            if (fault := self._fault_of(self.makers)) is not None:
-                raise OtherJudge(fault)
-            with writing(self._paths.settings):
-                self._write()
-        self._revision = self._servers.revision
+        if (fault := self._fault_of(self.makers)) is not None:
+            raise OtherJudge(fault)
+        with writing(self._paths.settings):
+            self._write()
 
     def end(self, finished: RecordLog, asked: int, seconds: float, *, ended: bool) -> None:
         """Note how long the new records took, and whether there is nothing to go on with though some are missing."""

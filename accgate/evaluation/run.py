@@ -21,15 +21,14 @@ from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
 from accgate.evaluation.presence import (
-    crowding,
-    missing_ability,
     missing_records,
     models_and_judges,
     models_of,
     refuse_absent,
+    refuse_unable,
     running_servers,
 )
-from accgate.evaluation.resume import Servers, begin_anew, has_answers, resumable_records
+from accgate.evaluation.resume import Servers, begin_anew, resumable_records, scored_records
 from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, judge_fault
 from accgate.evaluation.shards.siblings import Siblings
 from accgate.evaluation.stored import earlier_evaluation, engine_of, unfinished_evaluation
@@ -47,7 +46,7 @@ from accgate.result import EngineInfo
 def evaluate_checks(
     checks: Sequence[Check], options: RunOptions, watches: Mapping[tuple[str, str], Watch] | None = None
 ) -> EvaluatedRun:
-    """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
+    """Evaluate the checks, one engine at a time. A check whose engine fails carries the reason instead.
 
     `watches` may stop the evaluation of a check, by its key, as soon as it is decided.
 
@@ -61,9 +60,7 @@ def evaluate_checks(
     began, clock = datetime.now(timezone.utc), time.monotonic()
     refuse_unwritable(options.out)
     engines = {name: model.engine() for name, model in models_of(checks).items()}
-    questions = ((ask, check) for check in checks for ask in (missing_ability, crowding))
-    if unable := [fault for ask, check in questions if (fault := ask(engines[check.model], check))]:
-        raise BadInput(*dict.fromkeys(unable))
+    refuse_unable((engines[check.model], check) for check in checks)
     refuse_broken_templates(checks)
     with sole_run(options.out), interruptible() as stop:
         if not options.resume:
@@ -129,7 +126,7 @@ class _Run:
                 self._prefetch(checks, name, ahead)
                 for check in waiting:  # whatever their order: it must be the same that answers the others
                     paths = paths_of(self.options.out, *check.key)
-                    if check.key in self.earlier or has_answers(paths):
+                    if check.key in self.earlier or scored_records(paths):
                         Servers.of(engine).expect_same(paths)
                 failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
                 while waiting and not self.stop.requested:
@@ -159,25 +156,22 @@ class _Run:
             until.callback(Prefetch(following[0], self.digests).end)
 
     async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
-        """Start a model's engine while its files are read, and its judges'; False where a stop was requested meanwhile.
+        """Start a model's engine while its and its judges' files are read, unless a stop is requested.
 
-        No engine: the records of an earlier run say what answered, and nothing is left to ask.
+        It returns False then. No engine: the records of an earlier run say what answered, and nothing is left to ask.
         """
         model = checks[0].planned_model
         new = {key: each for key, each in models_and_judges(checks).items() if key not in self.content}
         is_over = threading.Event()
         digest_of = partial(self.digests, is_over=is_over.is_set)
 
-        def content() -> Content:
-            return {key: content_of(each, digest_of) for key, each in new.items()}
-
-        async def read() -> None:
-            self.content.update(await asyncio.to_thread(content))
+        def read() -> None:
+            self.content.update({key: content_of(each, digest_of) for key, each in new.items()})
 
         try:
             with self._kept_note(), model.locating():
                 starting = [] if engine is None else [engine.start()]  # `close` must not come before its end
-                await self.stop.unless_requested(all_or_first_error([read(), *starting]))
+                await self.stop.unless_requested(all_or_first_error([asyncio.to_thread(read), *starting]))
         finally:
             is_over.set()
         if self.stop.requested:

@@ -13,7 +13,7 @@ from accgate.decision.progress import early_stop
 from accgate.decision.run import Decided
 from accgate.errors import AccgateError, BadInput, Tier
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
-from accgate.evaluation.rescoring import rescore
+from accgate.evaluation.rereading import rescore
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, account_of_pairs, plan_checks
 from accgate.records.file import Record

@@ -96,6 +96,15 @@ def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> An
         raise BadInput(f"{path}: cannot be read as JSON: {error if content else 'it is empty'}; {fix}") from error
 
 
+def json_table(path: Path) -> dict[str, Any]:
+    """Read a JSON object that its reader can do without; empty where it is missing or damaged."""
+    try:
+        table = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
 def has_crlf(start: bytes) -> bool:
     """Whether a file that starts so is text whose first line ends with CRLF, as git may check it out.
 

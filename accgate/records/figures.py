@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from accgate.records.file import READINGS, SILENT, Record
 from accgate.records.finish import CUT, FULL, REFUSED
-from accgate.records.ids import AT_ONCE, Ids
-from accgate.records.packed import At
+from accgate.records.ids import AT_ONCE, At, Ids
 from accgate.verdict import Readings
 
 KINDS = (None, *READINGS)

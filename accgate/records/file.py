@@ -288,17 +288,16 @@ class RecordWriter:
 
         `starts` has the byte where the line of each of them begins.
         """
-        self._path, self.starts = path, array("q")
+        self._path = path
         self._file = self._replaced(records)
 
     def _replaced(self, records: Iterable[Record]) -> FileIO:
         with writing(self._path):
-            starts = array("q")
+            self.starts = array("q")
             with replacing() as files, files.file(self._path) as file:
                 for record in records:
-                    starts.append(file.tell())
+                    self.starts.append(file.tell())
                     file.write(to_line(record))
-            self.starts = starts
             opened = self._path.open("ab", buffering=0)
             self._size = opened.seek(0, os.SEEK_END)
             return opened

@@ -6,19 +6,50 @@ A million texts of 16 letters are 16 MB here, and 75 MB as a tuple.
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, repeat
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from accgate.records.packed import At, PackedSequence
-
 Places = npt.NDArray[np.intp]
 AT_ONCE = 4096  # ids that are texts at the same time while all are gone through
 KEPT = 16  # bytes of a digest that samples are sorted by: no two of a billion are alike in these
+
+
+At = npt.NDArray[np.integer[Any]] | list[int] | slice  # places in a sequence
+Item_co = TypeVar("Item_co", covariant=True)
+Own = TypeVar("Own", bound="PackedSequence[Any]")
+
+
+class PackedSequence(Sequence[Item_co]):
+    """Items in an order, equal to any sequence of the same; a slice shares what is held."""
+
+    @abstractmethod
+    def take(self: Own, places: At) -> Own:
+        """The items at these places, in their order."""
+
+    @abstractmethod
+    def _item(self, place: SupportsIndex) -> Item_co:
+        """One item."""
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Item_co: ...
+    @overload
+    def __getitem__(self: Own, place: slice) -> Own: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> Any:
+        """One item, or those of a slice."""
+        return self.take(place) if isinstance(place, slice) else self._item(place)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Sequence) and not isinstance(other, str):
+            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Ids(PackedSequence[str]):
@@ -53,9 +84,6 @@ class Ids(PackedSequence[str]):
         return super().__eq__(other)
 
     __hash__ = None
-
-    def __repr__(self) -> str:
-        return f"Ids({list(self)})" if len(self) <= 10 else f"<{len(self):,} ids from {self[0]!r} to {self[-1]!r}>"
 
     def take(self, places: At) -> Ids:
         """The ids at these places, in their order."""

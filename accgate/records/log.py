@@ -17,8 +17,7 @@ import orjson
 from accgate.errors import BadInput, reading
 from accgate.records.figures import COLUMNS, Figures, row_of
 from accgate.records.file import FIX, Record, numbered_lines, record_of_line, to_line
-from accgate.records.ids import Ids, Places
-from accgate.records.packed import At, PackedSequence
+from accgate.records.ids import At, Ids, PackedSequence, Places
 
 NOWHERE = -1
 SPARSE = ("cluster", "group", "label", "confidence", "attacked", "answer", "target")  # columns of few runs' records
@@ -105,9 +104,6 @@ class RecordLog(PackedSequence[Record]):
             if record.id != id_:
                 raise self._changed(self._paths[file])
             yield record
-
-    def __repr__(self) -> str:
-        return f"<{len(self):,} records of {self._paths[0]}>"
 
     def lines(self) -> Iterator[bytes]:
         """The line of each record, as `to_line` writes it; raises as reading one does."""

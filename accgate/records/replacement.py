@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import io
 import json
 import os
 import shutil
@@ -41,10 +42,13 @@ class Replacements:
             file.writelines([content] if isinstance(content, bytes) else content)
 
     def write_gzip_lines(self, path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows as compressed JSON lines; the same rows give the same bytes."""
-        with self.file(path) as file, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
-            for block in _blocks(map(json_line, rows)):
-                packed.write(block)
+        """Write rows as compressed JSON lines. The same rows give the same bytes."""
+        with (
+            self.file(path) as file,
+            gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,
+            io.BufferedWriter(packed, BLOCK) as lines,  # each write gives up the interpreter's lock, and waits for it
+        ):
+            lines.writelines(map(json_line, rows))
 
     def remove(self, path: Path) -> None:
         """Have no file at this path."""
@@ -118,17 +122,6 @@ def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows as compressed JSON lines in place of a file, in one step; the same rows give the same bytes."""
     with replacing() as files:
         files.write_gzip_lines(path, rows)
-
-
-def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines in blocks: each write of a compressed file gives up the interpreter's lock, which a thread waits for."""
-    block = bytearray()
-    for line in lines:
-        block += line
-        if len(block) >= BLOCK:
-            yield bytes(block)
-            block.clear()
-    yield bytes(block)
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:

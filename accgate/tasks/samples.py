@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.records.file import Record
-from accgate.records.ids import Ids, order_of
-from accgate.records.packed import At, PackedSequence
+from accgate.records.ids import At, Ids, PackedSequence, order_of
 from accgate.tasks.sample import Sample
 
 Name = Literal["cluster", "group", "label", "part"]

@@ -128,7 +128,7 @@ def test_a_file_that_no_word_of_a_judges_command_names_is_declared_or_not_there(
         line = f'add files = ["{hidden}"] to [judges.strict] of {project.config}'
         assert f"{tmp_path}/{hidden}: the command of judge strict opens this file" in str(refused.value)
         assert line in str(refused.value)
-    assert "of the repository it sees" in str(refused.value) or how not in UNNAMED
+    assert "it can read only those files of the repository" in str(refused.value) or how not in UNNAMED
     if how == "the whole path":
         return  # it is declared by a name, and found where the command runs
     project.write()

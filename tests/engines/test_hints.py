@@ -14,8 +14,7 @@ import pytest
 from accgate.engines.base import ModelTable
 from accgate.engines.identity import model_hint
 from accgate.engines.openai.engine import OpenAIEngine
-from accgate.engines.openai.hints import field_hint, redirect_hint
-from accgate.engines.openai.options import Options, option_text, url_fault
+from accgate.engines.openai.options import Options, field_hint, option_text, redirect_hint, url_fault
 from accgate.engines.table import create
 from accgate.engines.wire import extra_faults
 from accgate.errors import BadInput

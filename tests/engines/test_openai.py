@@ -319,7 +319,7 @@ class Dice(random.Random):
 def test_the_wait_between_retries_doubles_up_to_a_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.5)
     dice = Dice()
-    monkeypatch.setattr(random, "Random", lambda: dice)
+    monkeypatch.setattr(random.Random, "uniform", lambda _, *span: dice.uniform(*span))
     server.fault_of = lambda _: Fault(500)
     assert isinstance(outcome(server, max_retries=9), RequestFailed)
     assert dice.asked == [(0.0, min(60.0, 0.5 * 2**i)) for i in range(9)]

@@ -62,7 +62,7 @@ def test_scores_and_replies_are_replayed_by_id_and_repeat(tmp_path: Path) -> Non
 def test_a_sample_that_the_file_lacks_has_failed(tmp_path: Path, key: tuple[str, int]) -> None:
     (found,) = replies(engine(tmp_path, rows({"id": "a", "score": 100})), key)
     assert isinstance(found, RequestFailed)
-    assert str(found).endswith("has no record of this sample; was its prompt or dataset another?")
+    assert str(found).endswith("has no record of this sample; did its prompt or dataset change?")
 
 
 def test_records_of_no_known_sample_are_told_once_each(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_server_that_ends_while_it_loads_is_said_with_its_last_lines(tmp_path:
     with pytest.raises(CannotEvaluate) as caught:
         asked(made(tmp_path, script(tmp_path, code)))
     said, _, log = str(caught.value).removesuffix(")").partition(" (log: ")
-    assert said.endswith("ended with exit code 7, before it answered; the last it said: line 96 | line 97 | line 98 | "
+    assert said.endswith("ended with exit code 7, before it answered; its last output: line 96 | line 97 | line 98 | "
                          "line 99 | ValueError: no such model")  # fmt: skip
     assert "\n" not in said
     assert Path(log).parent == temporary
@@ -101,14 +101,14 @@ def test_a_cause_that_stands_far_above_the_last_lines_is_said_too(tmp_path: Path
     """
     with pytest.raises(CannotEvaluate) as caught:
         asked(made(tmp_path, script(tmp_path, code)))
-    assert "the last it said: ValueError: no memory for 8 blocks | ... | line 98 | line 99 | RuntimeError" in str(
+    assert "its last output: ValueError: no memory for 8 blocks | ... | line 98 | line 99 | RuntimeError" in str(
         caught.value
     )
 
 
 def test_a_server_that_is_killed_while_it_loads_is_said_with_the_signal(tmp_path: Path) -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    with pytest.raises(CannotEvaluate, match=r"was ended by SIGKILL, before it answered; the last it said: nothing "):
+    with pytest.raises(CannotEvaluate, match=r"was ended by SIGKILL, before it answered; its last output: nothing "):
         asked(made(tmp_path, script(tmp_path, code)))
 
 

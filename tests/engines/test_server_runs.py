@@ -83,7 +83,7 @@ def test_a_server_that_dies_in_the_middle_ends_the_run_and_resume_goes_on(tmp_pa
         said = " ".join(process.communicate(timeout=120)[1].split())
     assert process.returncode == 3
     reason = json.loads((tmp_path / "out" / "accgate.json").read_text())["checks"][0]["reasons"][0]
-    assert "ended with exit code 3 in the middle of the run; the last it said: RuntimeError: the engine died" in reason
+    assert "ended with exit code 3 in the middle of the run; its last output: RuntimeError: the engine died" in reason
     assert "finished samples are kept" in reason, said
     assert not any(map(lives, pids(tmp_path).values()))
     command = script(
@@ -121,5 +121,5 @@ def test_a_server_that_falls_silent_is_started_again_once_and_then_ends_the_run(
     assert main(run(tmp_path, "--quiet")) == 3
     reason = json.loads((tmp_path / "out" / "accgate.json").read_text())["checks"][0]["reasons"][0]
     assert "and counts as stalled; finished samples are kept" in reason
-    assert "the last it said: serving" in reason
+    assert "its last output: serving" in reason
     assert (tmp_path / "out" / "m" / "arithmetic.jsonl").read_bytes().count(b"\n") == 20

@@ -49,8 +49,8 @@ def records(**columns: Any) -> list[Record]:
         (JUDGED, {"score": lambda i: 100.0 * (i > 0)}, None),
         (JUDGED, {"score": 100.0, "answer": "4"}, None),  # one answer has one mark
         (JUDGED, {"score": 0.0, "answer": ""}, None),  # no judge was asked
-        (ECE, {"confidence": 1.0}, "all 40 confidences are 1, which tells no sure answer"),
-        (BRIER, {"confidence": 0.5}, "all 40 confidences are 0.5, which tells no sure answer"),
+        (ECE, {"confidence": 1.0}, "all 40 confidences are 1, so they cannot tell sure answers"),
+        (BRIER, {"confidence": 0.5}, "all 40 confidences are 0.5, so they cannot tell sure answers"),
         (ECE, {"confidence": lambda i: 0.5 + 0.1 * (i == 7)}, None),
         (ODDS, {"answer": "1"}, "all 40 answers are '1', in every group alike"),
         (PARITY, {"answer": "0"}, "all 40 answers are '0', in every group alike"),

@@ -18,7 +18,7 @@ from accgate.engines.base import LogProbs
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.reading import LONGEST, shorten
-from accgate.evaluation.rescoring import rescore
+from accgate.evaluation.rereading import rescore
 from accgate.evaluation.sample import Asker
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
 from accgate.records.file import Record

@@ -180,7 +180,7 @@ def test_recorded_samples_of_no_task_are_refused_in_every_shard(
     with project.scores.open("a") as file:
         file.write('{"id": "ffffffffffffffff", "score": 100}\n')
     assert run(project, "1/4") == 2
-    assert "1 recorded sample of no task" in said(capsys)
+    assert "1 recorded sample belongs to none of its tasks" in said(capsys)
 
 
 def test_without_a_reference_nothing_is_evaluated(tmp_path: Path) -> None:

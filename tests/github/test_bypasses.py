@@ -229,7 +229,7 @@ def test_a_model_does_not_say_what_is_asked(gate: Gate, key: str, capsys: pytest
 
 @pytest.mark.parametrize("other", [False, "other"])
 def test_a_model_renames_no_field_that_a_task_sets(other: bool | str) -> None:
-    with pytest.raises(BadInput, match=r"tool_choice.*are what is asked, and stay"):
+    with pytest.raises(BadInput, match=r"tool_choice.*carry the question"):
         parse_table({"fields": {"tool_choice": other}}, Options)
 
 

@@ -216,7 +216,7 @@ def test_llama_cpp_is_served_and_says_that_it_gives_no_log_probabilities(tmp_pat
 
 @pytest.mark.real
 def test_llama_cpp_that_finds_no_weights_is_said_with_its_own_words(tmp_path: Path, llama: list[str]) -> None:
-    with pytest.raises(CannotEvaluate, match=r"before it answered; the last it said: .*StopIteration"):
+    with pytest.raises(CannotEvaluate, match=r"before it answered; its last output: .*StopIteration"):
         Loop(made(tmp_path, "smollm2", serve=[*llama[:-1], "none.gguf"])).__enter__()
 
 

@@ -17,8 +17,7 @@ from urllib.parse import urljoin, urlsplit
 from accgate.engines import wire
 from accgate.engines.base import RequestFailed
 from accgate.engines.identity import Listing, listing_of, model_hint
-from accgate.engines.openai.hints import codes_of, context_hint, field_hint, redirect_hint
-from accgate.engines.openai.options import shown_url
+from accgate.engines.openai.options import codes_of, context_hint, field_hint, redirect_hint, shown_url
 from accgate.engines.wire import MalformedReply, error_text, errors_in, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.network import certificate_hint, is_this_machine, proxy_of, trust
@@ -191,7 +190,7 @@ class Client:
         raise RequestFailed(text + hint + context_hint(message) + field_hint(body, request, self._fields))
 
     async def listing(self, base: str, *, strict: bool = False) -> Listing | Fault:
-        """What a server says it serves; a fault where it cannot be reached, or still loads.
+        """Ask a server what it serves, and return a fault where it cannot say so yet.
 
         With `strict` a refused key is a fault too: a server may refuse the list alone.
 
@@ -211,8 +210,10 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             is_untrusted = isinstance(error, aiohttp.ClientSSLError)  # which waiting does not mend
             return Fault(connection_fault(error), kind="" if is_untrusted else "refused")
-        if fault := listing_fault(status, headers, strict=strict):
-            return fault
+        if (kind := kind_of(status)) is not None:  # also of one that still loads, as llama.cpp says it
+            return Fault(f"HTTP {status}", wait_of(headers), kind)
+        if strict and status in REFUSED:
+            return Fault(f"HTTP {status}: {FATAL[status]}")
         body = wire.body_value(raw)
         page = f"gives {found}; {wire.PAGE}" if status < 300 and (found := wire.page_of(body)) else ""
         if wrong := redirected(base, "/models", status, headers) or page:
@@ -305,13 +306,6 @@ def meant_by(body: Any, status: int) -> int:
         codes = [503] if wire.page_of(body) else [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
         status = next((code for code in codes if kind_of(code) is not None), status)
     return 429 if (kind_of(status) is None or wire.page_of(body)) and LIMITS.search(" ".join(words)) else status
-
-
-def listing_fault(status: int, headers: Mapping[str, str], *, strict: bool) -> Fault | None:
-    """Why a server with this status gives no list of its models; None where it may give one."""
-    if (kind := kind_of(status)) is not None:  # also of one that still loads, as llama.cpp says it
-        return Fault(f"HTTP {status}", wait_of(headers), kind)
-    return Fault(f"HTTP {status}: {FATAL[status]}") if strict and status in REFUSED else None
 
 
 async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:

@@ -189,6 +189,7 @@ class _Effort:
     since: float | None = None
 
 
+@dataclass(eq=False)
 class Dispatcher:
     """Asks a model's servers until one answers.
 
@@ -196,27 +197,22 @@ class Dispatcher:
     and raises where nothing is left to try.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        endpoints: Endpoints,
-        options: Options,
-        identity: Identity,
-        ended: Callable[[], str | None],
-        rescue: Callable[[Endpoint, Stalled], Awaitable[None]],
-        *,
-        model: str,
-        version: str = "",
-    ) -> None:
-        self._client, self._endpoints, self._options = client, endpoints, options
-        self._identity, self._ended, self._rescue = identity, ended, rescue
-        self._model, self._version = model, version
-        self._jitter = random.Random()
-        self._tell = logging.getLogger(__name__).warning
-        self._is_away = False
+    client: Client
+    endpoints: Endpoints
+    options: Options
+    identity: Identity
+    ended: Callable[[], str | None]
+    rescue: Callable[[Endpoint, Stalled], Awaitable[None]]
+    model: str
+    version: str = ""
+    tell: Callable[[str], None] = logging.getLogger(__name__).warning
+    _jitter: random.Random = field(default_factory=random.Random, init=False)
+    _is_away: bool = field(default=False, init=False)
 
     async def ask(self, path: str, body: Any, read: Callable[[Any], T], tokens: int = 1) -> T:
-        """What `read` makes of the first response that can be used; each round asks every server once.
+        """Ask until a response can be used, and return what `read` makes of it.
+
+        Each round asks every server once.
 
         Raises
         ------
@@ -228,9 +224,9 @@ class Dispatcher:
         payload, effort = json_bytes(body), _Effort(time.monotonic())
         fault: Fault | None = None
         while True:
-            endpoint = await self._endpoints.admit()
+            endpoint = await self.endpoints.admit()
             if endpoint is None:
-                urls = ", ".join(each.url for each in self._endpoints.all)
+                urls = ", ".join(each.url for each in self.endpoints.all)
                 await self._outlast(fault or Fault(f"no server of {urls} takes a connection", kind="refused"))
                 continue
             faults: list[Fault] = []
@@ -242,7 +238,7 @@ class Dispatcher:
                 effort.attempts += 1
                 faults.append(outcome)
                 tried.append(endpoint)
-                endpoint = self._endpoints.other(tried)
+                endpoint = self.endpoints.other(tried)
             fault = await self._weigh(faults, effort)
 
     async def _attempt(
@@ -252,34 +248,34 @@ class Dispatcher:
 
         def read_own(body: Any) -> T:
             value = read(body)
-            self._identity.check(body, endpoint.url)
+            self.identity.check(body, endpoint.url)
             return value
 
         def connected() -> None:
             if endpoint.in_flight == 1 and endpoint.requests > 1:  # every older connection is closed: a restart may be
                 endpoint.unsure = True
 
-        sent = self._endpoints.begin(endpoint)
+        sent = self.endpoints.begin(endpoint)
         try:
-            post = self._client.post(endpoint.url, path, payload, read_own, connected)
+            post = self.client.post(endpoint.url, path, payload, read_own, connected)
             outcome = await endpoint.silence.reply(post, tokens, _sign)
             if not isinstance(outcome, Fault) and endpoint.unsure:
                 outcome = await self._look(endpoint) or outcome
         except Stalled as stall:
-            await self._rescue(endpoint, stall)
+            await self.rescue(endpoint, stall)
             return Fault(str(stall), kind="away")
         except RequestFailed:
-            self._endpoints.note_answer(endpoint, sent)
+            self.endpoints.note_answer(endpoint, sent)
             raise
         finally:
-            self._endpoints.end(endpoint)
+            self.endpoints.end(endpoint)
         if isinstance(outcome, Fault):
             self._note(endpoint, outcome, sent)
             return outcome
-        self._endpoints.note_answer(endpoint, sent)
+        self.endpoints.note_answer(endpoint, sent)
         if self._is_away:
             self._is_away = False
-            self._tell(f"{endpoint.url} answers again")
+            self.tell(f"{endpoint.url} answers again")
         return outcome
 
     async def _look(self, endpoint: Endpoint) -> Fault | None:
@@ -301,26 +297,26 @@ class Dispatcher:
             return endpoint.mute if endpoint.unsure else None
 
     async def _mute(self, endpoint: Endpoint) -> Fault | None:
-        """Why a server does not say what it serves; None where it serves what it did."""
+        """Return why a server does not say what it serves, or None where it serves what it did."""
         if not endpoint.listed:
             return None
-        listing = await self._client.listing(endpoint.url)
+        listing = await self.client.listing(endpoint.url)
         if not isinstance(listing, Listing):
             return replace(listing, text=f"{endpoint.url} does not list its models: {listing.text}", kind="away")
-        about = replace(listing, version=listing.version or self._version).about(self._model)
+        about = replace(listing, version=listing.version or self.version).about(self.model)
         if not about:
             return Fault(f"{endpoint.url} lists no models any more", kind="away")
-        refuse_changed(endpoint.url, endpoint.listed, about, self._options.same_model)
+        refuse_changed(endpoint.url, endpoint.listed, about, self.options.same_model)
         return None
 
     def _note(self, endpoint: Endpoint, fault: Fault, sent: float) -> None:
         wait = min(fault.wait, LONGEST_RETRY_AFTER)
         if fault.down:
-            self._endpoints.note_refusal(endpoint, wait)
+            self.endpoints.note_refusal(endpoint, wait)
         elif fault.kind == "busy":
-            self._endpoints.note_busy(endpoint, sent, wait)
+            self.endpoints.note_busy(endpoint, sent, wait)
         else:
-            self._endpoints.note_connection(endpoint)
+            self.endpoints.note_connection(endpoint)
             endpoint.unsure = endpoint.unsure or fault.kind == "cut"
 
     async def _weigh(self, faults: list[Fault], effort: _Effort) -> Fault:
@@ -328,7 +324,7 @@ class Dispatcher:
         costly = [fault for fault in faults if not (fault.down or fault.kind == "busy")]
         wait = min((fault.wait for fault in faults if fault.kind != "refused"), default=0.0)
         if costly:
-            if effort.retries == self._options.max_retries:
+            if effort.retries == self.options.max_retries:
                 raise RequestFailed(f"{costly[-1].text} (after {effort.attempts} attempts)")
             longest = doubled(FIRST_WAIT, effort.retries, LONGEST_WAIT)
             await asyncio.sleep(min(wait, LONGEST_RETRY_AFTER) + self._jitter.uniform(0.0, longest))
@@ -337,38 +333,38 @@ class Dispatcher:
         fault = next((fault for fault in reversed(faults) if fault.kind != "refused"), faults[-1])
         if wait > LONGEST_RETRY_AFTER:
             raise CannotEvaluate(f"{fault.text}; the server asks to wait {wait:.7g} s; go on with --resume after that")
-        now, limit = time.monotonic(), self._options.max_outage
-        barren = min(self._endpoints.barren, now - effort.began)
+        now, limit = time.monotonic(), self.options.max_outage
+        barren = min(self.endpoints.barren, now - effort.began)
         if barren >= limit:
-            if not await self._endpoints.is_outage(limit):
+            if not await self.endpoints.is_outage(limit):
                 return fault
-            raise CannotEvaluate(f"{fault.text}; no server has answered for {self._endpoints.barren:.3g} s; {RESUME}")
-        if fault.kind == "busy" and barren + self._endpoints.rest >= LIMITED:
+            raise CannotEvaluate(f"{fault.text}; no server has answered for {self.endpoints.barren:.3g} s; {RESUME}")
+        if fault.kind == "busy" and barren + self.endpoints.rest >= LIMITED:
             self._tell_away(fault)
         effort.since = now if effort.since is None else effort.since
-        if fault.kind == "refused" or effort.attempts <= self._options.max_retries or now - effort.since < limit:
+        if fault.kind == "refused" or effort.attempts <= self.options.max_retries or now - effort.since < limit:
             return fault
         raise RequestFailed(f"{fault.text} (after {effort.attempts} attempts)")
 
     async def _outlast(self, fault: Fault) -> None:
-        """Wait while no server is up: one that restarts is back in minutes.
+        """Wait while no server is up, since one that restarts is back in minutes.
 
         Raises
         ------
         EngineDied
             When it has ended for good.
         """
-        if end := self._ended():
+        if end := self.ended():
             raise EngineDied(end)
         self._tell_away(fault)
-        await asyncio.sleep(max(0.01, self._endpoints.rest))
+        await asyncio.sleep(max(0.01, self.endpoints.rest))
 
     def _tell_away(self, fault: Fault) -> None:
         if self._is_away:
             return
         self._is_away = True
-        longest = max(self._options.max_outage, math.ceil(self._endpoints.rest))
-        self._tell(f"{fault.text}; no server takes a request: they are asked again for up to {longest:g} s")
+        longest = max(self.options.max_outage, math.ceil(self.endpoints.rest))
+        self.tell(f"{fault.text}; no server takes a request: they are asked again for up to {longest:g} s")
 
 
 def _sign(outcome: Any) -> Sign:

@@ -152,9 +152,9 @@ class OpenAIEngine:
         for endpoint in self._endpoints.all:
             endpoint.listed = listings[endpoint.url].about(self._model)
         self.identity.see(self._endpoints.all[0].listed)
-        place = {"model": self._model, "version": self._kind.version}
+        about = self._model, self._kind.version
         self._dispatcher = Dispatcher(
-            self._client, self._endpoints, self._options, self.identity, self._ended, self._stalled, **place
+            self._client, self._endpoints, self._options, self.identity, self._ended, self._stalled, *about
         )
 
     def _endpoints_at(self, urls: Sequence[str]) -> Endpoints:

@@ -110,7 +110,7 @@ class Likelihood:
     async def _next(self, request: Request, continuations: Sequence[str]) -> dict[str, LogProbs]:
         """The texts that are among the likeliest next tokens."""
         while self._listed:
-            body = next_body(request, self._model, self._listed[0])
+            body = _unsampled(request, self._model) | {"max_tokens": 1, "logprobs": self._listed[0]}
             try:
                 listed: dict[str, float] = await self._ask("/completions", body, listed_in)
             except RequestFailed as error:
@@ -135,9 +135,11 @@ class Likelihood:
         return echoed.from_token(first)
 
     async def _echo(self, request: Request, continuation: str) -> Echoed:
-        body = echo_body(request, self._model, continuation)
+        fields = _unsampled(request, self._model)
+        text = str(fields["prompt"]) + continuation
+        body = fields | {"prompt": text, "max_tokens": 0, "echo": True, "logprobs": 1}
         try:
-            echoed: Echoed = await self._ask("/completions", body, lambda response: echoed_of(response, body["prompt"]))
+            echoed: Echoed = await self._ask("/completions", body, lambda response: echoed_of(response, text))
         except (RequestFailed, NoEcho) as error:
             if isinstance(error, RequestFailed) and "echo" not in str(error).lower():
                 raise
@@ -145,17 +147,6 @@ class Likelihood:
             what = f"{self._label()} gives no log-probabilities of a prompt{cause}"
             raise CannotEvaluate(f"{what}; {ECHOING}") from error
         return echoed
-
-
-def echo_body(request: Request, model: str, continuation: str) -> dict[str, Any]:
-    """The body that asks for the log-probabilities of a prompt and its continuation, and for no more text."""
-    fields = _unsampled(request, model)
-    return fields | {"prompt": str(fields["prompt"]) + continuation, "max_tokens": 0, "echo": True, "logprobs": 1}
-
-
-def next_body(request: Request, model: str, most: int) -> dict[str, Any]:
-    """The body that asks for the likeliest tokens right after a prompt, with their log-probabilities."""
-    return _unsampled(request, model) | {"max_tokens": 1, "logprobs": most}
 
 
 def _unsampled(request: Request, model: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`[models.NAME.options]` of the openai engine, and the rules between its values."""
+"""`[models.NAME.options]` of the openai engine, the rules between its values, and those that mend a refusal."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,6 +9,7 @@ from pydantic import Field, PlainValidator
 from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import Operational, operational_of
+from accgate.engines.wire import errors_in
 from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole, setting_text
 
 PORT = "{port}"  # stands for a free port, in the words of `serve` and in its base_url
@@ -24,6 +25,10 @@ QUERY = "would be lost; write the URL up to and with /v1 (Azure's is https://NAM
 PATH = re.compile(
     r"(?:/chat)?/completions/*$|/(?:models|responses|messages|embeddings)/*$"
 )  # of requests, not of an API
+REFUSES_A_FIELD = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
+CONTEXT = re.compile(
+    r"(?i)context.?(?:length|window|size)|max\w*.(?:model|sequence|input|seq).?len|prompt (?:is )?too long"
+)
 EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with /v1'
 
 
@@ -48,7 +53,8 @@ def _fields(value: Any) -> dict[str, str | Literal[False]]:
         if other is not False and not (isinstance(other, str) and other.strip()):
             raise ValueError(f"has {name} = {other!r}; write another name in quotes, or false to leave it out, {fix}")
         if name in SPOKEN or other in SPOKEN:
-            raise ValueError(f"has {name} = {other!r}; {', '.join(sorted(SPOKEN))} are what is asked, and stay")
+            fields = ", ".join(sorted(SPOKEN))
+            raise ValueError(f"has {name} = {other!r}; {fields} carry the question and cannot be renamed or left out")
     if len({*value.values()} - {False}) < sum(other is not False for other in value.values()):
         raise ValueError("gives two fields one name; write each once")
     return dict(value)
@@ -171,3 +177,51 @@ def faults_of(options: Options) -> Iterator[tuple[str, str]]:
         yield "base_url", f"has no {PORT}, but serve has; write {SERVED_URL}, or remove base_url"
     elif not has_port and any(PORT in url for url in options.urls):
         yield "serve", f'has no {PORT}; add it where the command takes its port, as in "--port", "{PORT}"'
+
+
+def codes_of(body: Any) -> tuple[str, ...]:
+    """Return what an error body calls itself, by `code`, `type` or `status`."""
+    keys = ("code", "type", "status", "status_code")
+    return tuple(str(error.get(key)) for error in errors_in(body) for key in keys)
+
+
+def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+    """Say how to leave out or rename a field that the server refuses by name.
+
+    It is empty where nothing would help.
+
+    `sent` is the request's body, `fields` the option as it is: what is written in its place keeps what it has.
+
+    >>> body = {"error": {"code": "unsupported_parameter", "param": "max_tokens", "message": "no"}}
+    >>> field_hint(body, {"max_tokens": 9}, {})
+    '; options.fields renames a field, as in fields = { max_tokens = "max_completion_tokens" }, or leaves it out: false'
+    """
+    names = [error["param"] for error in errors_in(body) if "param" in error]
+    name = names[0] if names and REFUSES_A_FIELD & set(codes_of(body)) else None
+    if not isinstance(name, str) or name not in sent:
+        return ""  # within a message, or none of the request's
+    renames = name == "max_tokens"
+    own = next((own for own, other in fields.items() if other == name), name)
+    text = option_text("fields", {**fields, own: "max_completion_tokens" if renames else False})
+    how, also = ("renames a field", ", or leaves it out: false") if renames else ("leaves a field out", "")
+    return f"; options.fields {how}, as in {text}{also}" if text else ""
+
+
+def context_hint(message: str) -> str:
+    """Say what to do where prompt and reply exceed the model's context, else "".
+
+    >>> context_hint("This model's maximum context length is 2048 tokens"), context_hint("no such option")
+    ('; the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one', '')
+    """
+    fix = "the prompt and max_tokens must fit in the context: shorten the one, lower the other, or serve a longer one"
+    return "" if CONTEXT.search(message) is None else f"; {fix}"
+
+
+def redirect_hint(target: str) -> str:
+    """Say what to do about a server that redirects requests to another address.
+
+    >>> redirect_hint("https://h/v1"), redirect_hint("https://h/login?next=v1")
+    ('write that as options.base_url', 'that is no address of an API; does the server want a login?')
+    """
+    is_api = url_fault(target) is None
+    return "write that as options.base_url" if is_api else "that is no address of an API; does the server want a login?"

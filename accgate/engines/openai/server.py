@@ -104,7 +104,7 @@ class Server:
                 words = self.last_words()
                 if self._wall is not None and (fault := self._wall.fault_in(words)):
                     raise fault
-                beside = "; of the repository it sees what its table names or `files` in it lists" if self._wall else ""
+                beside = "; it can read only those files of the repository that its table names" if self._wall else ""
                 raise CannotEvaluate(f"{end}, before it answered; {words}{beside}")
             if clock() > deadline:
                 raise CannotEvaluate(
@@ -126,21 +126,20 @@ class Server:
         return f"{self.command} ended with exit code {code}"
 
     def last_words(self) -> str:
-        """The last lines of the log and where it is; it is kept from now on."""
+        """Return the last lines of the log and where it is. It is kept from now on."""
         self._keep_log = True
         assert self._log is not None
         words = " | ".join(last_lines(self._log)) or "nothing"
-        return f"the last it said: {words} (log: {self._log})"
+        return f"its last output: {words} (log: {self._log})"
 
     async def stop(self) -> None:
-        """End the command with all its descendants; safe to call twice."""
+        """End the command with all its descendants. It is safe to call twice."""
         parent, self._parent = self._parent, None
         if parent is None:
             return
-        assert parent.stdin is not None
-        assert parent.stdout is not None
-        parent.stdin.close()  # whatever happens here from now on, the parent ends the command
-        parent.stdout.close()
+        for stream in (parent.stdin, parent.stdout):  # whatever happens here from now on, the parent ends the command
+            assert stream is not None
+            stream.close()
         deadline = time.monotonic() + GRACE + 8
         while parent.poll() is None and time.monotonic() < deadline:  # noqa: ASYNC110 (a process sets no event)
             await asyncio.sleep(0.02)

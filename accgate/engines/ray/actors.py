@@ -143,37 +143,33 @@ def _remote_host() -> Any:
     return ray.remote(Host)
 
 
+@dataclass(eq=False)
 class Actor:
     """A replica on the cluster, seen from here."""
 
-    def __init__(
-        self,
-        spec: Spec,
-        resources: Mapping[str, float],
-        bundles: Sequence[Mapping[str, float]],
-        timeout: float,
-        patience: Patience,
-    ) -> None:
-        self._spec, self._resources, self._bundles, self._timeout = spec, resources, bundles, timeout
-        self._patience = patience
-        self._actor: Any = None
-        self._group: Any = None
+    spec: Spec
+    resources: Mapping[str, float]
+    bundles: Sequence[Mapping[str, float]]
+    seconds: float  # until it must be ready
+    patience: Patience
+    _actor: Any = field(default=None, init=False)
+    _group: Any = field(default=None, init=False)
 
     async def start(self) -> Ready:
         """Place the actor on a node and load the model there."""
         try:
-            async with timeout(self._timeout):
+            async with timeout(self.seconds):
                 return await self._place()
         except asyncio.TimeoutError:
-            raise NeverReady(f"a replica was not ready within {self._timeout:g} s: {self._why_late()}") from None
+            raise NeverReady(f"a replica was not ready within {self.seconds:g} s: {self._why_late()}") from None
 
     def _why_late(self) -> str:
         """What it waited for, as far as that is known, and what to do."""
         room, more = "see `ray status` and lower options.replicas", "raise options.start_timeout"
-        if not self._bundles:
-            return f"no node had {amounts_of(self._resources)} free, or the model loads longer; {room} or {more}"
+        if not self.bundles:
+            return f"no node had {amounts_of(self.resources)} free, or the model loads longer; {room} or {more}"
         if self._actor is None:
-            needs = amounts_of(self._resources, *self._bundles)
+            needs = amounts_of(self.resources, *self.bundles)
             return f"the nodes did not have {needs} free for it and its bundles; {room}, or {more}"
         return f"it has its place, but the model loads longer; {more}"
 
@@ -181,13 +177,13 @@ class Actor:
         from ray.util.placement_group import placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-        named = dict(self._resources)
+        named = dict(self.resources)
         options: dict[str, Any] = {"num_cpus": named.pop("CPU", 0), "num_gpus": named.pop("GPU", 0)}
         if "memory" in named:
             options["memory"] = named.pop("memory")
         options |= {"resources": named, "max_concurrency": MOST_CALLS, "scheduling_strategy": "SPREAD"}
-        if self._bundles:
-            bundles = [dict(self._resources), *map(dict, self._bundles)]  # in a thread: it waits for the head
+        if self.bundles:
+            bundles = [dict(self.resources), *map(dict, self.bundles)]  # in a thread: it waits for the head
             self._group = await asyncio.to_thread(placement_group, bundles, strategy="PACK")
             await self._group.ready()
             options["scheduling_strategy"] = PlacementGroupSchedulingStrategy(
@@ -198,7 +194,7 @@ class Actor:
         except ValueError as error:  # as half of a TPU, or one and a half GPUs
             why = "".join(map(str, error.args))
             raise KeyFaults((("options", "resources"), f"are refused by Ray: {why}")) from error
-        ready: Ready = await self.call("start", self._spec)
+        ready: Ready = await self.call("start", self.spec)
         return ready
 
     async def call(self, method: str, *arguments: Any) -> Any:
@@ -241,6 +237,6 @@ class Actor:
         group, self._group = self._group, None
         if ray.is_initialized():
             if actor is not None:
-                self._patience.wait(lambda: ray.kill(actor))
+                self.patience.wait(lambda: ray.kill(actor))
             if group is not None:
-                self._patience.wait(lambda: remove_placement_group(group))
+                self.patience.wait(lambda: remove_placement_group(group))

@@ -38,41 +38,30 @@ class Lifeline:
     """
 
     def __init__(self, lost: Callable[[], Awaitable[str]]) -> None:
-        self._cause: str | None = None
-        self._running: set[asyncio.Future[Any]] = set()
-        self._watch = asyncio.ensure_future(self._await_loss(lost))
+        self._watch = asyncio.ensure_future(lost())
 
     @property
     def cut(self) -> bool:
         """Whether it is lost."""
-        return self._cause is not None
-
-    async def _await_loss(self, lost: Callable[[], Awaitable[str]]) -> None:
-        self._cause = await lost()
-        for task in [*self._running]:
-            task.cancel()
+        return self._watch.done() and not self._watch.cancelled()
 
     async def run(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """What the coroutine returns or raises.
+        """Return what the coroutine returns.
 
         Raises
         ------
         CannotEvaluate
             What was lost, before it or meanwhile.
         """
-        if self._cause is not None:
-            work.close()
-            raise CannotEvaluate(self._cause)
         task = asyncio.ensure_future(work)
-        self._running.add(task)
         try:
+            await asyncio.wait((task, self._watch), return_when=asyncio.FIRST_COMPLETED)
+            if self.cut:
+                raise CannotEvaluate(self._watch.result())
             return await task
-        except asyncio.CancelledError:
-            if self._cause is not None:
-                raise CannotEvaluate(self._cause) from None
-            raise
         finally:
-            self._running.discard(task)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def close(self) -> None:
         """End the watch."""

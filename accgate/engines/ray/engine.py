@@ -143,19 +143,16 @@ class RayEngine:
 
     async def close(self) -> None:
         """End the replicas and leave the cluster as it was."""
-        replicas, self._replicas = self._replicas, None
-        connection, self._connection = self._connection, None
-        lifeline, self._lifeline = self._lifeline, None
         try:
-            if lifeline is not None:
-                await lifeline.close()
-            if replicas is not None:
+            if self._lifeline is not None:
+                await self._lifeline.close()
+            if self._replicas is not None:
                 with contextlib.suppress(asyncio.TimeoutError):  # without a head nobody may be there to answer
-                    async with timeout(PATIENCE if lifeline and lifeline.cut else None):
-                        await replicas.close()
+                    async with timeout(PATIENCE if self._lifeline and self._lifeline.cut else None):
+                        await self._replicas.close()
         finally:
-            if connection is not None:
-                connection.close()
+            if self._connection is not None:
+                self._connection.close()
 
 
 def resources_of(options: Options) -> dict[str, float]:

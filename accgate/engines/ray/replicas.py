@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from accgate.engines.base import Request, RequestFailed, all_or_first_error
@@ -63,6 +63,7 @@ class _Live:
     in_flight: int = 0
 
 
+@dataclass(eq=False)
 class Replicas:
     """A fixed number of places with a replica in each; one that dies is started again, `max_restarts` times a place.
 
@@ -70,26 +71,17 @@ class Replicas:
     one answer is that of the last call: what a lost replica might still say is not listened to.
     """
 
-    def __init__(
-        self,
-        make: Callable[[], Replica],
-        count: int,
-        *,
-        max_restarts: int,
-        warn: Callable[[str], None],
-        max_silence: float = MAX_SILENCE,
-    ) -> None:
-        self._make = make
-        self._count = count
-        self._max_restarts = max_restarts
-        self._max_silence = max_silence
-        self._warn = warn
-        self._live: dict[int, _Live] = {}
-        self._deaths = [0] * count
-        self._gone: dict[int, str] = {}  # places that are given up, with the cause
-        self._known: frozenset[EngineInfo] = frozenset()
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._restarts: set[asyncio.Task[None]] = set()
+    make: Callable[[], Replica]
+    count: int
+    max_restarts: int
+    warn: Callable[[str], None]
+    max_silence: float = MAX_SILENCE
+    _live: dict[int, _Live] = field(default_factory=dict, init=False)
+    _deaths: Counter[int] = field(default_factory=Counter, init=False)
+    _gone: dict[int, str] = field(default_factory=dict, init=False)  # places that are given up, with the cause
+    _known: frozenset[EngineInfo] = field(default=frozenset(), init=False)
+    _freed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _restarts: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     @property
     def slots(self) -> int:
@@ -97,7 +89,7 @@ class Replicas:
         return sum(live.slots for live in self._live.values())
 
     async def start(self) -> list[EngineInfo]:
-        """Start every replica; what each is.
+        """Start every replica, and return what each is.
 
         Raises
         ------
@@ -105,7 +97,7 @@ class Replicas:
             The first engine's own, or `CannotEvaluate` where the processes do not stay up; nothing runs on then.
         """
         try:
-            infos = await all_or_first_error(map(self._fill, range(self._count)))
+            infos = await all_or_first_error(map(self._fill, range(self.count)))
         except BaseException:
             await self.close()
             raise
@@ -134,7 +126,7 @@ class Replicas:
                     raise RequestFailed(f"{deaths} replicas died while they were asked this: {death}") from death
             finally:
                 live.in_flight -= 1
-                self._wake(1)
+                self._freed.set()
 
     async def close(self) -> None:
         """End every replica; safe to call twice."""
@@ -145,32 +137,19 @@ class Replicas:
         await asyncio.gather(*(live.replica.stop() for live in lives), *restarts, return_exceptions=True)
 
     async def _free(self) -> _Live:
-        """The replica with the fewest requests, with this one counted; waits where all have as many as they take."""
+        """Return the replica with the fewest requests, once one takes this request too."""
         while True:
             free = [live for live in self._live.values() if live.in_flight < live.slots]
             if free:
                 chosen = min(free, key=lambda live: live.in_flight / live.slots)
                 chosen.in_flight += 1
                 return chosen
-            if len(self._gone) == self._count:
+            if len(self._gone) == self.count:
                 *_, last = self._gone.values()
-                fact = f"no replica of {self._count} is left; the last cause: {last}"
+                fact = f"no replica of {self.count} is left; the last cause: {last}"
                 raise CannotEvaluate(f"{fact}. Fix that, then go on with --resume")
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self._wake(1)  # the turn was given, and not used
-                raise
-
-    def _wake(self, count: int) -> None:
-        while count > 0 and self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                count -= 1
+            self._freed.clear()
+            await self._freed.wait()
 
     def _replace(self, live: _Live, cause: str) -> None:
         """Take a dead replica out, once, and start another in its place."""
@@ -179,10 +158,10 @@ class Replicas:
         del self._live[live.place]
         live.replica.kill()  # it may only be unreachable, and must not go on working
         self._deaths[live.place] += 1
-        if self._deaths[live.place] > self._max_restarts:
+        if self._deaths[live.place] > self.max_restarts:
             self._give_up(live.place, cause)
             return
-        self._warn(f"replica {live.place + 1} of {self._count} died ({cause}); it is started again")
+        self.warn(f"replica {live.place + 1} of {self.count} died ({cause}); it is started again")
         task = asyncio.create_task(self._restart(live.place))
         self._restarts.add(task)
         task.add_done_callback(self._restarts.discard)
@@ -196,11 +175,11 @@ class Replicas:
     async def _fill(self, place: int) -> EngineInfo:
         """Fill a place with a live replica."""
         while True:
-            replica = self._make()
+            replica = self.make()
             try:
                 ready = await replica.start()
                 if self._known and ready.info not in self._known:
-                    raise ReplicaDied(f"it came back as {_words(ready.info)}, on which no sample was answered so far")
+                    raise ReplicaDied(f"it came back as {_words(ready.info)}, unlike any replica at the start")
             except (ReplicaDied, AccgateError) as error:
                 if isinstance(error, ReplicaDied):
                     replica.kill()
@@ -210,22 +189,21 @@ class Replicas:
                 self._deaths[place] += 1
                 if own or isinstance(error, NeverReady):
                     raise
-                if self._deaths[place] > self._max_restarts:
+                if self._deaths[place] > self.max_restarts:
                     raise CannotEvaluate(f"a replica died {self._deaths[place]} times; the last: {error}") from error
             except BaseException:
                 await end(replica)
                 raise
             else:
-                silence = Silence(f"replica {place + 1} of {self._count}", self._max_silence)
+                silence = Silence(f"replica {place + 1} of {self.count}", self.max_silence)
                 self._live[place] = _Live(replica, ready.slots, place, silence)
-                self._wake(ready.slots)
+                self._freed.set()
                 return ready.info
 
     def _give_up(self, place: int, cause: str) -> None:
         self._gone[place] = cause
-        self._warn(f"replica {place + 1} of {self._count} is given up: {cause}")
-        if len(self._gone) == self._count:
-            self._wake(len(self._waiting))
+        self.warn(f"replica {place + 1} of {self.count} is given up: {cause}")
+        self._freed.set()
 
 
 async def end(replica: Replica) -> None:

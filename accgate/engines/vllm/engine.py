@@ -27,7 +27,7 @@ from accgate.engines.reasoning import opened_by, split_reasoning
 from accgate.engines.silence import Silence, Stalled, within
 from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
-from accgate.engines.wire import body_of, second_beginning, tell_second_beginning
+from accgate.engines.wire import body_of, sampling_of, second_beginning, tell_second_beginning
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.records.finish import KNOWN, end_within
 from accgate.result import EngineInfo
@@ -344,23 +344,17 @@ class VllmEngine:
         tokenizer = self._engine.get_tokenizer()
         return int(tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id)
 
-    def _sampling(self, request: Request, **fixed: Any) -> Any:
+    def _sampling(self, request: Request) -> Any:
         from vllm import SamplingParams
         from vllm.exceptions import VLLMError
         from vllm.sampling_params import RequestOutputKind
 
-        chosen: dict[str, Any] = {
-            "max_tokens": request.max_tokens, "temperature": request.temperature, "top_p": request.top_p,
-            "top_k": request.top_k, "seed": request.seed, "stop": list(request.stop) or None,
-        }  # fmt: skip
-        chosen = {name: value for name, value in chosen.items() if value is not None}
-        chosen |= {"logprobs": 0} if request.logprobs else {}
+        chosen = sampling_of(request) | ({"logprobs": 0} if request.logprobs else {})
         try:
-            same = request.extra is self._extra or request.extra == self._extra
-            extra = self._checked_extra if same else checked_sampling(request.extra, SamplingParams)
+            is_checked = request.extra == self._extra
+            extra = self._checked_extra if is_checked else checked_sampling(request.extra, SamplingParams)
             chosen |= {name: value for name, value in extra.items() if name not in RENDERED}
-            chosen |= {"output_kind": RequestOutputKind.FINAL_ONLY, **fixed}
-            return SamplingParams(**self._defaults | chosen)
+            return SamplingParams(**self._defaults | chosen, output_kind=RequestOutputKind.FINAL_ONLY)
         except (TypeError, ValueError, VLLMError, KeyFaults) as error:
             raise RequestFailed(f"vLLM: {process.one_line(error)}") from error
 
@@ -379,8 +373,7 @@ class VllmEngine:
                 return rendered
             continues = bool(request.prefix)
             chosen = {"add_generation_prompt": not continues, "continue_final_message": continues}
-            chosen |= {"tokenize": self._tokenizes}
-            chosen |= dict(request.extra.get("chat_template_kwargs", {}))
+            chosen |= {"tokenize": self._tokenizes, **request.extra.get("chat_template_kwargs", {})}
             processor = request.extra.get("mm_processor_kwargs")
             parameters = ChatParams(
                 chat_template=self._template, chat_template_kwargs=chosen, mm_processor_kwargs=processor

@@ -59,9 +59,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 SIZES = ("compilation_config", "max_cudagraph_capture_size", "performance_mode")  # they choose sizes of graphs too
 LARGEST_BIAS = 100.0  # vLLM's server cuts larger ones; its engine does not
 UNSAMPLED = {
-    "n": "is always 1 in accgate; several answers to one sample are the task's repeats",
-    "output_kind": "is accgate's: replies come whole",
-    "detokenize": "is accgate's: answers are read from text",
+    "n": "is always 1 in accgate; for several answers a sample set the task's repeats",
+    "output_kind": "is set by accgate, which reads whole replies",
+    "detokenize": "is set by accgate, which reads answers from text",
     "skip_clone": "is vLLM's own",
     "output_text_buffer_length": "is vLLM's own",
 }
@@ -192,7 +192,7 @@ def _declared(arguments_class: Any) -> dict[str, Any]:
 
 
 def _typed(kind: Any, value: Any) -> Any:
-    """The value as the declared type; TOML has types, so that only tables, arrays and names are converted."""
+    """Return the value as the declared type. TOML has types, so only tables, arrays and names are converted."""
     if isinstance(kind, str):
         return value
     if isinstance(value, str):
@@ -201,9 +201,8 @@ def _typed(kind: Any, value: Any) -> Any:
                 return option
         if value.lower() == AUTO and type(None) in get_args(kind) and [*_options_of(kind)]:
             return None  # vLLM chooses
-    adapter: TypeAdapter[Any]
     try:
-        adapter = TypeAdapter(kind)
+        adapter = TypeAdapter[Any](kind)
     except Exception:  # not a type that pydantic knows
         return value
     return adapter.validate_python(value, strict=not isinstance(value, (dict, list)) and not [*_options_of(kind)])

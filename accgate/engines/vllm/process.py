@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import importlib.util
 import logging
 import multiprocessing
 import os
@@ -12,11 +11,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import metadata
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import CannotEvaluate
+from accgate.errors import CannotEvaluate, writing
 from accgate.text import clip
 
 TAIL = 400_000  # bytes of the log that are searched for a cause
@@ -61,12 +61,8 @@ class Log:
             descriptor, path = tempfile.mkstemp(prefix="accgate-vllm-", suffix=".log")
             os.close(descriptor)
         self.path = Path(path)
-        try:
+        with writing(self.path, "name another file in options.log"):
             self._stream = self.path.open("a", encoding="utf-8", errors="replace", buffering=1)
-        except OSError as error:
-            raise CannotEvaluate(
-                f"options.log: {path} cannot be written: {error.strerror}; name another file"
-            ) from error
         self._from = self.path.stat().st_size
 
     @contextlib.contextmanager
@@ -131,9 +127,8 @@ def _plain(text: str) -> str:
 
 
 def one_line(error: BaseException | str) -> str:
-    """What an error says, on one line of at most 400 characters; its kind where it says nothing."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return clip(text, 400)
+    """Return what an error says in at most 400 characters, or its kind where it says nothing."""
+    return clip(" ".join(str(error).split()) or type(error).__name__, 400)
 
 
 @contextlib.contextmanager
@@ -218,21 +213,16 @@ class Watch:
 
 
 def version_fault() -> str | None:
-    """Why the vLLM that is installed here is too old, by its files: nothing of it is imported; None where it is not.
+    """Say that the vLLM that is installed here is too old, if it is.
 
     A build of a checkout without tags calls itself 0.1.dev, whatever it is.
     """
-    spec = importlib.util.find_spec("vllm")
-    places = [] if spec is None else list(spec.submodule_search_locations or ())
-    folder = Path(places[0]) if places else Path()
-    try:
-        text = (folder / "_version.py").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    match = re.search(r"""^(?:__version__ = )?version = ["']((\d+)\.(\d+)[^"']*)""", text, re.MULTILINE)
-    if match is None or (int(match[2]), int(match[3])) >= OLDEST or match[1].startswith("0.1.dev"):
-        return None
-    return f"is vllm, which is {match[1]} here; accgate needs {OLDEST[0]}.{OLDEST[1]} or later: pip install -U vllm"
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        version = metadata.version("vllm")
+        match = re.match(r"(\d+)\.(\d+)", version)
+        if match and (int(match[1]), int(match[2])) < OLDEST and not version.startswith("0.1.dev"):
+            return f"is vllm {version}; accgate needs {OLDEST[0]}.{OLDEST[1]} or later: pip install -U vllm"
+    return None
 
 
 def import_classes() -> tuple[type, type]:

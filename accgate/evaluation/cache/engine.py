@@ -30,28 +30,23 @@ class CachedEngine:
     async def complete(self, request: Request) -> Reply:
         """The reply of an earlier run, or the engine's."""
         key = request_key(request)
-        kept = None if key is None else self._shelf.get(key)
-        if kept is not None:
+        if isinstance(kept := self._shelf.get(key), Reply):
             await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
-        if isinstance(kept, Reply):
             return kept
         new = await self._engine.complete(request)
-        if key is not None:
-            self._shelf.put(key, new)
+        self._shelf.put(key, new)
         return new
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
         """The log-probabilities of an earlier run, and the engine's of those that no run asked."""
         keys = {text: request_key(request, text) for text in continuations}
-        kept = {text: None if key is None else self._shelf.get(key) for text, key in keys.items()}
-        scores = {text: answer for text, answer in kept.items() if isinstance(answer, LogProbs)}
+        scores = {text: kept for text, key in keys.items() if isinstance(kept := self._shelf.get(key), LogProbs)}
         await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
         if new := [text for text in keys if text not in scores]:
             asked = await cast("Scorer", self._engine).score(request, new)
             for text, score in zip(new, asked, strict=True):
                 scores[text] = score
-                if (key := keys[text]) is not None:
-                    self._shelf.put(key, score)
+                self._shelf.put(keys[text], score)
         return [scores[text] for text in continuations]
 
     def describe(self) -> EngineInfo:
@@ -76,7 +71,7 @@ class Cache:
         if is_same(check, info):
             self._say(
                 f"cache: off for {check.name}: it runs what its reference was recorded with, "
-                "so replies kept from then would prove nothing"
+                "so cached replies would only repeat the reference"
             )
             return engine
         if check.model not in self._shelves:

@@ -57,7 +57,9 @@ class Identity:
 def identity_of(
     planned: PlannedModel, info: EngineInfo, *, digest_of: DigestOf, environ: Mapping[str, str]
 ) -> Identity:
-    """Who answers for a model: weights, engine with its installed files, hardware, options, variant.
+    """Identify who answers for a model, from all that can change an answer.
+
+    That is weights, engine with its installed files, hardware, options, variant.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ def identity_of(
     parts = {
         "engine": info.identity,
         "installed": environ.get(IMAGE) or installation_digest(DISTRIBUTIONS[model.engine], digest_of),
-        "machine": [platform.machine(), _cores(), _text(DRIVER)],
+        "machine": [platform.machine(), _cores(), DRIVER.read_text(errors="replace") if DRIVER.is_file() else ""],
         "environment": sorted(
             (key, value) for key, value in environ.items() if SETTINGS.match(key) and not NO_SETTING.match(key)
         ),
@@ -186,10 +188,3 @@ def _digests_of(files: Iterable[Path], digest_of: DigestOf) -> list[list[str]]:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from accgate.engines import LogProbs, Reply
 from accgate.evaluation.cache.identity import Identity
-from accgate.evaluation.files import json_table
+from accgate.inputs.paths import json_table
 from accgate.records.file import count_lines
 
 LINES, DAMAGED, ABOUT, FILES = ".lines", ".damaged", "about.json", "files.json"
@@ -54,10 +54,9 @@ class Shelf:
         except OSError as error:
             self._say(f"cache: {path} cannot be read: {error.strerror}")
 
-    def get(self, key: str) -> Answer | None:
-        """The answer to a request; None where there is none, or its line is damaged."""
-        place = self._places.get(key.encode())
-        if place is None:
+    def get(self, key: str | None) -> Answer | None:
+        """Return the answer to a request, or None where it has no key or no whole line."""
+        if key is None or (place := self._places.get(key.encode())) is None:
             return None
         path, offset = place
         try:
@@ -85,9 +84,10 @@ class Shelf:
     def _forget(self, path: Path) -> None:
         self._places = {key: place for key, place in self._places.items() if place[0] != path}
 
-    def put(self, key: str, answer: Answer) -> None:
-        """Keep a reply, or log-probabilities."""
-        if self._broken or (isinstance(answer, Reply) and (answer.text is None or answer.score is not None)):
+    def put(self, key: str | None, answer: Answer) -> None:
+        """Keep a reply, or log-probabilities, unless the request has no key."""
+        is_bare = isinstance(answer, Reply) and (answer.text is None or answer.score is not None)
+        if key is None or self._broken or is_bare:
             return
         try:
             if self._own is None:

@@ -3,31 +3,245 @@
 import math
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from accgate.engines import FINGERPRINT, union_of
+from accgate.engines.identity import SAME, are_one, fingerprints_of, may_mix
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
+from accgate.evaluation.assignment import NO_ENGINE, Assignment, assignment_of, engine_in
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
-from accgate.evaluation.resume import refuse_unfinished, settings_of
-from accgate.evaluation.shards.pool import (
-    Pool,
-    engine_mismatches,
-    plan_mismatches,
-    pool_of,
-    record_faults,
-    server_mismatches,
-    settings_mismatches,
-)
-from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_shard
+from accgate.evaluation.resume import check_points, refuse_unfinished, settings_of
+from accgate.evaluation.shards.run import RECORDING, ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.evaluation.stored import StopRuleOf, finished_evaluation
 from accgate.planning.checks import Check
-from accgate.records.file import MERGED, PLAN, paths_of, to_line, write_settings
+from accgate.planning.model import ModelKey, PlannedModel
+from accgate.records.file import (
+    ENVIRONMENT,
+    FILES,
+    JUDGE_SERVED,
+    MERGED,
+    NOT_COMPARED,
+    PLAN,
+    SERVED,
+    Record,
+    paths_of,
+    settings_of_run,
+    to_line,
+    write_settings,
+)
+from accgate.records.ids import Places
 from accgate.records.lock import sole_run
+from accgate.records.log import RecordLog, empty_log, places_in, read_log
 from accgate.records.replacement import write_atomically, write_gzip_lines
-from accgate.text import some_of
+from accgate.references.judge import Makers
+from accgate.result import EngineInfo
+from accgate.text import count_of, mismatches, some_of
+
+# Settings that each shard has to itself; a model has one engine.
+OWN = {"engine", ENVIRONMENT, "records", "shard", *NOT_COMPARED} - {PLAN}
+HERE = "this merge"  # its accuracy.toml, and its version of accgate
+
+
+@dataclass(frozen=True)
+class Source:
+    """One shard's records of a check."""
+
+    folder: Path
+    settings: Mapping[str, Any]
+    records: RecordLog
+
+    @property
+    def engine(self) -> EngineInfo:
+        """Engine, version and hardware that answered."""
+        return engine_in(self.settings)
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """A table of the settings, or an empty one."""
+        return table if isinstance(table := self.settings.get(name), Mapping) else {}
+
+
+@dataclass(frozen=True)
+class Pool:
+    """All shards' records of a check."""
+
+    check: Check
+    sources: tuple[Source, ...]
+
+    @property
+    def engine(self) -> EngineInfo:
+        """What answered, with empty names where nothing did."""
+        return self.sources[0].engine if self.sources else NO_ENGINE
+
+    @cached_property
+    def log(self) -> RecordLog:
+        """A place in the fixed order for each (id, repeat) of the finished check, and its record where there is one.
+
+        One with a score goes before one that failed: a resumed run asks failed samples again too.
+        """
+        ids, repeats = self.check.task.samples.ids, self.check.repeats
+        log = empty_log(Path(), ids, repeats)
+        for source in self.sources:
+            places = self.places(source)
+            of_plan = np.flatnonzero(places >= 0)
+            twice = of_plan[np.isin(places[of_plan], log.places())]
+            both = zip(twice.tolist(), source.records.take(twice), log.take(places[twice]), strict=True)
+            worse = [number for number, own, other in both if _worth(own) >= _worth(other)]
+            better = np.setdiff1d(of_plan, worse)
+            log.put_all(places[better], source.records.take(better))
+        return log
+
+    @cached_property
+    def records(self) -> RecordLog:
+        """Each record once, in the fixed order."""
+        return self.log.present
+
+    def places(self, source: Source) -> Places:
+        """Return the places of a source's records in the fixed order, -1 of those of other checks."""
+        return places_in(self.check.task.samples.ids, self.check.repeats, source.records)
+
+    @property
+    def served(self) -> dict[str, Any]:
+        """Who answered and who marked, as the settings beside records keep it."""
+        tables = {key: union_of([source.table(key) for source in self.sources]) for key in (SERVED, JUDGE_SERVED)}
+        return {key: table for key, table in tables.items() if table}
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The digests of the files that answers depend on, as far as any shard's machine had them."""
+        return {name: digest for source in self.sources for name, digest in source.table(FILES).items()}
+
+    @property
+    def makers(self) -> Makers:
+        """Who answered and who marked, as far as any shard tells it."""
+        return Makers.of_settings({**self.served, FILES: self.files})
+
+    @property
+    def whole(self) -> Assignment:
+        """The check as one run would be assigned it."""
+        return assignment_of(self.check, self.engine, files=self.files)
+
+
+def _worth(record: Record) -> tuple[bool, bytes]:
+    return record.score is None, to_line(record)
+
+
+def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
+    """Read what the shards have of a check.
+
+    Raises
+    ------
+    BadInput
+        For records or settings that are damaged, or of another shard than their folder.
+    """
+    return Pool(check, tuple(source for folder, run in runs.items() if (source := _source(check, folder, run))))
+
+
+def _source(check: Check, folder: Path, run: ShardRun) -> Source | None:
+    paths = paths_of(folder, *check.key)
+    if not paths.records.exists():
+        return None
+    settings = settings_of_run(paths)
+    shard = settings.get("shard")
+    if shard is not None and shard not in run.shards:
+        held = ", ".join(run.shards)
+        raise BadInput(f"{paths.settings}: is of shard {shard} in the folder of shard {held}; run that shard again")
+    records = read_log(paths.records)
+    check_points(records, check.task, paths)
+    return Source(folder, settings, records)
+
+
+def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
+    """Where the shards were planned by other rules, or by another accgate, than this merge."""
+    plans = {HERE: plan} | {str(folder): run.plan for folder, run in runs.items()}
+    faults = mismatches("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
+    faults += mismatches("accgate record", {place: {RECORDING: each.get(RECORDING)} for place, each in plans.items()})
+    rules = {place: each.get("checks") or {} for place, each in plans.items()}
+    for name in sorted({name for each in rules.values() for name in each}):
+        without = [place for place, each in rules.items() if name not in each]
+        if without:
+            faults.append(f"{name}: is not a check of {some_of(without)}; name the same --models, --tasks and --base")
+        faults += mismatches(name, {place: each[name] for place, each in rules.items() if name in each})
+    return faults
+
+
+def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
+    """Where engine, version, hardware or what lies under them are not the same in all shards, or files differ."""
+    engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    files: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for pool in pools:
+        for source in pool.sources:
+            place = str(paths_of(source.folder, *pool.check.key).settings)
+            under = source.table(ENVIRONMENT)
+            engines[pool.check.model][place] = {"engine": source.engine.identity, ENVIRONMENT: under}
+            for name, digest in source.table(FILES).items():
+                files[pool.check.model, name][place] = {f"the content of {name}": digest}
+    faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
+    return faults + [fault for (model, _), each in files.items() for fault in mismatches(model, each)]
+
+
+def server_mismatches(pools: Sequence[Pool]) -> list[str]:
+    """Where a model was not answered, or a judge's marks not given, by one server as replies and listings tell it.
+
+    Of several fingerprints, each shard must have all, or the model's or judge's options must allow them all.
+    """
+    asked: dict[ModelKey, PlannedModel] = {}
+    named: dict[tuple[ModelKey, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for pool in pools:
+        for table, model in ((SERVED, pool.check.planned_model), (JUDGE_SERVED, pool.check.judge)):
+            if model is None:
+                continue
+            asked[model.key] = model
+            for source in pool.sources:
+                place = str(paths_of(source.folder, *pool.check.key).settings)
+                for key, value in source.table(table).items():
+                    if key != SAME:
+                        named[model.key, key][place] = {key: value}
+    faults = []
+    for (who, key), each in named.items():
+        marks, options = frozenset().union(*map(fingerprints_of, each.values())), asked[who].settings.options
+        values = [value[key] for value in each.values()]
+        if not (may_mix(options, marks) if key == FINGERPRINT else are_one(options, values)):
+            more = ", or name those of one model in options.fingerprints" if key == FINGERPRINT else ""
+            about = asked[who].name if asked[who].table == "models" else f"judge {asked[who].name}"
+            faults += [fault + more for fault in mismatches(about, each)]
+    return faults
+
+
+def settings_mismatches(pool: Pool) -> list[str]:
+    """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
+    wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
+    places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
+    shared = {place: {key: each[key] for key in each.keys() - OWN} for place, each in places.items()}
+    return mismatches(pool.check.name, shared)
+
+
+def record_faults(pool: Pool) -> Iterator[str]:
+    """Records that belong to no sample, and samples to which two shards gave different scores."""
+    ids, repeats = pool.check.task.samples.ids, pool.check.repeats
+    first, differ = np.full(len(ids) * repeats, np.nan), np.zeros(len(ids) * repeats, dtype=bool)
+    for source in pool.sources:
+        places = pool.places(source)
+        unknown = sorted(set(source.records.figures.ids.take(np.flatnonzero(places < 0))))
+        if unknown:
+            path, strays = paths_of(source.folder, *pool.check.key).records, count_of(len(unknown), "id")
+            yield f"{path}: holds {strays} that this plan lacks: {some_of(unknown)}; run that shard again"
+        scored = np.flatnonzero((places >= 0) & ~source.records.figures.failed)
+        at, scores = places[scored], source.records.figures.columns["score"][scored]
+        differ[at] |= ~np.isnan(first[at]) & (first[at] != scores)
+        first[at] = np.where(np.isnan(first[at]), scores, first[at])
+    doubtful = sorted(ids.take(np.unique(np.flatnonzero(differ) // repeats)))
+    if doubtful:
+        yield (
+            f"{pool.check.name}: different scores in different shards for {count_of(len(doubtful), 'sample')}: "
+            f"{some_of(doubtful)}; give one run of each shard"
+        )
 
 
 @dataclass(frozen=True)
@@ -40,10 +254,9 @@ class JoinedShards:
 
     @property
     def evaluated(self) -> EvaluatedRun:
-        """What all shards together evaluated: begun with the first, and as long as all of them took."""
+        """What all shards together evaluated, begun with the first and as long as all of them took."""
         engines = {pool.check.model: pool.engine for pool in self.pools if pool.sources}
-        run = self.run
-        return EvaluatedRun(self.checks, engines, run.started, run.seconds, len(run.shards))
+        return EvaluatedRun(self.checks, engines, self.run.started, self.run.seconds, len(self.run.shards))
 
 
 def refuse_own_output(folders: Sequence[Path], out: Path) -> None:

@@ -65,7 +65,7 @@ class Siblings:
         self._pair, self._settings = (assignment.model, whole.name), settings_of(assignment)
         others = (Shard(i, shard.count) for i in range(1, shard.count + 1) if i != shard.index)
         self._others = [_Sibling(place_in(folder, other)) for other in others]
-        self._servers, self._revision = servers, servers.revision
+        self._servers, self._served = servers, servers.settings()
         self._due = time.monotonic()
 
     def record(self, key: tuple[str, int]) -> Record | None:
@@ -74,9 +74,10 @@ class Siblings:
 
     def refresh(self) -> None:
         """Read what the others have written, at most once a second, and when more is known of this shard's servers."""
-        if time.monotonic() < self._due and self._servers.revision == self._revision:
+        served = self._servers.settings()
+        if time.monotonic() < self._due and served == self._served:
             return
-        self._revision = self._servers.revision
+        self._served = served
         for other in self._others:
             try:
                 self._read(other)
