@@ -8,8 +8,8 @@ from accgate.errors import BadInput
 from accgate.inputs.rows import Row
 from accgate.tasks.definition import Definition
 from accgate.tasks.prompts import Scope
-from accgate.tasks.rows import SUBSET, Source, examples_fault
-from accgate.tasks.sample import ExamplesOf, asked_of
+from accgate.tasks.rows import SUBSET, Source, by_subset, examples_fault
+from accgate.tasks.sample import asked_of
 from accgate.text import some_of
 
 
@@ -22,10 +22,22 @@ class SolvedExamples:
     """
 
     def __init__(self, definition: Definition, source: Source, rows: Iterable[Row], pool: Sequence[Row]) -> None:
+        """Sort the examples by subset.
+
+        Raises
+        ------
+        BadInput
+            When examples name their subset, and some subset of the rows has none.
+        """
         self._definition, self._source = definition, source
-        self._pool_of = examples_by_subset(definition, rows, pool)
+        self._pools = by_subset(definition, pool)
         self._draws: dict[Any, Random] = {}  # of each subset, row by row, as lm-evaluation-harness draws
         self._asked: dict[int, str | None] = {}
+        if self._pools.keys() - {None}:
+            subsets = {str(row.get(SUBSET)) for row in rows}
+            if without := sorted(subsets - set(map(str, self._pools))):
+                fault = f"subsets {some_of(without)} have no solved example; give each at least one"
+                raise BadInput(f"{definition.path}: {fault}")
 
     def of(self, row: Row) -> Sequence[Row]:
         """The examples of a row.
@@ -35,15 +47,15 @@ class SolvedExamples:
         BadInput
             When too few are left without those that ask the same.
         """
-        pool, few_shot = self._pool_of(row), self._definition.content.few_shot
+        few_shot = self._definition.content.few_shot
+        subset = row.get(SUBSET) if self._definition.content.dataset.subsets else None
+        pool = self._pools.get(subset) or self._pools.get(None)
         if not pool:
             return ()
         number, again = len(pool) if few_shot.count is None else few_shot.count, Random()
         shots, first = pool[:number], pool[:number]
         if few_shot.seed is not None:
-            draw = self._draws.setdefault(
-                row.get(SUBSET) if self._definition.content.dataset.subsets else None, Random(few_shot.seed)
-            )
+            draw = self._draws.setdefault(subset, Random(few_shot.seed))
             again.setstate(draw.getstate())
             shots = draw.sample(pool, number)
         asked = asked_of(self._definition.content, Scope(row, first)) if shots else None
@@ -63,21 +75,3 @@ class SolvedExamples:
         if id(example) not in self._asked:
             self._asked[id(example)] = asked_of(self._definition.content, Scope(example, first))
         return self._asked[id(example)]
-
-
-def examples_by_subset(definition: Definition, rows: Iterable[Row], examples: Sequence[Row]) -> ExamplesOf:
-    """The solved examples that a row's prompt sees: of several subsets those of its own, where they name theirs.
-
-    Raises
-    ------
-    BadInput
-        When examples name their subset, and some subset of the rows has none.
-    """
-    if not definition.content.dataset.subsets or not any(SUBSET in example for example in examples):
-        return lambda _: examples
-    own: dict[Any, list[Row]] = {}
-    for example in examples:
-        own.setdefault(example.get(SUBSET), []).append(example)
-    if without := sorted({str(row.get(SUBSET)) for row in rows} - set(map(str, own))):
-        raise BadInput(f"{definition.path}: subsets {some_of(without)} have no solved example; give each at least one")
-    return lambda row: own[row.get(SUBSET)]

@@ -114,7 +114,7 @@ def with_subset(definition: Definition, source: Source) -> Definition:
         fault = "the task has no subsets; only a dataset of the hub has"
         raise KeyFaults((("subset",), f"is {source.subset!r}, but {fault}"))
     if not names or len(set(names)) < len(names):
-        raise KeyFaults((("subset",), f"is {list(names)}; name one subset or more, each once"))
+        raise KeyFaults((("subset",), f"is {list(names)}; name at least one subset, each once"))
     if len(names) == 1 and SUBSET not in names_in(definition.content.prompt or ""):
         chosen = replace(dataset, name=names[0], subsets=())  # the rows keep their ids, as a task of this one alone
     else:
@@ -212,7 +212,7 @@ def _generate(generator: str, options: Mapping[str, Any], source: Source) -> Ite
 def _examples(definition: Definition, source: Source) -> Sequence[Row]:
     count = definition.content.few_shot.count or 0
     rows = _example_rows(definition, source)
-    for each in _by_subset(definition, rows):
+    for each in by_subset(definition, rows).values():
         if len(each) < count:
             raise examples_fault(definition, source, f"is {count}, but its source has {len(each)} rows")
     return rows
@@ -223,14 +223,17 @@ def shown_first(definition: Definition, rows: Sequence[Row]) -> Sequence[Row]:
     few_shot = definition.content.few_shot
     if few_shot.count is None or few_shot.seed is not None:
         return rows
-    return [row for each in _by_subset(definition, rows) for row in each[: few_shot.count]]
+    return [row for each in by_subset(definition, rows).values() for row in each[: few_shot.count]]
 
 
-def _by_subset(definition: Definition, rows: Sequence[Row]) -> list[Sequence[Row]]:
-    if not definition.content.dataset.subsets:
-        return [rows]
-    subsets = dict.fromkeys(row.get(SUBSET) for row in rows)
-    return [[row for row in rows if row.get(SUBSET) == name] for name in subsets]
+def by_subset(definition: Definition, rows: Sequence[Row]) -> Mapping[Any, Sequence[Row]]:
+    """Group rows by the subset that each names; all under None where none does, or the dataset has no several."""
+    if not definition.content.dataset.subsets or not any(SUBSET in row for row in rows):
+        return {None: rows}
+    own: dict[Any, list[Row]] = {}
+    for row in rows:
+        own.setdefault(row.get(SUBSET), []).append(row)
+    return own
 
 
 def examples_fault(definition: Definition, source: Source, fault: str) -> KeyFaults | BadInput:

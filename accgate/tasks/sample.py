@@ -18,7 +18,7 @@ from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
 from accgate.metrics.calls import expected_calls
 from accgate.sandbox.cases import BadCases, Case, cases_of
-from accgate.tasks.attacks.attack import Attack, CannotAttack, attack_row, attack_text
+from accgate.tasks.attacks.attack import Attack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_of, transcript
 from accgate.tasks.definition import Definition
@@ -297,19 +297,15 @@ def _check_calls(targets: Sequence[str]) -> None:
 def _attack(
     attack: Attack, content: DefinitionFile, scope: Scope, question: str | Messages, id_: str
 ) -> str | Messages:
-    """The user's part after an attack on one column, or on all of it: of a conversation, the user's last message."""
-    try:
-        if attack.field is None:
-            paired = None if attack.column is None else _cell(scope.row, attack.column)
-            if isinstance(question, str):
-                return attack_text(attack, question, key=id_, paired=paired)
-            place = last_user(question)
-            said = attack_text(attack, question[place]["content"], key=id_, paired=paired)
-            return (*question[:place], {**question[place], "content": said}, *question[place + 1 :])
-        changed = attack_row(attack, scope.row, key=id_)
-    except CannotAttack as error:
-        raise CannotRender(str(error)) from error
-    return _question(content, replace(scope, row=changed))
+    """Attack one column of the question, or all of it; of a conversation, the user's last message."""
+    if attack.field is not None:
+        return _question(content, replace(scope, row=attack_row(attack, scope.row, key=id_)))
+    paired = None if attack.column is None else _cell(scope.row, attack.column)
+    if isinstance(question, str):
+        return attack_text(attack, question, key=id_, paired=paired)
+    place = last_user(question)
+    said = attack_text(attack, question[place]["content"], key=id_, paired=paired)
+    return (*question[:place], {**question[place], "content": said}, *question[place + 1 :])
 
 
 def _name(row: Mapping[str, Any], column: str, key: str) -> str:

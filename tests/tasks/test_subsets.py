@@ -118,7 +118,7 @@ def test_published_files_may_name_the_subset_of_each_row(tmp_path: Path) -> None
 def test_what_cannot_be_read_as_subsets_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hub(monkeypatch, BBH)
     for names in ([], ["snarks", "snarks"]):
-        with pytest.raises(KeyFaults, match="name one subset or more, each once"):
+        with pytest.raises(KeyFaults, match="name at least one subset, each once"):
             load_task("bbh", subset=names)
     with pytest.raises(KeyFaults, match="the task has no subsets"):
         load_task("arithmetic", subset=["a", "b"])

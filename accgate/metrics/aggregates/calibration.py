@@ -214,14 +214,3 @@ def selective_accuracy(*, coverage: float = 0.8) -> Aggregate:
     return Aggregate(
         "selective_accuracy", NEEDS, _paired_columns, partial(_accuracy_at, coverage), True, describe=curve
     )
-
-
-STATISTICS = (
-    ece,
-    ece_adaptive,
-    rmsce,
-    mce,
-    brier_score,
-    accuracy_coverage_auc,
-    selective_accuracy,
-)

@@ -144,12 +144,3 @@ def matthews_correlation() -> Aggregate:
     """Correlation of answers and targets, from -100 to 100 points."""
     why = "0/0: all answers, or all targets, are one label"
     return Aggregate("matthews_correlation", NEEDS, _table, _matthews, True, why, describe=_by_label, lowest=-100.0)
-
-
-STATISTICS = (
-    classification_accuracy,
-    classification_precision,
-    classification_recall,
-    classification_f1,
-    matthews_correlation,
-)

@@ -14,7 +14,7 @@ from accgate.metrics.aggregates.labels import Labels, group_names, label_keys, p
 def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Table:
     """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
     outcomes = predicted_and_true(name, sides, labels, positive)
-    names = group_names(name, sides, 2)
+    names = group_names(name, sides)
     legend = names if groups is None else two_groups(name, names, *groups)
     code = {group: float(i) for i, group in enumerate(legend)}
     columns = []
@@ -139,12 +139,3 @@ def equalised_odds_difference(
 def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
     """The larger of the largest differences between any two groups in true and in false positive rate."""
     return _difference("equalised_odds_difference_fairlearn", labels, positive, ODDS, None)
-
-
-STATISTICS = (
-    demographic_parity_difference,
-    demographic_parity_difference_largest,
-    demographic_parity_difference_selection_rate,
-    equalised_odds_difference,
-    equalised_odds_difference_fairlearn,
-)

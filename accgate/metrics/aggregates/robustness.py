@@ -1,7 +1,5 @@
 """The effect of an attack on the score: attack success rate and performance drop rate."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -45,6 +43,26 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
     return table[:, [attack - 1]] if attack else table
 
 
+class _Set:
+    """The attacked inputs that count: by ids, or by the value of a column of the record."""
+
+    def __init__(self, ids: str, column: Column, holds: str, base: Literal["all", "set"]) -> None:
+        if bool(ids) == bool(column) or bool(column) != bool(holds):
+            raise ValueError("give ids, or column and holds, to say which attacked inputs count")
+        self.ids = frozenset(ids.replace(",", " ").split())
+        self.column, self.text, self.base = column, holds.strip(), base
+
+    def holds(self, side: Side) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        if self.column:
+            return np.array([text == self.text for text in side.texts(self.column)])
+        unknown = self.ids - {str(i) for i in side.ids}
+        if unknown:
+            raise UnusableRecords(
+                f"{side.name}: {len(unknown)} of the {len(self.ids)} ids belong to no sample, such as {min(unknown)!r}"
+            )
+        return np.array([str(value(record, "id")) in self.ids for record in side.records])
+
+
 def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Table:
     """Columns: share of a sample's answers right before, and right before and wrong after; over repeats and attacks."""
     rows = []
@@ -71,26 +89,6 @@ def _success_details(table: Table) -> dict[str, Any]:
 def attack_success_rate(*, right: float = 100.0, attack: int = 0) -> Aggregate:
     """Share of the answers right before the attack that are wrong after it."""
     return _attack_success("attack_success_rate", right, attack, None)
-
-
-class _Set:
-    """The attacked inputs that count: by ids, or by the value of a column of the record."""
-
-    def __init__(self, ids: str, column: Column, holds: str, base: Literal["all", "set"]) -> None:
-        if bool(ids) == bool(column) or bool(column) != bool(holds):
-            raise ValueError("give ids, or column and holds, to say which attacked inputs count")
-        self.ids = frozenset(ids.replace(",", " ").split())
-        self.column, self.text, self.base = column, holds.strip(), base
-
-    def holds(self, side: Side) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        if self.column:
-            return np.array([text == self.text for text in side.texts(self.column)])
-        unknown = self.ids - {str(i) for i in side.ids}
-        if unknown:
-            raise UnusableRecords(
-                f"{side.name}: {len(unknown)} of the {len(self.ids)} ids belong to no sample, such as {min(unknown)!r}"
-            )
-        return np.array([str(value(record, "id")) in self.ids for record in side.records])
 
 
 def attack_success_rate_curated(
@@ -185,11 +183,3 @@ def _drop_aggregate(name: str, attack: int, several: bool) -> Aggregate:
         partly=("attacked",),
         lowest=None,
     )
-
-
-STATISTICS = (
-    attack_success_rate,
-    attack_success_rate_curated,
-    performance_drop_rate,
-    mean_performance_drop_rate,
-)

@@ -86,9 +86,3 @@ def majority_vote(*, k: int = 0) -> Aggregate:
     if k < 0:
         raise ValueError("k must be 1 or more, or 0 for all")
     return Aggregate("majority_vote", ("score", "answer"), partial(_votes, k), _mean, True)
-
-
-STATISTICS = (
-    pass_at_k,
-    majority_vote,
-)
