@@ -7,7 +7,6 @@ be listed or measured. Landlock shuts the rest. On one's own machine, where no r
 import json
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -22,7 +21,7 @@ from typing import Any
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults, reading
 from accgate.inputs.paths import IN_COMMIT
 from accgate.inputs.typed import setting_text
-from accgate.sandbox.messages import packed, receive
+from accgate.sandbox.child import Child
 from accgate.sandbox.own_code import Places, is_within
 
 ROOMS = (
@@ -223,14 +222,9 @@ class CodeProcess:
             own = {"HOME": self._folder.tmp, "TMPDIR": self._folder.tmp, "HF_HOME": hub_cache()}
             environment = {**kept, **own, "PYTHONHASHSEED": "0"}
         options = ["-X", "utf8"] if self._folder is None else ["-s", "-S", "-X", "utf8"]
-        self._process = subprocess.Popen(
-            [sys.executable, *options, "-c", ROOMS.format(str(_rooms()), "serve", "serve()")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,  # Ctrl-C is for the run, which ends this
-        )
-        self.stop = weakref.finalize(self, _end, self._process, self._folder)
+        command = [sys.executable, *options, "-c", ROOMS.format(str(_rooms()), "serve", "serve()")]
+        self._child = Child(command, env=environment)
+        self.stop = weakref.finalize(self, _end, self._child, self._folder)
         self._ask(self._setup())
         module, _, name = start.rpartition(":")
         own_path = str if self._folder is None else self._folder.inside
@@ -274,17 +268,9 @@ class CodeProcess:
         raise CodeFailed(kind, text)
 
     def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(packed(message))
-            self._process.stdin.flush()
-            reply: dict[str, Any] | None = receive(self._process.stdout)
-        except OSError:
-            reply = None
+        reply = self._child.ask(message)
         if reply is None:
-            self._process.kill()  # it may have closed its standard output alone
-            code = self._process.wait()
+            code = self._child.end(0.0)  # it may have closed its standard output alone
             raise CannotEvaluate(f"{self._code.name}: its process ended with code {code}")
         return reply
 
@@ -302,15 +288,8 @@ def _is_open(path: str, places: Places) -> bool:
     return not is_within(real, places.trees) or is_within(real, places.installed)
 
 
-def _end(process: subprocess.Popen[bytes], folder: PrivateFolder | None) -> None:
+def _end(child: Child, folder: PrivateFolder | None) -> None:
     """End a process, and remove its folder."""
-    for stream in (process.stdin, process.stdout):
-        with suppress(BrokenPipeError, AttributeError):
-            stream.close()  # type: ignore[union-attr]
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    child.end(PATIENCE)
     if folder is not None:
         folder.remove()

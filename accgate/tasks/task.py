@@ -29,7 +29,7 @@ from accgate.tasks.library import former_task, library_file, library_names
 from accgate.tasks.rows import Source, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
-from accgate.tasks.schema import DefinitionFile, Extract, Mode
+from accgate.tasks.schema import DefinitionFile, Mode
 from accgate.tasks.tools import calls_answer, parse_reply
 from accgate.text import nearest
 
@@ -37,6 +37,7 @@ UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
 # Parts of a task's fingerprint: a change of the rules of `by_letter`, or of `likeliest_option`, gets another name here.
 LETTERS, TIES = "letters of 26 November 2026", "ties of 26 November 2026"
+FORM_VERSIONS = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
@@ -191,18 +192,19 @@ def build_task(
         return _joined_task(name, definition, source, mode, loaded=loaded)
     definition = _with_mode(definition, mode)
     rows, pool = rows_of(definition, source)
-    folder, digest = _picture_folder(definition, source), _Digest()
+    folder, digest = _picture_folder(definition, source), hashlib.sha256()
     examples_of = SolvedExamples(definition, source, rows, pool).of
-    shown = rows if isinstance(rows, list) else digest.of(rows)
-    samples = Samples(samples_of(name, definition, shown, examples_of, folder))
+    if isinstance(rows, list):
+        digest.update(_json(rows))
+    else:
+        rows = _digested(rows, digest)
+    samples = Samples(samples_of(name, definition, rows, examples_of, folder))
     return Task(
         name,
         samples.in_order(source.seed),
         definition.metric(loaded=loaded),
         definition,
-        _fingerprint(
-            definition, _hash(rows) if isinstance(rows, list) else digest.value, shown_first(definition, pool)
-        ),
+        _fingerprint(definition, digest.hexdigest()[:16], shown_first(definition, pool)),
         dataset_ids=None if definition.content.dataset.generator else samples.ids,
     )
 
@@ -369,7 +371,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     if confidence is not None and confidence["regex"] is None:
         confidence["regex"] = CONFIDENCE if confidence["by"] == "reply" else FIRST_READING
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
-    own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
+    own = code_digest(content.metric, definition.folder)
     options = dict(content.metric_options)
     reading = {"math": EQUALITY, CALLS: CALLING}.get(content.metric)
     if not options.pop("as_published", False) and content.metric in FORMED:
@@ -399,7 +401,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
             extract.which,
             extract.json_path,
             *_set(confidence),
-            *_form(extract),
+            *_set(extract.form, extract.form and FORM_VERSIONS[extract.form]),
             *_set(letters or ties),
             *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),
@@ -408,40 +410,29 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
         "metric": [content.metric, *scored, *_set(reading)] if any((*scored, reading)) else content.metric,
         "reply": [content.stop, content.max_tokens],
     }
-    is_own = ":" in content.metric
-    if is_own and (helpers := helpers_digest(content.metric, definition.folder, content.files)) is not None:
+    if ":" in content.metric and (helpers := helpers_digest(content.metric, definition.folder, content.files)) is not None:
         parts["files"] = helpers
     return {"dataset": dataset, **{key: _hash(part) for key, part in parts.items()}}
 
 
 def _hash(part: Any) -> str:
-    return hashlib.sha256(_SORTED.encode(part).encode()).hexdigest()[:16]
+    return hashlib.sha256(_json(part)).hexdigest()[:16]
 
 
-class _Digest:
-    """The hash of rows that are gone through one by one: that of their list."""
-
-    def __init__(self) -> None:
-        self._sha256, self._between = hashlib.sha256(b"["), b""
-
-    def of(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows; each counts once the next is asked for."""
-        for row in rows:
-            yield row
-            self._sha256.update(self._between + _SORTED.encode(row).encode())
-            self._between = b", "
-
-    @property
-    def value(self) -> str:
-        """The hash of those that were gone through."""
-        whole = self._sha256.copy()
-        whole.update(b"]")
-        return whole.hexdigest()[:16]
+def _json(part: Any) -> bytes:
+    return _SORTED.encode(part).encode()
 
 
-def _form(extract: Extract) -> list[Any]:
-    versions = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
-    return [] if extract.form is None else [extract.form, versions[extract.form]]
+def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
+    """Pass on rows one by one, and add to the digest what it would have of their list."""
+    digest.update(b"[")
+    between = b""
+    for row in rows:
+        yield row
+        digest.update(between + _json(row))
+        between = b", "
+    digest.update(b"]")
+
 
 
 def _reads_letters(content: DefinitionFile) -> bool:
