@@ -46,7 +46,7 @@ def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
             yield path
         else:
             why = fault_of(path) or IN_COMMIT
-            raise BadInput(f"{path}: is declared by files, and there is no such file or folder; {why}")
+            raise BadInput(f"{path}: is named by files, but there is no such file or folder; {why}")
 
 
 def files_below(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]:

@@ -44,7 +44,7 @@ class Tests:
         try:
             pairs = [(place, unpack(value)) for place, value in json.loads(values)]
             if pairs.pop()[0] != END:
-                return "the program's process did not say that it came to its last line"
+                return "the program's process did not report that it reached its last line"
             for place, value in pairs:
                 if place < 0 or not self.assertions[place].holds(value):
                     return f"AssertionError: {self.assertions[place].source}, it is {_short(value)}"
@@ -52,7 +52,7 @@ class Tests:
             return f"the program's process gave no values: {error}"
         reached = {place for place, _ in pairs}
         missing = [each.source for place, each in enumerate(self.assertions) if place not in reached]
-        return f"never came to {missing[0]}" if missing else None
+        return f"never reached {missing[0]}" if missing else None
 
 
 def _short(value: Any) -> str:

@@ -61,7 +61,7 @@ class Code:
     def fault(self, path: str) -> ReadsOutside:
         """The error that it opens a file which it does not consist of."""
         if not is_within(path, [os.path.realpath(self.trees[0])]):
-            return ReadsOutside(f"{path}: {self.name} opens this file of another checkout; put it into its own")
+            return ReadsOutside(f"{path}: {self.name} opens this file of another checkout; put it into the same checkout")
         files = setting_text("files", [os.path.relpath(path, os.path.realpath(self.folder))])
         return ReadsOutside(
             f"{path}: {self.name} opens this file, which is not part of it; add {files or 'it'} to {self.table}"
@@ -112,7 +112,7 @@ class PrivateFolder:
         """
         name = os.path.relpath(os.path.abspath(path), self._root)  # noqa: PTH100
         if name.partition(os.sep)[0] == os.pardir:
-            raise BadInput(f"{path}: {self.code.name} uses this, which is outside of the repository; put it there")
+            raise BadInput(f"{path}: {self.code.name} uses this, which lies outside the repository; move it there")
         return os.path.normpath(f"{self.copy}/{name}")
 
     def rules(self) -> list[tuple[str, int]]:

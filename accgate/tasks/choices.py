@@ -9,6 +9,7 @@ from accgate.engines import LogProbs
 from accgate.engines.base import measurement_fault
 from accgate.tasks.prompts import CannotRender, Scope, render_list
 from accgate.tasks.schema import Choices
+from accgate.text import count_of
 
 SEPARATOR = ": "  # between label and text of a choice
 TIE = "equally likely options"  # the beginning of a choice's text where they tie
@@ -60,16 +61,12 @@ def options_of(choices: Choices, scope: Scope) -> tuple[Option, ...]:
         Unless the templates give two or more different labels, each with a text.
     """
     texts = render_list("choices.options", choices.options, scope)
-    if choices.labels is None:
-        if len(texts) > len(string.ascii_uppercase):
-            raise CannotRender(f"choices.options gives {len(texts)} options; with more than 26 give choices.labels too")
-        labels = list(string.ascii_uppercase[: len(texts)])
-    else:
+    labels = [*string.ascii_uppercase[: len(texts)]]
+    if choices.labels is not None:
         labels = render_list("choices.labels", choices.labels, scope)
     if len(labels) != len(texts) or len(texts) < 2 or len(set(labels)) < len(labels):
-        raise CannotRender(
-            f"choices gives {len(texts)} options and the labels {labels}; give each its own, two or more"
-        )
+        fix = "give two options or more, and in choices.labels a different label for each"
+        raise CannotRender(f"choices gives {count_of(len(texts), 'option')} and the labels {labels}; {fix}")
     return tuple(map(Option, labels, texts))
 
 

@@ -98,10 +98,10 @@ class Definition:
             return self
         choices = self.content.choices
         if choices is None:
-            raise BadInput(f"{self.path}: has no [choices], so nothing to choose by {by}")
+            raise BadInput(f"{self.path}: has no [choices]; remove choose = {by!r}")
         content = replace(self.content, choices=replace(choices, by=by))
         for key, fault in aggregate_faults(content):
-            raise self.fault(key, f"{fault}; choose = {by!r} leaves none, remove it")
+            raise self.fault(key, f"{fault}; remove choose = {by!r}, which gives none")
         return replace(self, content=content)
 
 
@@ -167,7 +167,7 @@ def _process(name: str, code: Code, options: str, state: str) -> CodeProcess:  #
     try:
         return CodeProcess(code, ":start_function", arguments)
     except ImportError as error:
-        hint = "; of the repository it can import its own files alone" if code.trees else ""
+        hint = "; of the repository it can import only its own files" if code.trees else ""
         raise metrics.BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}{hint}") from error
     except CodeFailed as error:
         if error.kind == "CannotBeCalled":

@@ -66,7 +66,7 @@ class SolvedExamples:
         others = [each for each in drawn if self._asked_by(each, first) != asked]
         if len(others) < (few_shot.count or 1):
             size = "unset" if few_shot.count is None else few_shot.count
-            fault = f"is {size}, but a row that is a solved example itself can show {len(others)} others; give more"
+            fault = f"is {size}, but a row that is itself a solved example has only {len(others)} to show; give more"
             raise examples_fault(self._definition, self._source, fault)
         return others[:number]
 

@@ -204,7 +204,7 @@ def json_list(key: str, text: str, what: str = "list") -> list[Any]:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, list):
-        raise CannotRender(f"{key} gives {text[:80]!r}, no JSON {what}; write {{{{ column | tojson }}}}")
+        raise CannotRender(f"{key} gives {text[:80]!r}, not a JSON {what}; write {{{{ column | tojson }}}}")
     return values
 
 

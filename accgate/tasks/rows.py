@@ -17,7 +17,7 @@ from accgate.tasks.generators import check_options, generate
 from accgate.tasks.library import former_task
 from accgate.tasks.prompts import CannotRender, Scope, names_in, render
 from accgate.tasks.schema import Join
-from accgate.text import nearest
+from accgate.text import count_of, nearest
 
 SUBSET = "subset"  # the column that names a row's configuration, where several are read
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold
@@ -82,7 +82,7 @@ def _joined(definition: Definition, rows: Iterable[Row], join: Join) -> Iterator
     partners: dict[str, Row] = {}
     for each in others:
         if partners.setdefault(_join_key(definition, each, join.on), each) is not each:
-            raise definition.fault(("dataset", "join", "on"), f"is {join.on!r}; two rows of it have {each[join.on]!r}")
+            raise definition.fault(("dataset", "join", "on"), f"is {join.on!r}, but two rows have {each[join.on]!r} there")
     for row in rows:
         partner = partners.get(_join_key(definition, row, join.on))
         if partner is None:
@@ -139,7 +139,7 @@ def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any])
         if key not in parameters:
             yield ("options", key), f"unknown option; {nearest(key, parameters)}"
         elif type(value) is not type(parameters[key]):
-            yield ("options", key), f"is {value!r}; write it as the task has it: {parameters[key]}"
+            yield ("options", key), f"is {value!r}; write a value like the task's own, {parameters[key]}"
 
 
 def _rows_where(
@@ -214,7 +214,7 @@ def _examples(definition: Definition, source: Source) -> Sequence[Row]:
     rows = _example_rows(definition, source)
     for each in by_subset(definition, rows).values():
         if len(each) < count:
-            raise examples_fault(definition, source, f"is {count}, but its source has {len(each)} rows")
+            raise examples_fault(definition, source, f"is {count}, but its source has {count_of(len(each), 'row')}")
     return rows
 
 
@@ -310,7 +310,7 @@ def hub_rows(name: str, config: str | None, split: str, revision: str | None, op
     BadInput
         When the split holds no rows.
     """
-    refuse_closed(f"dataset {name}: is not loaded where the token is; write num_samples, or record a reference")
+    refuse_closed(f"dataset {name}: is not loaded in the step that has the token; set num_samples, or record a reference")
     try:
         import datasets
     except ImportError as error:

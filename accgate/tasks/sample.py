@@ -267,7 +267,7 @@ def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...]
     if content.target is not None and content.metric == "code_tests":
         parts = render_around(ANSWER, content.target, scope)
         if len(parts) < 2:
-            raise CannotRender(f"target shows no {ANSWER}, so the reply's code would not be run")
+            raise CannotRender(f"target has no {ANSWER}, so the reply's code would not be run")
         return ANSWER.join(parts), tuple(parts), ()
     if content.target is not None and content.metric == "code_output":
         text = render(content.target, scope)
@@ -340,7 +340,7 @@ def _images(
         value = _cell(row, column)
         file = picture_file(value, folder)
         if file is not None and any(file.resolve().is_relative_to(tree.resolve()) for tree in trees):
-            fault = "a file of the repository, which only rows of a file may name"
+            fault = "a file of the repository; only rows of a local file may do that"
             raise CannotRender(f"column {column!r} of a dataset of the hub names {file}, {fault}")
         if value not in (None, ""):
             urls.append(_url(value, column, folder))

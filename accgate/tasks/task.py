@@ -252,9 +252,9 @@ def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definit
         For a part that cannot be joined, and for rows of a local file that are of none.
     """
     if source.options:
-        raise KeyFaults((("options",), "the task takes no options: its parts are joined as they are"))
+        raise KeyFaults((("options",), "the task takes no options: its parts are joined as they are; remove it"))
     if source.few_shot is not None:
-        raise KeyFaults((("few_shot_dataset",), "is nothing here: the parts have their own solved examples"))
+        raise KeyFaults((("few_shot_dataset",), "does not apply: the task's parts have their own solved examples; remove it"))
     own = _part_definitions(definition)
     names = _part_names(source.subset, own)
     for key, part in own.items():
@@ -302,7 +302,7 @@ def _unjoinable(part: Definition) -> str | None:
     others = (content.choices, content.tools, content.confidence, content.aggregate)
     if is_plain and content.metric != "parts" and not content.attack and all(each is None for each in others):
         return None
-    return "is a task that needs more than a reply's text, or is not scored from 0 to 100 points; name others"
+    return "cannot be joined: it needs more than a reply's text, or its scores are not from 0 to 100; name another task"
 
 
 def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) -> Mapping[str, list[Row]]:
@@ -313,7 +313,7 @@ def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) 
         key = row.get(column) if column is not None else None
         if key not in parts:
             hint = nearest(str(key), parts)
-            raise BadInput(f"{source.dataset}: row {number} has {column} = {key!r}, which is no part; {hint}")
+            raise BadInput(f"{source.dataset}: row {number} has {column} = {key!r}, which is not a part of the task; {hint}")
         rows.setdefault(str(key), []).append(row)
     return rows
 

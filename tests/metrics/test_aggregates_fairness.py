@@ -179,5 +179,5 @@ def test_label_and_score_stand_in_for_answer_and_target(name: str) -> None:
     ]
     assert metrics.aggregate(name, labels="score")(scored) == metrics.aggregate(name)(records)
     three = [r | {"label": f"{r['label']}{i % 3}"} for i, r in enumerate(scored)]
-    with pytest.raises(metrics.UnusableRecords, match="there are two at most"):
+    with pytest.raises(metrics.UnusableRecords, match="takes two at most"):
         metrics.aggregate(name, labels="score", positive="11")(three)

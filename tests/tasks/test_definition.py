@@ -177,7 +177,7 @@ def test_a_fault_names_line_key_and_mend(tmp_path: Path, top: str, message: str)
             "9: dataset.options.low: is '1'; give a whole number",
             "10: dataset.options.count: is 0; give 1 or more",
             "11: dataset.options.seed: is True; give a whole number",
-            "12: dataset.options.operation: is '/'; write one of +, -, *"]),
+            "12: dataset.options.operation: is '/'; give one of '+', '-', '*'"]),
     ],
 )  # fmt: skip
 def test_a_dataset_fault_names_line_key_and_mend(tmp_path: Path, dataset: str, messages: list[str]) -> None:

@@ -72,7 +72,7 @@ def test_copies_of_a_row_are_left_out_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shots", "few", "fault"),
     [
-        (ROWS[:5], "count = 5", r"few_shot.count: is 5, but a row that is a solved example itself can show 4 others"),
+        (ROWS[:5], "count = 5", r"few_shot.count: is 5, but a row that is itself a solved example has only 4 to show"),
         (ROWS[:5], "count = 5\nseed = 1", r"few_shot.count: is 5, but .* can show 4 others; give more"),
         (ROWS[:1], "", r"few_shot.count: is unset, but .* can show 0 others"),
     ],

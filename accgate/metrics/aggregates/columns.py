@@ -136,7 +136,7 @@ def _check_same_samples(name: str, first: Mapping[Hashable, Any], other: Mapping
     if missing or extra:
         example = min(map(str, missing or extra))
         raise UnusableRecords(
-            f"{name}: the sides have other samples: {len(missing)} only on the first, {len(extra)} only on another "
+            f"{name}: the sides have different samples: {len(missing)} only on the first, {len(extra)} only on another "
             f"(such as {example!r}); compare the same samples"
         )
 

@@ -27,10 +27,10 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
     lists = {i: list(scores) if isinstance(scores, Iterable) else [scores] for i, scores in column.items()}
     number = max(map(len, lists.values()), default=1)
     if attack > number:
-        raise UnusableRecords(f"{side.name}: attack is {attack}, but the records have {number}")
+        raise UnusableRecords(f"{side.name}: attack is {attack}, but the records have only {number}")
     lacking = [i for i, scores in lists.items() if len(scores) != number or None in scores]
     if lacking:
-        hint = '; this statistic counts every sample: ask = "all" there' if which is None else ""
+        hint = '; this statistic counts every sample, so set ask = "all" there' if which is None else ""
         raise UnusableRecords(
             f"{side.name} needs 'attacked', which {len(lacking)} of {len(lists)} records lack (or lack for one of "
             f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {FIXES['attacked']}{hint}"
@@ -131,7 +131,7 @@ def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> Table
         after = scores_after_attack(side, None, attack)
         if after.shape[1] > 1 and not several:
             raise UnusableRecords(
-                f"{name}: the records have {after.shape[1]} attacks; say which `attack`, or take "
+                f"{name}: the records have {after.shape[1]} attacks; set `attack` to the number of one, or use "
                 "mean_performance_drop_rate"
             )
         columns = [side.numbers("score", 0.0), *after.T]
