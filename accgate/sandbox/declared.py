@@ -12,7 +12,7 @@ import sysconfig
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,9 @@ class Code:
     def fault(self, path: str) -> ReadsOutside:
         """The error that it opens a file which it does not consist of."""
         if not is_within(path, [os.path.realpath(self.trees[0])]):
-            return ReadsOutside(f"{path}: {self.name} opens this file of another checkout; put it into the same checkout")
+            return ReadsOutside(
+                f"{path}: {self.name} opens this file of another checkout; put it into the same checkout"
+            )
         files = setting_text("files", [os.path.relpath(path, os.path.realpath(self.folder))])
         return ReadsOutside(
             f"{path}: {self.name} opens this file, which is not part of it; add {files or 'it'} to {self.table}"
@@ -204,10 +206,10 @@ def hub_cache() -> str:
 class CodeProcess:
     """A process with functions of a user's code, which ends with this object."""
 
-    def __init__(self, code: Code, start: str, arguments: Callable[[Callable[[Path], str]], Mapping[str, Any]]) -> None:
-        """Start it: `start` names what gives the functions, `arguments` what that takes.
+    def __init__(self, code: Code, start: str, arguments: Mapping[str, Any]) -> None:
+        """Start the process: `start` names what gives the functions, `arguments` what that takes.
 
-        `arguments` gets the way from a path to where the code finds it.
+        A path among them becomes the text of the path at which the code finds that file or folder.
 
         Raises
         ------
@@ -228,7 +230,8 @@ class CodeProcess:
         self._ask(self._setup())
         module, _, name = start.rpartition(":")
         own_path = str if self._folder is None else self._folder.inside
-        self.call("start", module=module, name=name, arguments=arguments(own_path))
+        own = {key: own_path(value) if isinstance(value, Path) else value for key, value in arguments.items()}
+        self.call("start", module=module, name=name, arguments=own)
 
     def _setup(self) -> dict[str, Any]:
         setup = {"path": sys.path, "prefixes": [sys.prefix, sys.exec_prefix], "accgate": str(_rooms().parent)}

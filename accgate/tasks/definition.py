@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -159,12 +158,9 @@ def own_metric(name: str, code: Code, **options: Any) -> metrics.Metric:
 def _process(name: str, code: Code, options: str, state: str) -> CodeProcess:  # noqa: ARG001 (of its files)
     """The process with a metric's function, which is there already where nothing changed."""
     place, _, function = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
-    is_file, given = own_file(name) is not None, json.loads(options)
-
-    def arguments(inside: Callable[[Path], str]) -> Mapping[str, Any]:
-        return {"place": inside(code.folder / place) if is_file else place, "name": function, "options": given}
-
+    own_place = place if own_file(name) is None else code.folder / place
     try:
+        arguments = {"place": own_place, "name": function, "options": json.loads(options)}
         return CodeProcess(code, ":start_function", arguments)
     except ImportError as error:
         hint = "; of the repository it can import only its own files" if code.trees else ""

@@ -82,7 +82,7 @@ def _joined(definition: Definition, rows: Iterable[Row], join: Join) -> Iterator
     partners: dict[str, Row] = {}
     for each in others:
         if partners.setdefault(_join_key(definition, each, join.on), each) is not each:
-            raise definition.fault(("dataset", "join", "on"), f"is {join.on!r}, but two rows have {each[join.on]!r} there")
+            raise definition.fault(("dataset", "join", "on"), f"is {join.on!r}, but two rows have {each[join.on]!r}")
     for row in rows:
         partner = partners.get(_join_key(definition, row, join.on))
         if partner is None:
@@ -310,7 +310,7 @@ def hub_rows(name: str, config: str | None, split: str, revision: str | None, op
     BadInput
         When the split holds no rows.
     """
-    refuse_closed(f"dataset {name}: is not loaded in the step that has the token; set num_samples, or record a reference")
+    refuse_closed(f"dataset {name}: is not loaded in the step with the token; set num_samples, or record a reference")
     try:
         import datasets
     except ImportError as error:

@@ -254,7 +254,7 @@ def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definit
     if source.options:
         raise KeyFaults((("options",), "the task takes no options: its parts are joined as they are; remove it"))
     if source.few_shot is not None:
-        raise KeyFaults((("few_shot_dataset",), "does not apply: the task's parts have their own solved examples; remove it"))
+        raise KeyFaults((("few_shot_dataset",), "does not apply: the parts have their own examples; remove it"))
     own = _part_definitions(definition)
     names = _part_names(source.subset, own)
     for key, part in own.items():
@@ -313,7 +313,7 @@ def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) 
         key = row.get(column) if column is not None else None
         if key not in parts:
             hint = nearest(str(key), parts)
-            raise BadInput(f"{source.dataset}: row {number} has {column} = {key!r}, which is not a part of the task; {hint}")
+            raise BadInput(f"{source.dataset}: row {number} has {column} = {key!r}, which is not a part; {hint}")
         rows.setdefault(str(key), []).append(row)
     return rows
 
@@ -410,7 +410,8 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
         "metric": [content.metric, *scored, *_set(reading)] if any((*scored, reading)) else content.metric,
         "reply": [content.stop, content.max_tokens],
     }
-    if ":" in content.metric and (helpers := helpers_digest(content.metric, definition.folder, content.files)) is not None:
+    helpers = helpers_digest(content.metric, definition.folder, content.files) if ":" in content.metric else None
+    if helpers is not None:
         parts["files"] = helpers
     return {"dataset": dataset, **{key: _hash(part) for key, part in parts.items()}}
 
@@ -432,7 +433,6 @@ def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
         digest.update(between + _json(row))
         between = b", "
     digest.update(b"]")
-
 
 
 def _reads_letters(content: DefinitionFile) -> bool:

@@ -45,7 +45,8 @@ ODDS = ("true_positive_rate", "false_positive_rate")
 def _rate(name: str, counts: Floats) -> Floats:
     """Return a rate of each group in points, NaN for 0/0."""
     part, whole, _ = RATES[name]
-    rate: Floats = 100.0 * counts[:, part].sum(axis=1) / counts[:, whole].sum(axis=1)
+    with np.errstate(all="ignore"):
+        rate: Floats = 100.0 * counts[:, part].sum(axis=1) / counts[:, whole].sum(axis=1)
     return rate
 
 
@@ -74,8 +75,7 @@ def _largest(rates: Sequence[str], rows: Rows) -> float:
 
 def _by_group(rates: Sequence[str], table: Table) -> dict[str, Any]:
     counts = _counts(table.rows[0], len(table.legend))
-    with np.errstate(all="ignore"):
-        values = {name: _rate(name, counts) for name in rates}
+    values = {name: _rate(name, counts) for name in rates}
     groups = [
         {"group": name, "answers": int(counts[i].sum())} | {k: json_number(v[i]) for k, v in values.items()}
         for i, name in enumerate(table.legend)
@@ -85,14 +85,10 @@ def _by_group(rates: Sequence[str], table: Table) -> dict[str, Any]:
 
 def _without_rate(rates: Sequence[str], table: Table) -> str:
     counts = _counts(table.rows[0], len(table.legend))
-    with np.errstate(all="ignore"):
-        lacking = [
-            f"group {name!r} {RATES[rate][2]}"
-            for rate in rates
-            for i, name in enumerate(table.legend)
-            if not np.isfinite(_rate(rate, counts)[i])
-        ]
-    return "; ".join(lacking)
+    pairs = (
+        (rate, name, value) for rate in rates for name, value in zip(table.legend, _rate(rate, counts), strict=False)
+    )
+    return "; ".join(f"group {name!r} {RATES[rate][2]}" for rate, name, value in pairs if not np.isfinite(value))
 
 
 def _difference(

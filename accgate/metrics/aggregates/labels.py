@@ -98,7 +98,7 @@ def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> t
         return names[0], names[1]
     if not group_0 or not group_1:
         raise UnusableRecords(
-            f"{name}: give both group_0 and group_1 (groups: {some_of(names)}), or use the statistic's form for many groups"
+            f"{name}: give both group_0 and group_1 (groups: {some_of(names)}), or use the form for many groups"
         )
     for group in (group_0, group_1):
         if group not in names:

@@ -40,7 +40,6 @@ DISTRACTORS = (
 )
 
 
-
 @dataclass(frozen=True, config=CLOSED)
 class Attack:
     """`[[attack]]`: each sample is asked once more, with its text changed in one way.

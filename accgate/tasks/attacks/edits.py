@@ -103,7 +103,6 @@ def _pool_of(letter: str) -> tuple[str, bool]:
     return ucd.name(letter[0], "UNKNOWN").split()[0], ucd.category(letter[0]) == "Lu"
 
 
-
 def keyboard(shape: Shape, _: str) -> Edits[Letter]:
     """A letter from a to z replaced by a key beside it; letters of other scripts stay."""
     letters = [letter for letter in shape.letters if shape.text[slice(*letter.span)] in NEIGHBOURS]

@@ -57,7 +57,7 @@ def load_apart(code: Code, name: str, options: LmEvalOptions) -> TaskApart:
 def _process(code: Code) -> CodeProcess:
     os.makedirs(hub_cache(), exist_ok=True)  # noqa: PTH103 (a text)
     try:
-        return CodeProcess(code, f"{__name__}:start", lambda inside: {"folder": inside(code.folder)})
+        return CodeProcess(code, f"{__name__}:start", {"folder": code.folder})
     except (CodeFailed, ImportError) as error:
         raise CannotEvaluate(f"{code.name} cannot be loaded: {error}") from error
 
