@@ -1,4 +1,4 @@
-from .aggregates.columns import UnusableRecords
+from .aggregates.base import UnusableRecords
 from .calls import CALLS
 from .metric import BadOption, Kind, Metric, UnknownMetric
 from .own import code_digest, helpers_digest

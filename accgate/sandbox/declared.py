@@ -21,13 +21,9 @@ from typing import Any
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults, reading
 from accgate.inputs.paths import IN_COMMIT
 from accgate.inputs.typed import setting_text
-from accgate.sandbox.child import Child
+from accgate.sandbox.child import Child, code_of_room
 from accgate.sandbox.own_code import Places, is_within
 
-ROOMS = (
-    "import sys; rooms = type(sys)('sandbox'); rooms.__path__ = [{!r}]; sys.modules['sandbox'] = rooms; "
-    "from sandbox.own_code import {}; {}"
-)
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/urandom", "/dev/random", "/dev/zero",
 )  # fmt: skip
@@ -36,6 +32,7 @@ VARIABLES = (
     "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
     "CURL_CA_BUNDLE", "HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE",
 )  # fmt: skip
+PACKAGE = str(Path(__file__).parents[1])  # accgate's own
 LINKED = 64_000_000  # bytes; a larger file is linked where it can be, not copied
 PATIENCE = 5.0  # seconds for a process to leave
 NEEDS = "run on Linux 5.13 or later with Landlock, which Docker's profile allows"
@@ -145,7 +142,7 @@ class PrivateFolder:
         own = [(path, landlock.MOVE) for path in (self.copy, self.tmp, *_installed())]
         rules = [*own, *around_trees("/", landlock.MOVE, self.places.trees)]
         setup = json.dumps({"rules": rules, "environment": {"TMPDIR": self.tmp}})
-        return (sys.executable, "-I", "-c", ROOMS.format(str(_rooms()), "become", "become(sys.argv[1:])"), setup)
+        return (sys.executable, "-I", "-c", code_of_room("own_code", "become(sys.argv[1:])"), setup)
 
     def fault_in(self, text: str) -> ReadsOutside | None:
         """The error that a command opened a file which is not declared, as its output tells; None where none does."""
@@ -191,11 +188,7 @@ def _installed() -> Iterator[str]:
     paths = {path for name in names if (path := sysconfig.get_path(name))}
     binaries = {os.path.dirname(path) for path in (sys.executable, os.path.realpath(sys.executable))}  # noqa: PTH120
     paths |= {*binaries, *(f"{sys.base_prefix}/{name}" for name in ("lib", "lib64")), f"{sys.prefix}/pyvenv.cfg"}
-    yield from sorted(os.path.realpath(path) for path in (*paths, str(_rooms().parent)))
-
-
-def _rooms() -> Path:
-    return Path(__file__).parent
+    yield from sorted(os.path.realpath(path) for path in (*paths, PACKAGE))
 
 
 def hub_cache() -> str:
@@ -224,7 +217,7 @@ class CodeProcess:
             own = {"HOME": self._folder.tmp, "TMPDIR": self._folder.tmp, "HF_HOME": hub_cache()}
             environment = {**kept, **own, "PYTHONHASHSEED": "0"}
         options = ["-X", "utf8"] if self._folder is None else ["-s", "-S", "-X", "utf8"]
-        command = [sys.executable, *options, "-c", ROOMS.format(str(_rooms()), "serve", "serve()")]
+        command = [sys.executable, *options, "-c", code_of_room("own_code", "serve()")]
         self._child = Child(command, env=environment)
         self.stop = weakref.finalize(self, _end, self._child, self._folder)
         self._ask(self._setup())
@@ -234,7 +227,7 @@ class CodeProcess:
         self.call("start", module=module, name=name, arguments=own)
 
     def _setup(self) -> dict[str, Any]:
-        setup = {"path": sys.path, "prefixes": [sys.prefix, sys.exec_prefix], "accgate": str(_rooms().parent)}
+        setup = {"path": sys.path, "prefixes": [sys.prefix, sys.exec_prefix], "accgate": PACKAGE}
         if self._folder is None:
             return {**setup, "places": None, "rules": None}
         places = self._folder.places

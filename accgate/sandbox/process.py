@@ -22,7 +22,7 @@ from accgate.errors import CannotEvaluate
 from accgate.sandbox import erase
 from accgate.sandbox.assertions import Tests, without_literals
 from accgate.sandbox.cases import DIGITS, Case, same_output
-from accgate.sandbox.child import Child
+from accgate.sandbox.child import Child, code_of_room
 
 _EXTRA = re.compile(r";.*\bextra\b")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -127,11 +127,6 @@ class Outcome:
 
 
 NOBODY = 65534
-# The rooms of this package without its face and without accgate: the worker has the standard library alone.
-_START = (
-    "import sys; sys.path[:1] = []; rooms = type(sys)('sandbox'); rooms.__path__ = [{!r}]; "
-    "sys.modules['sandbox'] = rooms; from sandbox.worker import serve; serve()"
-)
 _PATIENCE = 30.0  # seconds for a worker to start or leave
 
 
@@ -243,7 +238,8 @@ class Worker:
 
 def command(confinement: Confinement, folder: str, packages: Sequence[str]) -> list[str]:
     """The command line that starts a worker."""
-    python = [sys.executable, "-s", "-S", "-X", "utf8", "-c", _START.format(str(Path(__file__).parent))]
+    start = f"import sys; sys.path[:1] = []; {code_of_room('worker', 'serve()')}"
+    python = [sys.executable, "-s", "-S", "-X", "utf8", "-c", start]
     return python if confinement.files == "landlock" else [*bubblewrap_command(folder, packages), *python]
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
 
-from accgate.metrics.metric import BadOption, check_option
+from accgate.metrics import BadOption
+from accgate.metrics.metric import check_option
 from accgate.tasks.filler import FILLER, CannotGenerate, distinct, generators_of, tokens_in
 from accgate.tasks.ruler import ruler_cwe, ruler_fwe, ruler_niah, ruler_vt
 

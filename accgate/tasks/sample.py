@@ -24,11 +24,11 @@ from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_
 from accgate.tasks.definition import Definition
 from accgate.tasks.faults import ANSWER
 from accgate.tasks.prompts import CannotRender, Rubric, Scope, json_list, render, render_around, render_list, rubric_of
-from accgate.tasks.rows import SUBSET
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.tools import tools_of
 from accgate.text import visible
 
+SUBSET = "subset"  # the column that names a row's configuration, where several are read
 ExamplesOf = Callable[[Row], Sequence[Row]]
 OWN_IDS = (
     "id",
@@ -263,13 +263,18 @@ def _names(content: DefinitionFile, options: Sequence[Option]) -> Mapping[str, A
 
 
 def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:
-    """The target, the parts of a program around the reply's code, and the cases of a program's tests."""
-    if content.target is not None and content.metric == "code_tests":
+    """Return the target, the parts of a program around the reply's code, and the cases of a program's tests."""
+    if content.target is None:
+        texts = render_list("targets", content.targets or "", scope)
+        if not texts:
+            raise CannotRender("targets gives an empty list; a sample needs a reference text")
+        return json.dumps(texts, ensure_ascii=False), (), ()
+    if content.metric == "code_tests":
         parts = render_around(ANSWER, content.target, scope)
         if len(parts) < 2:
             raise CannotRender(f"target has no {ANSWER}, so the reply's code would not be run")
         return ANSWER.join(parts), tuple(parts), ()
-    if content.target is not None and content.metric == "code_output":
+    if content.metric == "code_output":
         text = render(content.target, scope)
         try:
             cases = cases_of(text)
@@ -277,13 +282,7 @@ def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...]
             raise CannotRender(f"target: {error}") from error
         # Not the cases, which may be megabytes: targets stand in records.
         return f"{len(cases)} tests, sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}", (), cases
-    if content.target is not None:
-        return render(content.target, scope), (), ()
-    assert content.targets is not None
-    texts = render_list("targets", content.targets, scope)
-    if not texts:
-        raise CannotRender("targets gives an empty list; a sample needs a reference text")
-    return json.dumps(texts, ensure_ascii=False), (), ()
+    return render(content.target, scope), (), ()
 
 
 def _check_calls(targets: Sequence[str]) -> None:

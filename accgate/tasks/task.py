@@ -23,10 +23,9 @@ from accgate.records.ids import Ids
 from accgate.tasks.code import PROGRAMS
 from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
 from accgate.tasks.definition import Definition, read_definition
-from accgate.tasks.examples import SolvedExamples
 from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
-from accgate.tasks.rows import Source, read_rows, rows_of, shown_first, with_subset
+from accgate.tasks.rows import SolvedExamples, Source, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
 from accgate.tasks.schema import DefinitionFile, Mode
@@ -37,7 +36,6 @@ UNREAD = "unread {}"  # the id of a sample of which only its number is known
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
 # Parts of a task's fingerprint: a change of the rules of `by_letter`, or of `likeliest_option`, gets another name here.
 LETTERS, TIES = "letters of 26 November 2026", "ties of 26 November 2026"
-FORM_VERSIONS = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
@@ -260,13 +258,9 @@ def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definit
     for key, part in own.items():
         if fault := _unjoinable(part):
             raise definition.fault(("dataset", "parts", key), fault)
-    rows = None if source.dataset is None else _rows_by_part(definition, source, names)
+    rows = dict.fromkeys(names) if source.dataset is None else _rows_by_part(definition, source, names)
     plain = replace(source, dataset=None, subset=None, count=None)
-    return {
-        key: (part, plain if rows is None else replace(plain, rows=rows[key]))
-        for key, part in own.items()
-        if key in (names if rows is None else rows)
-    }
+    return {key: (part, replace(plain, rows=rows[key])) for key, part in own.items() if key in rows}
 
 
 def _part_names(subset: str | Sequence[str] | None, parts: Mapping[str, object]) -> Sequence[str]:
@@ -381,6 +375,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     scored = [options, own, content.aggregate, content.aggregate_options, judge]
     target = content.target if content.targets is None else {"targets": content.targets}
     extract, few_shot = content.extract, content.few_shot
+    versions = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
     letters = _reads_letters(content) and LETTERS
     ties = content.choices is not None and content.choices.by == "likelihood" and TIES
@@ -401,7 +396,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
             extract.which,
             extract.json_path,
             *_set(confidence),
-            *_set(extract.form, extract.form and FORM_VERSIONS[extract.form]),
+            *_set(extract.form, extract.form and versions[extract.form]),
             *_set(letters or ties),
             *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),

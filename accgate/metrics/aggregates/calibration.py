@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
-from accgate.metrics.aggregates.columns import Floats, Ints, Side, answers, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Ints, Rows, Side, Table, answers, json_number, wide
 from accgate.stats import Unsigned
 
 NEEDS = ("score", "confidence")

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
-from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, answers, json_number, wide
 from accgate.metrics.aggregates.labels import Labels, group_names, label_keys, predicted_and_true, two_groups
 
 

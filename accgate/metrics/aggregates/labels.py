@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords
+from accgate.metrics.aggregates.base import Floats, Side, UnusableRecords
 from accgate.metrics.forms import one_spelling
 from accgate.text import count_of, nearest, some_of
 

@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
-from accgate.metrics.aggregates.columns import FIXES, Floats, Side, UnusableRecords, check_number, value
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, UnusableRecords, json_number, value
 
 Column = Literal["", "group", "label", "cluster"]
 
@@ -30,15 +29,16 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
         raise UnusableRecords(f"{side.name}: attack is {attack}, but the records have only {number}")
     lacking = [i for i, scores in lists.items() if len(scores) != number or None in scores]
     if lacking:
-        hint = '; this statistic counts every sample, so set ask = "all" there' if which is None else ""
+        fix = "give the task an [[attack]]"
+        fix += '; this statistic counts every sample, so set ask = "all" there' if which is None else ""
         raise UnusableRecords(
             f"{side.name} needs 'attacked', which {len(lacking)} of {len(lists)} records lack (or lack for one of "
-            f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {FIXES['attacked']}{hint}"
+            f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {fix}"
         )
     table = np.full((len(side.records), number), np.nan)
     for i, scores in lists.items():
         for score in scores:
-            check_number(side.name, side.records[i], "attacked", score)
+            side.check_number(side.records[i], "attacked", score)
         table[i] = scores
     return table[:, [attack - 1]] if attack else table
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Rows, Table
-from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords, value
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, UnusableRecords, value
 
 
 def pass_at_k_estimate(n: int, c: int, k: int) -> float:
