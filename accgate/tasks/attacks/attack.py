@@ -63,15 +63,18 @@ class Attack:
         """Yield (key, fault) for every key with a value that cannot be used.
 
         >>> list(Attack("typo", field=" ").faults())
-        [('field', "is ' '; write text, or leave it out"), ('kind', "is 'typo'; did you mean 'typos'?")]
+        [('kind', "is 'typo'; did you mean 'typos'?"), ('field', "is ' '; write text, or leave it out")]
         """
+        if self.kind not in STYLES:
+            yield "kind", f"is {self.kind!r}; {nearest(self.kind, STYLES)}"
         for key in ("field", "column", "text", "protect"):
             value = getattr(self, key)
             if value is not None and not value.strip():
                 yield key, f"is {value!r}; write text, or leave it out"
-        if self.kind not in STYLES:
-            yield "kind", f"is {self.kind!r}; {nearest(self.kind, STYLES)}"
-            return
+        if self.kind in STYLES:
+            yield from self._faults_of_kind()
+
+    def _faults_of_kind(self) -> Iterator[tuple[str, str]]:
         if self.kind == "column" and self.column is None:
             yield "column", "is missing; name the column that holds the changed text"
         for key, kind in (("column", "column"), ("text", "distractor")):
