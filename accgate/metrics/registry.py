@@ -18,7 +18,6 @@ from accgate.metrics import (
     overlap,
     questions,
     rouge,
-    structured,
     translation,
 )
 from accgate.metrics.metric import Builder, Metric, UnknownMetric, build_with, needs_more
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from accgate.metrics.aggregates.base import Aggregate
 
 FAMILIES = (
-    match, mathematics, overlap, rouge, translation, structured, instructions, longbench, mmmu, questions, calls, kinds,
+    match, mathematics, overlap, rouge, translation, instructions, longbench, mmmu, questions, calls, kinds,
 )  # fmt: skip
 
 

@@ -20,8 +20,7 @@ from typing import Any, Literal
 
 from accgate.errors import CannotEvaluate
 from accgate.sandbox import erase
-from accgate.sandbox.assertions import Tests, without_literals
-from accgate.sandbox.cases import DIGITS, Case, same_output
+from accgate.sandbox.assertions import DIGITS, Case, Tests, same_output, without_literals
 from accgate.sandbox.child import Child, code_of_room
 
 _EXTRA = re.compile(r";.*\bextra\b")

@@ -13,8 +13,7 @@ from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faul
 from accgate.inputs.checkout import refuse_no_text
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
-from accgate.metrics.code import files_digest
-from accgate.metrics.own import DESCRIBING, entry_point_of, own_file, own_files, unloaded_metric
+from accgate.metrics.code import DESCRIBING, entry_point_of, files_digest, own_file, own_files, unloaded_metric
 from accgate.sandbox.declared import Code, CodeFailed, CodeProcess
 from accgate.tasks.faults import aggregate_faults, definition_faults
 from accgate.tasks.schema import ChosenBy, DefinitionFile, ReasoningUse

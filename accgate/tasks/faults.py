@@ -9,9 +9,9 @@ from accgate import metrics
 from accgate.errors import Key
 from accgate.inputs.paths import no_file
 from accgate.metrics import metric_builders
+from accgate.metrics.code import entry_point_of, form_fault
 from accgate.metrics.kinds import PARTS
 from accgate.metrics.languages import LANGUAGES
-from accgate.metrics.own import entry_point_of, form_fault
 from accgate.tasks.attacks.attack import pattern_fault
 from accgate.tasks.conversation import conversation_faults
 from accgate.tasks.extract import check_json_path

@@ -17,7 +17,7 @@ from accgate.inputs.paths import read_plain
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
 from accgate.metrics.calls import expected_calls
-from accgate.sandbox.cases import BadCases, Case, cases_of
+from accgate.sandbox.assertions import BadCases, Case, cases_of
 from accgate.tasks.attacks.attack import Attack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_of, transcript
