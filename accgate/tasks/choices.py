@@ -4,6 +4,7 @@ import math
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from accgate.engines import LogProbs
 from accgate.engines.base import measurement_fault
@@ -24,27 +25,22 @@ class Option:
     text: str
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The options that a model finds likeliest, several where they tie.
+class Choice(NamedTuple):
+    """What a model finds likeliest: the option's label, None of a tie, and the text that a record's reply has.
 
-    `confidence` is the share that one of them has of all options' likelihood, 0 to 1.
+    `confidence` is the share that one option has of all options' likelihood, 0 to 1.
     """
 
-    options: tuple[Option, ...]
+    label: str | None
+    text: str
     confidence: float
 
-    @property
-    def label(self) -> str | None:
-        """The label of the likeliest option; None of a tie, which is no answer."""
-        return self.options[0].label if len(self.options) == 1 else None
 
-    @property
-    def text(self) -> str:
-        """The choice as a record's reply has it."""
-        if self.label is None:
-            return f"{TIE}: {', '.join(option.label for option in self.options)}"
-        return f"{self.label}{SEPARATOR}{self.options[0].text}"
+def _choice_of(likeliest: Sequence[Option], confidence: float) -> Choice:
+    first, *others = likeliest
+    if others:
+        return Choice(None, f"{TIE}: {', '.join(option.label for option in likeliest)}", confidence)
+    return Choice(first.label, f"{first.label}{SEPARATOR}{first.text}", confidence)
 
 
 def chosen_label(text: str) -> str | None:
@@ -101,8 +97,8 @@ def likeliest_option(choices: Choices, options: Sequence[Option], scores: Sequen
     }[choices.normalise]
     values = [score.total / size for score, size in zip(scores, sizes, strict=True)]
     if measurement_fault(scores) is not None:
-        return Choice(tuple(options), 1.0 / len(options))
+        return _choice_of(options, 1.0 / len(options))
     best = max(values)
     pairs = zip(options, values, strict=True)
-    likeliest = tuple(option for option, value in pairs if math.isclose(value, best, rel_tol=ROUNDING))
-    return Choice(likeliest, 1.0 / sum(math.exp(value - best) for value in values))
+    likeliest = [option for option, value in pairs if math.isclose(value, best, rel_tol=ROUNDING)]
+    return _choice_of(likeliest, 1.0 / sum(math.exp(value - best) for value in values))

@@ -247,8 +247,8 @@ class Outcome:
 class Aggregate:
     """A statistic over samples, with its options set.
 
-    A record is a mapping or any object with the run record's names. `needs` are the keys it must have; those also in
-    `partly` may be missing where the statistic does not ask for them.
+    A record is a mapping or any object with the run record's names. `needs` are the keys it must have; only `attacked`
+    may be missing, where the statistic does not ask for it.
     `statistic` takes the rows that `encode` gives, any number of them and with repetitions, and is what
     `accgate.decision.compare_statistic` decides on; NaN for 0/0. It is the value itself but for signed
     differences (`signed` gives them), where a negative value is no better than a positive one. `lowest` and `highest`
@@ -261,16 +261,14 @@ class Aggregate:
     statistic: Callable[[Rows], float]
     higher_is_better: bool
     why_undefined: str | Callable[[Table], str] = NO_RECORDS
-    unit: str = "points"
     describe: Callable[[Table], Mapping[str, Any]] = lambda _: {}
     signed: Callable[[Rows], float] | None = None
-    partly: tuple[str, ...] = ()
     lowest: float | None = 0.0
     highest: float | None = 100.0
 
     def table(self, *sides: Iterable[Any]) -> Table:
         """The rows of all sides, with the names behind their codes; raises as `encode` does."""
-        always = tuple(key for key in self.needs if key not in self.partly)
+        always = [key for key in self.needs if key != "attacked"]
         return self.tabulate(read(self.name, always, sides))
 
     def encode(self, *sides: Iterable[Any]) -> tuple[Rows, ...]:

@@ -115,7 +115,6 @@ def _attack_success(name: str, right: float, attack: int, inside: _Set | None) -
         False,
         "0/0: no sample was right before the attack",
         describe=_success_details,
-        partly=("attacked",),
     )
 
 
@@ -180,6 +179,5 @@ def _drop_aggregate(name: str, attack: int, several: bool) -> Aggregate:
         False,
         "0/0: no sample has any points before the attack",
         describe=_drop_details,
-        partly=("attacked",),
         lowest=None,
     )

@@ -29,9 +29,8 @@ def _estimates(k: int, right: float, sides: Sequence[Side]) -> Table:
         _check_repeats(side, k)
         share = side.per_sample((side.numbers("score") >= right).astype(np.float64))
         correct = np.round(share * side.counts).astype(int).tolist()
-        cells = list(zip(side.counts.tolist(), correct, strict=True))
-        estimates = {(n, c): 100.0 * pass_at_k_estimate(n, c, k) for n, c in set(cells)}
-        rows.append(np.array([[estimates[cell]] for cell in cells]))
+        cells = zip(side.counts.tolist(), correct, strict=True)
+        rows.append(np.array([[100.0 * pass_at_k_estimate(n, c, k)] for n, c in cells]))
     return Table(tuple(rows))
 
 
