@@ -100,15 +100,16 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
     if ":" in content.metric:
         if fault := form_fault(content.metric, folder):
             yield ("metric",), fault
-    elif content.metric in metric_builders():
+    else:
         try:
             kind = metrics.describe(content.metric, **content.metric_options).kind
+        except metrics.UnknownMetric:
+            if entry_point_of(content.metric) is None:
+                yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metric_builders())}"
+            return
         except metrics.BadOption as error:
             yield ("metric_options", *([error.option] if error.option else [])), str(error)
             return
-    elif entry_point_of(content.metric) is None:
-        yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metric_builders())}"
-        return
     if content.metric == PARTS:
         yield ("metric",), f"is {PARTS!r}, which needs dataset.parts: tasks of the library that are joined"
     yield from _kind_faults(content, kind)
