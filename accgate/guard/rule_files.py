@@ -13,8 +13,7 @@ from accgate.guard.tree import Tree
 from accgate.inputs.checkout import stand_in_of
 from accgate.inputs.parquet import is_parquet
 from accgate.inputs.paths import IN_COMMIT, file_digest, path_in
-from accgate.metrics.code import code_folder
-from accgate.metrics.own import own_file
+from accgate.metrics.code import code_folder, own_file
 from accgate.planning.judge import judge_files, judge_names, texts_in
 from accgate.tasks import Definition, read_definition, read_rows
 from accgate.tasks.lm_eval.harness import included_files

@@ -1,7 +1,7 @@
-from .aggregates.columns import UnusableRecords
+from .aggregates.base import UnusableRecords
 from .calls import CALLS
+from .code import code_digest, helpers_digest
 from .metric import BadOption, Kind, Metric, UnknownMetric
-from .own import code_digest, helpers_digest
 from .registry import aggregate, describe, get, metric_builders
 
 __all__ = [

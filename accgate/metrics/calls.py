@@ -73,14 +73,14 @@ def expected_calls(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, A
     try:
         value = json.loads(target)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"is {target[:80]!r}, no JSON; {FORM}") from error
+        raise ValueError(f"is {target[:80]!r}, which is not JSON; {FORM}") from error
     tools: Any = []
     if _has_tools(value):
         value, tools = value["calls"], value["tools"]
     calls = []
     for each in value if isinstance(value, list) else [value]:
         if not isinstance(each, dict) or not each:
-            raise ValueError(f"is {target[:80]!r}, no expected calls; {FORM}")
+            raise ValueError(f"is {target[:80]!r}, which expects no calls; {FORM}")
         calls += [_exact_call(each)] if isinstance(each.get("name"), str) else [_call(*item) for item in each.items()]
     functions = (tool.get("function", tool) for tool in tools)
     return calls, {function_name(function["name"]): function.get("parameters") or {} for function in functions}

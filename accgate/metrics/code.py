@@ -1,15 +1,23 @@
-"""The files that code of a rule consists of: its folder, and what its table declares with `files`."""
+"""Code of a user's rules: the files that it consists of, and a metric that is a function in them or in a module.
+
+Code consists of its folder, and of what its table declares with `files`.
+"""
 
 import hashlib
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from accgate.errors import BadInput, reading
 from accgate.inputs.checkout import fault_of, refuse_conflict
-from accgate.inputs.paths import BLOCK, IN_COMMIT, file_digest, path_in, read_plain
+from accgate.inputs.paths import BLOCK, IN_COMMIT, file_digest, no_file, path_in, read_plain
+from accgate.metrics.metric import BadOption, Metric
 
 COMPILED = "__pycache__"  # nothing ties what is in it to its source
+DESCRIBING = ("lowest", "highest", "higher_is_better")  # options that the function does not see
+GROUP = "accgate.metrics"  # entry points of installed packages: a name, and the function behind it
 
 
 def code_files(file: Path, folder: Path, declared: Sequence[str] = ()) -> tuple[Path, ...]:
@@ -46,7 +54,7 @@ def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
             yield path
         else:
             why = fault_of(path) or IN_COMMIT
-            raise BadInput(f"{path}: is declared by files, and there is no such file or folder; {why}")
+            raise BadInput(f"{path}: is named by files, but there is no such file or folder; {why}")
 
 
 def files_below(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]:
@@ -77,3 +85,67 @@ def files_digest(files: Iterable[Path], folder: Path) -> str | None:
         if file.suffix != ".py" and file.stat().st_size < BLOCK:  # code says it where it cannot be loaded
             refuse_conflict(file, read_plain(file, BLOCK))
     return hashlib.sha256(repr(digests).encode()).hexdigest() if digests else None
+
+
+def entry_point_of(name: str) -> str | None:
+    """The `module:function` that an installed package registers under a name; None where none does."""
+    from importlib.metadata import entry_points
+
+    return next((point.value for point in entry_points(group=GROUP, name=name)), None)
+
+
+def form_fault(name: str, folder: Path) -> str | None:
+    """The fault of `module:function` or `file.py:function` as a name; None where it can be used. Runs no code."""
+    place, _, function = name.rpartition(":")
+    if place.endswith(".py") and function.isidentifier():
+        return None if (folder / place).is_file() else no_file(folder, place)
+    if not all(part.isidentifier() for part in (*place.split("."), function)):
+        return f"is {name!r}; write package.module:function or file.py:function"
+    return None
+
+
+def unloaded_metric(name: str, **options: Any) -> Metric:
+    """What the options say of a user's metric, its bounds and direction; it scores nothing, and no code is loaded.
+
+    Raises
+    ------
+    BadOption
+        When they say nothing that can be used.
+    """
+    low, high = options.get("lowest", 0.0), options.get("highest", 100.0)
+    higher = options.get("higher_is_better", True)
+    if not isinstance(higher, bool):
+        raise BadOption(f"is {higher!r}; give true or false", "higher_is_better")
+    for key, bound in (("lowest", low), ("highest", high)):
+        if isinstance(bound, bool) or not isinstance(bound, (int, float)):
+            raise BadOption(f"is {bound!r}; give a number of points", key)
+    lowest, highest = None if low == -math.inf else float(low), None if high == math.inf else float(high)
+    return Metric(name, lowest=lowest, highest=highest, higher_is_better=higher)
+
+
+def own_file(name: str) -> str | None:
+    """The file of a user's metric; None for a metric of accgate's, and for a module, whose version is its package's.
+
+    >>> own_file("scores/mine.py:polite"), own_file("mine.scores:polite"), own_file("exact_match")
+    ('scores/mine.py', None, None)
+    """
+    place = name.rpartition(":")[0]
+    return place if place.endswith(".py") else None
+
+
+def code_digest(name: str, folder: Path) -> str | None:
+    """SHA-256 of a user's metric file; None where there is none."""
+    file = own_file(name)
+    return None if file is None else file_digest(folder / file)
+
+
+def helpers_digest(name: str, folder: Path, declared: Sequence[str] = ()) -> str | None:
+    """SHA-256 over the other files that a user's metric consists of; None where there are none."""
+    files = own_files(name, folder, declared)
+    return files_digest(files[own_file(name) is not None :], folder)
+
+
+def own_files(name: str, folder: Path, declared: Sequence[str] = ()) -> tuple[Path, ...]:
+    """The files that a user's metric consists of, its own first; of a module those that are declared."""
+    file = own_file(name)
+    return tuple(declared_files(folder, declared)) if file is None else code_files(folder / file, folder, declared)

@@ -42,7 +42,7 @@ _STYLE = (
     (re.compile(r"[\s.]+$|(?<![\d\s])\s+|\s+(?![\d\s])|\s+(?=\d{3}(?!\d))"), ""),  # 1 1/2 is not 11/2, 1 000 is 1000
 )
 _FORMULA = re.compile(r"\$[^$]+\$|\\[(\[A-Za-z]")
-_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BETWEEN = re.compile(  # boxes that are one answer
     r"(?:[\s$*,;&、]|(?<=\n)[ ]{0,4}(?:[-•]|\d\.)|\\[()\[\],;:! ]|\\q?quad(?![a-z])"
     r"|\\(?:text|mathrm)\s*\{[\s,]*(?:and|or)?[\s,]*\}|\b(?:and|or|und|oder|et|ou|y|и|или)\b|[和或]"
@@ -80,8 +80,8 @@ def box_content(text: str) -> str | None:
     text = latex_boxes(text)
     contents: dict[str, None] = {}
     start = len(text)
-    for box in reversed([*_BOX.finditer(text)]):
-        end = _end_of_box(text, box.end() - 1)
+    for box in reversed([*BOX.finditer(text)]):
+        end = end_of_box(text, box.end() - 1)
         if end is None and not contents:
             return None
         if end is None or (contents and not _BETWEEN.fullmatch(text, end + 1, start)):
@@ -91,7 +91,7 @@ def box_content(text: str) -> str | None:
     return ", ".join(filter(None, reversed(contents))) if contents else None
 
 
-def _end_of_box(text: str, place: int) -> int | None:
+def end_of_box(text: str, place: int) -> int | None:
     """Return the place of the brace that closes the one at a place."""
     depth = 0
     for end in range(place, len(text)):

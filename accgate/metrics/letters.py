@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from accgate.metrics.equality import latex_boxes
+from accgate.metrics.equality import BOX, end_of_box, latex_boxes
 from accgate.metrics.letter_words import ANSWER, CHOOSE, LINK, NOT, OPTION, RIGHT, SO, WRONG
 
 _KINDS = ("told", "alone", "text", "right", "other", "begins", "bracketed", "named")  # the surest first
@@ -258,16 +258,11 @@ def _without_formulas(reply: str, labels: _Labels) -> str:
 def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:
     """The text with boxes that hold a label or an option's text as answers, and no other boxes."""
     parts, place = [], 0
-    for match in re.finditer(r"\\(?:boxed|fbox)\s*\{", text):
+    for match in BOX.finditer(text):
         if match.start() < place:
             continue
         parts.append(text[place : match.start()])
-        depth, end = 1, len(text)
-        for brace in re.finditer(r"[{}]", text[match.end() :]):
-            depth += 1 if brace[0] == "{" else -1
-            if depth == 0:
-                end = match.end() + brace.start()
-                break
+        end = end_of_box(text, match.end() - 1) or len(text)
         content = re.sub(r"[{}]", "", text[match.end() : end])
         first = labels.mention.search(content)
         is_label = labels.alone.fullmatch(content) or (

@@ -90,17 +90,11 @@ class Comparer:
     def stop(self) -> None:
         """End the process; harmless where there is none."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        atexit.unregister(self.stop)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        if process.poll() is None:
+        if process is not None:
+            atexit.unregister(self.stop)
             process.kill()
-        process.wait()
-        process.stdout.close()
-        with suppress(BrokenPipeError):
-            process.stdin.close()
+            with suppress(BrokenPipeError), process:
+                pass  # which closes its pipes and waits for it
 
 
 def _math(*, timeout: float = 5.0) -> Metric:

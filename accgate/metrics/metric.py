@@ -149,7 +149,7 @@ def build_with(name: str, build: Callable[..., Built], options: Mapping[str, Any
     BadOption
         For an option that there is not, of another type than its parameter's, or out of range: a ValueError of `build`.
     """
-    values = {option: _check_option(name, build, option, value) for option, value in options.items()}
+    values = {option: check_option(name, build, option, value) for option, value in options.items()}
     try:
         return build(**values)
     except ValueError as error:
@@ -162,8 +162,14 @@ def options_of(build: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {each.name: each for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-def _check_option(name: str, build: Callable[..., Any], option: str, value: Any) -> Any:
-    """Return the option's value, once it is of the type that its parameter declares."""
+def check_option(name: str, build: Callable[..., Any], option: str, value: Any) -> Any:
+    """Return the option's value of the type that its parameter declares.
+
+    Raises
+    ------
+    BadOption
+        When `build` has no such option, or one of another type.
+    """
     options = options_of(build)
     if option not in options:
         hint = nearest(option, options) if options else "it has none"

@@ -18,7 +18,6 @@ from accgate.metrics import (
     overlap,
     questions,
     rouge,
-    structured,
     translation,
 )
 from accgate.metrics.metric import Builder, Metric, UnknownMetric, build_with, needs_more
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from accgate.metrics.aggregates.base import Aggregate
 
 FAMILIES = (
-    match, mathematics, overlap, rouge, translation, structured, instructions, longbench, mmmu, questions, calls, kinds,
+    match, mathematics, overlap, rouge, translation, instructions, longbench, mmmu, questions, calls, kinds,
 )  # fmt: skip
 
 
@@ -44,11 +43,15 @@ def metric_builders() -> Mapping[str, Builder]:
 
 @cache
 def aggregate_builders() -> Mapping[str, Callable[..., Aggregate]]:
-    """Return the builder of every statistic over samples, by name."""
-    from accgate.metrics.aggregates import calibration, classification, fairness, robustness, sampling
+    """Return the builder of every statistic over samples, by name.
+
+    Each public function of these modules that gives an `Aggregate` is one.
+    """
+    from accgate.metrics.aggregates import base, calibration, classification, fairness, robustness, sampling
 
     families = (calibration, fairness, robustness, classification, sampling)
-    return {build.__name__: build for family in families for build in family.STATISTICS}
+    public = ((name, each) for family in families for name, each in vars(family).items() if not name.startswith("_"))
+    return {name: each for name, each in public if getattr(each, "__annotations__", {}).get("return") is base.Aggregate}
 
 
 def get(name: str, **options: Any) -> Metric:

@@ -102,10 +102,8 @@ def limit(walls: Walls) -> None:
         (resource.RLIMIT_STACK, 8 << 20, 8 << 20),
     ):
         ceiling = resource.getrlimit(what)[1]
-        if ceiling != resource.RLIM_INFINITY:
-            resource.setrlimit(what, (min(soft, ceiling), min(hard, ceiling)))
-        else:
-            resource.setrlimit(what, (soft, hard))
+        most = hard if ceiling == resource.RLIM_INFINITY else min(hard, ceiling)
+        resource.setrlimit(what, (min(soft, most), most))
 
 
 class End(NamedTuple):

@@ -7,13 +7,12 @@ be listed or measured. Landlock shuts the rest. On one's own machine, where no r
 import json
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +21,9 @@ from typing import Any
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults, reading
 from accgate.inputs.paths import IN_COMMIT
 from accgate.inputs.typed import setting_text
-from accgate.sandbox.messages import packed, receive
+from accgate.sandbox.child import Child, code_of_room
 from accgate.sandbox.own_code import Places, is_within
 
-ROOMS = (
-    "import sys; rooms = type(sys)('sandbox'); rooms.__path__ = [{!r}]; sys.modules['sandbox'] = rooms; "
-    "from sandbox.own_code import {}; {}"
-)
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/urandom", "/dev/random", "/dev/zero",
 )  # fmt: skip
@@ -37,6 +32,7 @@ VARIABLES = (
     "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
     "CURL_CA_BUNDLE", "HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE",
 )  # fmt: skip
+PACKAGE = str(Path(__file__).parents[1])  # accgate's own
 LINKED = 64_000_000  # bytes; a larger file is linked where it can be, not copied
 PATIENCE = 5.0  # seconds for a process to leave
 NEEDS = "run on Linux 5.13 or later with Landlock, which Docker's profile allows"
@@ -62,7 +58,9 @@ class Code:
     def fault(self, path: str) -> ReadsOutside:
         """The error that it opens a file which it does not consist of."""
         if not is_within(path, [os.path.realpath(self.trees[0])]):
-            return ReadsOutside(f"{path}: {self.name} opens this file of another checkout; put it into its own")
+            return ReadsOutside(
+                f"{path}: {self.name} opens this file of another checkout; put it into the same checkout"
+            )
         files = setting_text("files", [os.path.relpath(path, os.path.realpath(self.folder))])
         return ReadsOutside(
             f"{path}: {self.name} opens this file, which is not part of it; add {files or 'it'} to {self.table}"
@@ -113,7 +111,7 @@ class PrivateFolder:
         """
         name = os.path.relpath(os.path.abspath(path), self._root)  # noqa: PTH100
         if name.partition(os.sep)[0] == os.pardir:
-            raise BadInput(f"{path}: {self.code.name} uses this, which is outside of the repository; put it there")
+            raise BadInput(f"{path}: {self.code.name} uses this, which lies outside the repository; move it there")
         return os.path.normpath(f"{self.copy}/{name}")
 
     def rules(self) -> list[tuple[str, int]]:
@@ -144,7 +142,7 @@ class PrivateFolder:
         own = [(path, landlock.MOVE) for path in (self.copy, self.tmp, *_installed())]
         rules = [*own, *around_trees("/", landlock.MOVE, self.places.trees)]
         setup = json.dumps({"rules": rules, "environment": {"TMPDIR": self.tmp}})
-        return (sys.executable, "-I", "-c", ROOMS.format(str(_rooms()), "become", "become(sys.argv[1:])"), setup)
+        return (sys.executable, "-I", "-c", code_of_room("own_code", "become(sys.argv[1:])"), setup)
 
     def fault_in(self, text: str) -> ReadsOutside | None:
         """The error that a command opened a file which is not declared, as its output tells; None where none does."""
@@ -190,11 +188,7 @@ def _installed() -> Iterator[str]:
     paths = {path for name in names if (path := sysconfig.get_path(name))}
     binaries = {os.path.dirname(path) for path in (sys.executable, os.path.realpath(sys.executable))}  # noqa: PTH120
     paths |= {*binaries, *(f"{sys.base_prefix}/{name}" for name in ("lib", "lib64")), f"{sys.prefix}/pyvenv.cfg"}
-    yield from sorted(os.path.realpath(path) for path in (*paths, str(_rooms().parent)))
-
-
-def _rooms() -> Path:
-    return Path(__file__).parent
+    yield from sorted(os.path.realpath(path) for path in (*paths, PACKAGE))
 
 
 def hub_cache() -> str:
@@ -205,10 +199,10 @@ def hub_cache() -> str:
 class CodeProcess:
     """A process with functions of a user's code, which ends with this object."""
 
-    def __init__(self, code: Code, start: str, arguments: Callable[[Callable[[Path], str]], Mapping[str, Any]]) -> None:
-        """Start it: `start` names what gives the functions, `arguments` what that takes.
+    def __init__(self, code: Code, start: str, arguments: Mapping[str, Any]) -> None:
+        """Start the process: `start` names what gives the functions, `arguments` what that takes.
 
-        `arguments` gets the way from a path to where the code finds it.
+        A path among them becomes the text of the path at which the code finds that file or folder.
 
         Raises
         ------
@@ -223,21 +217,17 @@ class CodeProcess:
             own = {"HOME": self._folder.tmp, "TMPDIR": self._folder.tmp, "HF_HOME": hub_cache()}
             environment = {**kept, **own, "PYTHONHASHSEED": "0"}
         options = ["-X", "utf8"] if self._folder is None else ["-s", "-S", "-X", "utf8"]
-        self._process = subprocess.Popen(
-            [sys.executable, *options, "-c", ROOMS.format(str(_rooms()), "serve", "serve()")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,  # Ctrl-C is for the run, which ends this
-        )
-        self.stop = weakref.finalize(self, _end, self._process, self._folder)
+        command = [sys.executable, *options, "-c", code_of_room("own_code", "serve()")]
+        self._child = Child(command, env=environment)
+        self.stop = weakref.finalize(self, _end, self._child, self._folder)
         self._ask(self._setup())
         module, _, name = start.rpartition(":")
         own_path = str if self._folder is None else self._folder.inside
-        self.call("start", module=module, name=name, arguments=arguments(own_path))
+        own = {key: own_path(value) if isinstance(value, Path) else value for key, value in arguments.items()}
+        self.call("start", module=module, name=name, arguments=own)
 
     def _setup(self) -> dict[str, Any]:
-        setup = {"path": sys.path, "prefixes": [sys.prefix, sys.exec_prefix], "accgate": str(_rooms().parent)}
+        setup = {"path": sys.path, "prefixes": [sys.prefix, sys.exec_prefix], "accgate": PACKAGE}
         if self._folder is None:
             return {**setup, "places": None, "rules": None}
         places = self._folder.places
@@ -274,17 +264,9 @@ class CodeProcess:
         raise CodeFailed(kind, text)
 
     def _ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(packed(message))
-            self._process.stdin.flush()
-            reply: dict[str, Any] | None = receive(self._process.stdout)
-        except OSError:
-            reply = None
+        reply = self._child.ask(message)
         if reply is None:
-            self._process.kill()  # it may have closed its standard output alone
-            code = self._process.wait()
+            code = self._child.end(0.0)  # it may have closed its standard output alone
             raise CannotEvaluate(f"{self._code.name}: its process ended with code {code}")
         return reply
 
@@ -302,15 +284,8 @@ def _is_open(path: str, places: Places) -> bool:
     return not is_within(real, places.trees) or is_within(real, places.installed)
 
 
-def _end(process: subprocess.Popen[bytes], folder: PrivateFolder | None) -> None:
+def _end(child: Child, folder: PrivateFolder | None) -> None:
     """End a process, and remove its folder."""
-    for stream in (process.stdin, process.stdout):
-        with suppress(BrokenPipeError, AttributeError):
-            stream.close()  # type: ignore[union-attr]
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    child.end(PATIENCE)
     if folder is not None:
         folder.remove()

@@ -20,9 +20,8 @@ from typing import Any, Literal
 
 from accgate.errors import CannotEvaluate
 from accgate.sandbox import erase
-from accgate.sandbox.assertions import Tests, without_literals
-from accgate.sandbox.cases import DIGITS, Case, same_output
-from accgate.sandbox.messages import packed, receive
+from accgate.sandbox.assertions import DIGITS, Case, Tests, same_output, without_literals
+from accgate.sandbox.child import Child, code_of_room
 
 _EXTRA = re.compile(r";.*\bextra\b")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -127,11 +126,6 @@ class Outcome:
 
 
 NOBODY = 65534
-# The rooms of this package without its face and without accgate: the worker has the standard library alone.
-_START = (
-    "import sys; sys.path[:1] = []; rooms = type(sys)('sandbox'); rooms.__path__ = [{!r}]; "
-    "sys.modules['sandbox'] = rooms; from sandbox.worker import serve; serve()"
-)
 _PATIENCE = 30.0  # seconds for a worker to start or leave
 
 
@@ -155,7 +149,7 @@ class Worker:
 
     def __init__(self, limits: Limits, confinement: Confinement, packages: Packages | None = None) -> None:
         self.limits, self.confinement, self.packages = limits, confinement, packages or Packages()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._folder = ""
         self._lock, self._left = threading.Lock(), False
 
@@ -199,64 +193,42 @@ class Worker:
         with self._lock:
             if self._left:
                 raise WorkerEnded("the sandbox's worker was stopped")
-            process, begun = self._process or self._start(), self._process is not None
-            self._process = process
+            child, begun = self._child or self._start(), self._child is not None
+            self._child = child
         if not begun:
-            self._set_up(process)
-        return self._ask(process, {"sources": sources, "input": text})
+            self._set_up(child)
+        return self._ask(child, {"sources": sources, "input": text})
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Child:
         self._folder = tempfile.mkdtemp(prefix="accgate-sandbox-")
         inherited = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
-        return subprocess.Popen(
-            command(self.confinement, self._folder, self.packages.paths),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            # A fixed seed: sets of texts have the same order in each run. One thread: numpy's have address space each,
-            # and do not outlive a fork.
-            env={"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", **inherited},
-            start_new_session=True,
-        )
+        # A fixed seed: sets of texts have the same order in each run. One thread: numpy's have address space each,
+        # and do not outlive a fork.
+        environment = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", **inherited}
+        words = command(self.confinement, self._folder, self.packages.paths)
+        return Child(words, stderr=subprocess.DEVNULL, cwd="/", env=environment)
 
-    def _set_up(self, process: subprocess.Popen[bytes]) -> None:
+    def _set_up(self, child: Child) -> None:
         limits = asdict(self.limits) | {"wall": self.limits.wall}
         del limits["wall_seconds"]
         limits |= {name: limits[name] * MEBIBYTE for name in ("memory", "file_size", "disk")}
         landlock = self.confinement.files == "landlock"
         setup = {"folder": self._folder, "uid": self.confinement.uid, "landlock": landlock, "limits": limits}
         setup["packages"] = asdict(self.packages)
-        self._ask(process, setup)
+        self._ask(child, setup)
 
-    def _ask(self, process: subprocess.Popen[bytes], message: dict[str, Any]) -> dict[str, Any]:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(packed(message))
-            process.stdin.flush()
-            answer: dict[str, Any] = receive(process.stdout) or {}
-        except (OSError, ValueError) as error:
-            raise WorkerEnded(f"the sandbox's worker ended: {error}") from error
-        if not answer or "broken" in answer:
-            raise WorkerEnded(f"the sandbox's worker ended: {answer.get('broken', 'without a word')}")
+    def _ask(self, child: Child, message: dict[str, Any]) -> dict[str, Any]:
+        answer = child.ask(message) or {"broken": "without a word"}
+        if "broken" in answer:
+            raise WorkerEnded(f"the sandbox's worker ended: {answer['broken']}")
         return answer
 
     def stop(self) -> None:
         """End the worker and its program, and remove its folder; harmless where it does not run."""
         with self._lock:
-            process, self._left = self._process, True
-        if process is not None:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            with contextlib.suppress(OSError):
-                process.stdin.close()
-            try:
-                process.wait(_PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()  # its program dies with it
-                process.wait()
-            process.stdout.close()
+            child, self._left = self._child, True
+        if child is not None:
+            child.end(_PATIENCE)  # its program dies with it
         if self._folder:
             with contextlib.suppress(FileNotFoundError):
                 erase.empty(self._folder)
@@ -265,7 +237,8 @@ class Worker:
 
 def command(confinement: Confinement, folder: str, packages: Sequence[str]) -> list[str]:
     """The command line that starts a worker."""
-    python = [sys.executable, "-s", "-S", "-X", "utf8", "-c", _START.format(str(Path(__file__).parent))]
+    start = f"import sys; sys.path[:1] = []; {code_of_room('worker', 'serve()')}"
+    python = [sys.executable, "-s", "-S", "-X", "utf8", "-c", start]
     return python if confinement.files == "landlock" else [*bubblewrap_command(folder, packages), *python]
 
 

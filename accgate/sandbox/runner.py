@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from accgate.errors import CannotEvaluate
-from accgate.sandbox.cases import Case
+from accgate.sandbox.assertions import Case
 from accgate.sandbox.process import NOBODY, Confinement, Limits, Outcome, Packages, Worker
 
 # Each attempt must be refused by the system, not fail for another reason; the last lines must work.

@@ -150,9 +150,8 @@ def streams_of(walls: Walls, program: Program) -> Files:
         output = unnamed_file(walls.folder, os.O_WRONLY)
         return Files(output, output, output, report)
     given, output = unnamed_file(walls.folder, os.O_RDONLY), unnamed_file(walls.folder, os.O_WRONLY)
-    waiting = memoryview(program.input.encode("utf-8", "surrogateescape"))
-    while waiting:
-        waiting = waiting[os.write(given.outer, waiting) :]
+    content = program.input.encode("utf-8", "surrogateescape")
+    write_all(os.fdopen(given.outer, "wb", buffering=0, closefd=False), content)
     return Files(given, output, unnamed_file(walls.folder, os.O_WRONLY), report)
 
 

@@ -4,11 +4,13 @@ import math
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from accgate.engines import LogProbs
 from accgate.engines.base import measurement_fault
 from accgate.tasks.prompts import CannotRender, Scope, render_list
 from accgate.tasks.schema import Choices
+from accgate.text import count_of
 
 SEPARATOR = ": "  # between label and text of a choice
 TIE = "equally likely options"  # the beginning of a choice's text where they tie
@@ -23,27 +25,22 @@ class Option:
     text: str
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The options that a model finds likeliest, several where they tie.
+class Choice(NamedTuple):
+    """What a model finds likeliest: the option's label, None of a tie, and the text that a record's reply has.
 
-    `confidence` is the share that one of them has of all options' likelihood, 0 to 1.
+    `confidence` is the share that one option has of all options' likelihood, 0 to 1.
     """
 
-    options: tuple[Option, ...]
+    label: str | None
+    text: str
     confidence: float
 
-    @property
-    def label(self) -> str | None:
-        """The label of the likeliest option; None of a tie, which is no answer."""
-        return self.options[0].label if len(self.options) == 1 else None
 
-    @property
-    def text(self) -> str:
-        """The choice as a record's reply has it."""
-        if self.label is None:
-            return f"{TIE}: {', '.join(option.label for option in self.options)}"
-        return f"{self.label}{SEPARATOR}{self.options[0].text}"
+def _choice_of(likeliest: Sequence[Option], confidence: float) -> Choice:
+    first, *others = likeliest
+    if others:
+        return Choice(None, f"{TIE}: {', '.join(option.label for option in likeliest)}", confidence)
+    return Choice(first.label, f"{first.label}{SEPARATOR}{first.text}", confidence)
 
 
 def chosen_label(text: str) -> str | None:
@@ -60,16 +57,12 @@ def options_of(choices: Choices, scope: Scope) -> tuple[Option, ...]:
         Unless the templates give two or more different labels, each with a text.
     """
     texts = render_list("choices.options", choices.options, scope)
-    if choices.labels is None:
-        if len(texts) > len(string.ascii_uppercase):
-            raise CannotRender(f"choices.options gives {len(texts)} options; with more than 26 give choices.labels too")
-        labels = list(string.ascii_uppercase[: len(texts)])
-    else:
+    labels = [*string.ascii_uppercase[: len(texts)]]
+    if choices.labels is not None:
         labels = render_list("choices.labels", choices.labels, scope)
     if len(labels) != len(texts) or len(texts) < 2 or len(set(labels)) < len(labels):
-        raise CannotRender(
-            f"choices gives {len(texts)} options and the labels {labels}; give each its own, two or more"
-        )
+        fix = "give two options or more, and in choices.labels a different label for each"
+        raise CannotRender(f"choices gives {count_of(len(texts), 'option')} and the labels {labels}; {fix}")
     return tuple(map(Option, labels, texts))
 
 
@@ -104,8 +97,8 @@ def likeliest_option(choices: Choices, options: Sequence[Option], scores: Sequen
     }[choices.normalise]
     values = [score.total / size for score, size in zip(scores, sizes, strict=True)]
     if measurement_fault(scores) is not None:
-        return Choice(tuple(options), 1.0 / len(options))
+        return _choice_of(options, 1.0 / len(options))
     best = max(values)
     pairs = zip(options, values, strict=True)
-    likeliest = tuple(option for option, value in pairs if math.isclose(value, best, rel_tol=ROUNDING))
-    return Choice(likeliest, 1.0 / sum(math.exp(value - best) for value in values))
+    likeliest = [option for option, value in pairs if math.isclose(value, best, rel_tol=ROUNDING)]
+    return _choice_of(likeliest, 1.0 / sum(math.exp(value - best) for value in values))

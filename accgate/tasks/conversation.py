@@ -88,7 +88,7 @@ def _fill(message: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
 
 def _message(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise CannotRender(f"{where} is {clip(repr(value), 80)}, no object with role and content")
+        raise CannotRender(f"{where} is {clip(repr(value), 80)}, not an object with role and content")
     message = {key: value[key] for key in WRITTEN if value.get(key) is not None}
     role = message.get("role")
     if role not in ROLES:
@@ -99,7 +99,9 @@ def _message(value: Any, where: str) -> dict[str, Any]:
         message = {"content": None, **message, "tool_calls": tool_calls_of(calls, where)}
     for key in ("content", "name", "tool_call_id"):
         if not isinstance(message.get(key, ""), str) and not (key == "content" and calls):
-            raise CannotRender(f"{where}: {key} is {clip(repr(message[key]), 80)}; give text, and pictures by `images`")
+            raise CannotRender(
+                f"{where}: {key} is {clip(repr(message[key]), 80)}; give text, and name columns of pictures in `images`"
+            )
     if "content" not in message:
         raise CannotRender(f"{where} has no content")
     if role == "tool" and "tool_call_id" not in message:

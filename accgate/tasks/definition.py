@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,8 +13,7 @@ from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faul
 from accgate.inputs.checkout import refuse_no_text
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
-from accgate.metrics.code import files_digest
-from accgate.metrics.own import DESCRIBING, entry_point_of, own_file, own_files, unloaded_metric
+from accgate.metrics.code import DESCRIBING, entry_point_of, files_digest, own_file, own_files, unloaded_metric
 from accgate.sandbox.declared import Code, CodeFailed, CodeProcess
 from accgate.tasks.faults import aggregate_faults, definition_faults
 from accgate.tasks.schema import ChosenBy, DefinitionFile, ReasoningUse
@@ -98,10 +96,10 @@ class Definition:
             return self
         choices = self.content.choices
         if choices is None:
-            raise BadInput(f"{self.path}: has no [choices], so nothing to choose by {by}")
+            raise BadInput(f"{self.path}: has no [choices]; remove choose = {by!r}")
         content = replace(self.content, choices=replace(choices, by=by))
         for key, fault in aggregate_faults(content):
-            raise self.fault(key, f"{fault}; choose = {by!r} leaves none, remove it")
+            raise self.fault(key, f"{fault}; remove choose = {by!r}, which gives none")
         return replace(self, content=content)
 
 
@@ -159,15 +157,12 @@ def own_metric(name: str, code: Code, **options: Any) -> metrics.Metric:
 def _process(name: str, code: Code, options: str, state: str) -> CodeProcess:  # noqa: ARG001 (of its files)
     """The process with a metric's function, which is there already where nothing changed."""
     place, _, function = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
-    is_file, given = own_file(name) is not None, json.loads(options)
-
-    def arguments(inside: Callable[[Path], str]) -> Mapping[str, Any]:
-        return {"place": inside(code.folder / place) if is_file else place, "name": function, "options": given}
-
+    own_place = place if own_file(name) is None else code.folder / place
     try:
+        arguments = {"place": own_place, "name": function, "options": json.loads(options)}
         return CodeProcess(code, ":start_function", arguments)
     except ImportError as error:
-        hint = "; of the repository it can import its own files alone" if code.trees else ""
+        hint = "; of the repository it can import only its own files" if code.trees else ""
         raise metrics.BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}{hint}") from error
     except CodeFailed as error:
         if error.kind == "CannotBeCalled":

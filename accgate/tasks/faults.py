@@ -9,9 +9,9 @@ from accgate import metrics
 from accgate.errors import Key
 from accgate.inputs.paths import no_file
 from accgate.metrics import metric_builders
+from accgate.metrics.code import entry_point_of, form_fault
 from accgate.metrics.kinds import PARTS
 from accgate.metrics.languages import LANGUAGES
-from accgate.metrics.own import entry_point_of, form_fault
 from accgate.tasks.attacks.attack import pattern_fault
 from accgate.tasks.conversation import conversation_faults
 from accgate.tasks.extract import check_json_path
@@ -81,7 +81,7 @@ def _question_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
                 yield (key,), 'needs mode = "chat": a raw completion is one text; remove mode, or write prompt'
     yield from conversation_faults(content.messages, content.tools, content.tool_choice)
     if content.extract.with_prefix and content.messages is None:
-        yield ("extract", "with_prefix"), "needs messages, of which the last is the assistant's"
+        yield ("extract", "with_prefix"), "needs messages that end with one of the assistant"
     if content.tools is not None and content.choices is not None and content.choices.by == "likelihood":
         yield ("tools",), "is set together with [choices] by likelihood, which needs no reply; remove one of the two"
 
@@ -104,9 +104,8 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
         try:
             kind = metrics.describe(content.metric, **content.metric_options).kind
         except metrics.UnknownMetric:
-            if entry_point_of(content.metric) is not None:
-                return
-            yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metric_builders())}"
+            if entry_point_of(content.metric) is None:
+                yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metric_builders())}"
             return
         except metrics.BadOption as error:
             yield ("metric_options", *([error.option] if error.option else [])), str(error)
@@ -132,14 +131,14 @@ def _kind_faults(content: DefinitionFile, kind: metrics.Kind) -> Iterator[tuple[
     if kind == "likelihood" and (content.choices is not None or content.targets is not None):
         yield ("metric",), f"{named}, which scores one target; remove [choices] and targets"
     if kind == "likelihood" and content.attack:
-        yield ("attack",), f"is nothing for metric = {content.metric!r}, which asks for no answer"
+        yield ("attack",), f"does nothing with metric = {content.metric!r}, which asks for no answer; remove it"
     if content.choices is not None and kind != "text":
         yield ("metric",), f"{named}; with [choices] use exact_match"
 
 
 def _tool_faults(content: DefinitionFile, kind: metrics.Kind) -> Iterator[tuple[Key, str]]:
     if content.metric == "tool_calls" and content.tools is None:
-        yield ("tools",), 'is missing; metric = "tool_calls" scores calls of the functions that it lists'
+        yield ("tools",), 'is missing; metric = "tool_calls" needs it, the list of functions that a model may call'
     if content.tools is not None and kind in ("likelihood", "code"):
         yield ("tools",), f"is set together with metric = {content.metric!r}, which scores no calls; use tool_calls"
 
@@ -267,7 +266,7 @@ def _subset_faults(dataset: Dataset) -> Iterator[tuple[Key, str]]:
     if dataset.subsets and (dataset.hub is None or dataset.name is not None):
         yield ("dataset", "subsets"), "needs a dataset of the hub, and no name beside it"
     if len(set(dataset.subsets)) < len(dataset.subsets):
-        yield ("dataset", "subsets"), "names one twice"
+        yield ("dataset", "subsets"), "names a subset twice"
 
 
 def _is_file(path: Path) -> bool:

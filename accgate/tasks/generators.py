@@ -1,16 +1,16 @@
 """Generated tasks: rows drawn from a seed, so that no dataset is needed and none can leak into training."""
 
-import inspect
 import json
 import operator
 import random
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal
 
+from accgate.metrics import BadOption
+from accgate.metrics.metric import check_option
 from accgate.tasks.filler import FILLER, CannotGenerate, distinct, generators_of, tokens_in
 from accgate.tasks.ruler import ruler_cwe, ruler_fwe, ruler_niah, ruler_vt
-from accgate.text import nearest
 
 Row = dict[str, Any]
 OPERATIONS: Mapping[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
@@ -106,18 +106,12 @@ def generate(name: str, options: Mapping[str, Any], *, seed: int) -> Iterator[Ro
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(option, fault) for every option that a generator does not take."""
-    function = _GENERATORS[name]
-    parameters = inspect.signature(function).parameters
-    hints = get_type_hints(function)
+    """Yield (option, fault) for every option that a generator does not take."""
     for key, value in options.items():
-        if key not in parameters:
-            yield key, f"unknown option of {name}; {nearest(key, parameters)}"
-            continue
-        choices = get_args(hints[key])
-        if choices and value not in choices:
-            yield key, f"is {value!r}; write one of {', '.join(choices)}"
-        elif not choices and (isinstance(value, bool) or not isinstance(value, int)):
-            yield key, f"is {value!r}; write a whole number"
-        elif not choices and key not in ("seed", "low", "high") and value < 1:
-            yield key, f"is {value}; write 1 or more"
+        try:
+            check_option(name, _GENERATORS[name], key, value)
+        except BadOption as error:
+            yield key, str(error)
+        else:
+            if isinstance(value, int) and key not in ("seed", "low", "high") and value < 1:
+                yield key, f"is {value}; give 1 or more"

@@ -190,21 +190,17 @@ def render_list(key: str, text: str, scope: Scope) -> list[str]:
     CannotRender
         As `render` does, or when it gives anything else.
     """
-    result = render(text, scope)
-    values = json_list(key, result, "list of texts")
-    if not all(isinstance(value, str) for value in values):
-        raise CannotRender(f"{key} gives {result[:80]!r}, not a JSON list of texts; write {{{{ column | tojson }}}}")
-    return values
+    return json_list(key, render(text, scope), "list of texts", str)
 
 
-def json_list(key: str, text: str, what: str = "list") -> list[Any]:
-    """The JSON list in a rendered text; raises CannotRender for anything else, naming the `key` of its template."""
+def json_list(key: str, text: str, what: str = "list", kind: type = object) -> list[Any]:
+    """Return the JSON list in a rendered text; raise CannotRender for anything else, naming its template's `key`."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
         values = None
-    if not isinstance(values, list):
-        raise CannotRender(f"{key} gives {text[:80]!r}, no JSON {what}; write {{{{ column | tojson }}}}")
+    if not isinstance(values, list) or not all(isinstance(value, kind) for value in values):
+        raise CannotRender(f"{key} gives {text[:80]!r}, not a JSON {what}; write {{{{ column | tojson }}}}")
     return values
 
 

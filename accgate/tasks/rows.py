@@ -1,10 +1,11 @@
-"""The rows of a task: read from a file or the hub, or generated, and those of its solved examples."""
+"""The rows of a task, read or generated, and the solved examples that each of them shows."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faults
@@ -16,10 +17,10 @@ from accgate.tasks.filler import CannotGenerate
 from accgate.tasks.generators import check_options, generate
 from accgate.tasks.library import former_task
 from accgate.tasks.prompts import CannotRender, Scope, names_in, render
+from accgate.tasks.sample import SUBSET, asked_of
 from accgate.tasks.schema import Join
-from accgate.text import nearest
+from accgate.text import count_of, nearest, some_of
 
-SUBSET = "subset"  # the column that names a row's configuration, where several are read
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold
 
 
@@ -82,7 +83,7 @@ def _joined(definition: Definition, rows: Iterable[Row], join: Join) -> Iterator
     partners: dict[str, Row] = {}
     for each in others:
         if partners.setdefault(_join_key(definition, each, join.on), each) is not each:
-            raise definition.fault(("dataset", "join", "on"), f"is {join.on!r}; two rows of it have {each[join.on]!r}")
+            raise definition.fault(("dataset", "join", "on"), f"is {join.on!r}, but two rows have {each[join.on]!r}")
     for row in rows:
         partner = partners.get(_join_key(definition, row, join.on))
         if partner is None:
@@ -114,7 +115,7 @@ def with_subset(definition: Definition, source: Source) -> Definition:
         fault = "the task has no subsets; only a dataset of the hub has"
         raise KeyFaults((("subset",), f"is {source.subset!r}, but {fault}"))
     if not names or len(set(names)) < len(names):
-        raise KeyFaults((("subset",), f"is {list(names)}; name one subset or more, each once"))
+        raise KeyFaults((("subset",), f"is {list(names)}; name at least one subset, each once"))
     if len(names) == 1 and SUBSET not in names_in(definition.content.prompt or ""):
         chosen = replace(dataset, name=names[0], subsets=())  # the rows keep their ids, as a task of this one alone
     else:
@@ -139,7 +140,7 @@ def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any])
         if key not in parameters:
             yield ("options", key), f"unknown option; {nearest(key, parameters)}"
         elif type(value) is not type(parameters[key]):
-            yield ("options", key), f"is {value!r}; write it as the task has it: {parameters[key]}"
+            yield ("options", key), f"is {value!r}; write a value like the task's own, {parameters[key]}"
 
 
 def _rows_where(
@@ -194,11 +195,10 @@ def _generated_rows(definition: Definition, generator: str, source: Source, exam
     merged = {**definition.content.dataset.options, **source.options}
     if source.count is not None:
         merged.setdefault("count", source.count)
-    if examples and "count" in merged:  # a solved example must not be asked again
-        wanted = merged["count"]
-        rows = _generate(generator, {**merged, "count": wanted + len(examples)}, source)
-        return islice((row for row in rows if row not in examples), wanted)
-    return (row for row in _generate(generator, merged, source) if row not in examples)
+    wanted = merged.get("count")
+    if wanted is not None:
+        merged["count"] = wanted + len(examples)  # a solved example must not be asked again
+    return islice((row for row in _generate(generator, merged, source) if row not in examples), wanted)
 
 
 def _generate(generator: str, options: Mapping[str, Any], source: Source) -> Iterator[Row]:
@@ -212,9 +212,9 @@ def _generate(generator: str, options: Mapping[str, Any], source: Source) -> Ite
 def _examples(definition: Definition, source: Source) -> Sequence[Row]:
     count = definition.content.few_shot.count or 0
     rows = _example_rows(definition, source)
-    for each in _by_subset(definition, rows):
+    for each in _by_subset(definition, rows).values():
         if len(each) < count:
-            raise examples_fault(definition, source, f"is {count}, but its source has {len(each)} rows")
+            raise _examples_fault(definition, source, f"is {count}, but its source has {count_of(len(each), 'row')}")
     return rows
 
 
@@ -223,17 +223,20 @@ def shown_first(definition: Definition, rows: Sequence[Row]) -> Sequence[Row]:
     few_shot = definition.content.few_shot
     if few_shot.count is None or few_shot.seed is not None:
         return rows
-    return [row for each in _by_subset(definition, rows) for row in each[: few_shot.count]]
+    return [row for each in _by_subset(definition, rows).values() for row in each[: few_shot.count]]
 
 
-def _by_subset(definition: Definition, rows: Sequence[Row]) -> list[Sequence[Row]]:
-    if not definition.content.dataset.subsets:
-        return [rows]
-    subsets = dict.fromkeys(row.get(SUBSET) for row in rows)
-    return [[row for row in rows if row.get(SUBSET) == name] for name in subsets]
+def _by_subset(definition: Definition, rows: Sequence[Row]) -> Mapping[Any, Sequence[Row]]:
+    """Group rows by the subset that each names; all under None where none does, or the dataset has no several."""
+    if not definition.content.dataset.subsets or not any(SUBSET in row for row in rows):
+        return {None: rows}
+    own: dict[Any, list[Row]] = {}
+    for row in rows:
+        own.setdefault(row.get(SUBSET), []).append(row)
+    return own
 
 
-def examples_fault(definition: Definition, source: Source, fault: str) -> KeyFaults | BadInput:
+def _examples_fault(definition: Definition, source: Source, fault: str) -> KeyFaults | BadInput:
     """The error of solved examples that are too few, at the key that names them."""
     if source.few_shot is not None:
         return KeyFaults((("few_shot_dataset",), f"the task's few_shot.count {fault}"))
@@ -261,6 +264,70 @@ def _example_rows(definition: Definition, source: Source) -> Sequence[Row]:
     if few_shot.count:
         raise definition.fault(("few_shot", "count"), "has no source; give examples, file or split")
     return ()
+
+
+class SolvedExamples:
+    """The solved examples of a task's rows, taken in the order of the rows.
+
+    An example that asks what the row asks is left out and one more is taken, as lm-evaluation-harness does within one
+    split (api/samplers.py). Prompts are compared, so other columns and another file do not hide it. The draws of other
+    rows stay as they are.
+    """
+
+    def __init__(self, definition: Definition, source: Source, rows: Iterable[Row], pool: Sequence[Row]) -> None:
+        """Sort the examples by subset.
+
+        Raises
+        ------
+        BadInput
+            When examples name their subset, and some subset of the rows has none.
+        """
+        self._definition, self._source = definition, source
+        self._pools = _by_subset(definition, pool)
+        self._draws: dict[Any, Random] = {}  # of each subset, row by row, as lm-evaluation-harness draws
+        self._asked: dict[int, str | None] = {}
+        if self._pools.keys() - {None}:
+            subsets = {str(row.get(SUBSET)) for row in rows}
+            if without := sorted(subsets - set(map(str, self._pools))):
+                fault = f"subsets {some_of(without)} have no solved example; give each at least one"
+                raise BadInput(f"{definition.path}: {fault}")
+
+    def of(self, row: Row) -> Sequence[Row]:
+        """The examples of a row.
+
+        Raises
+        ------
+        BadInput
+            When too few are left without those that ask the same.
+        """
+        few_shot = self._definition.content.few_shot
+        subset = row.get(SUBSET) if self._definition.content.dataset.subsets else None
+        pool = self._pools.get(subset) or self._pools.get(None)
+        if not pool:
+            return ()
+        number, again = len(pool) if few_shot.count is None else few_shot.count, Random()
+        shots, first = pool[:number], pool[:number]
+        if few_shot.seed is not None:
+            draw = self._draws.setdefault(subset, Random(few_shot.seed))
+            again.setstate(draw.getstate())
+            shots = draw.sample(pool, number)
+        asked = asked_of(self._definition.content, Scope(row, first)) if shots else None
+        if asked is None or all(self._asked_by(each, first) != asked for each in shots):
+            return shots
+        more = min(len(pool), number + sum(self._asked_by(each, first) == asked for each in pool))
+        drawn = pool[:more] if few_shot.seed is None else again.sample(pool, more)
+        others = [each for each in drawn if self._asked_by(each, first) != asked]
+        if len(others) < (few_shot.count or 1):
+            size = "unset" if few_shot.count is None else few_shot.count
+            fault = f"is {size}, but a row that is itself a solved example has only {len(others)} to show; give more"
+            raise _examples_fault(self._definition, self._source, fault)
+        return others[:number]
+
+    def _asked_by(self, example: Row, first: Sequence[Row]) -> str | None:
+        """What an example would ask as a row, behind the same examples."""
+        if id(example) not in self._asked:
+            self._asked[id(example)] = asked_of(self._definition.content, Scope(example, first))
+        return self._asked[id(example)]
 
 
 def read_rows(path: Path, key: str | None = None) -> list[Row]:
@@ -307,7 +374,7 @@ def hub_rows(name: str, config: str | None, split: str, revision: str | None, op
     BadInput
         When the split holds no rows.
     """
-    refuse_closed(f"dataset {name}: is not loaded where the token is; write num_samples, or record a reference")
+    refuse_closed(f"dataset {name}: is not loaded in the step with the token; set num_samples, or record a reference")
     try:
         import datasets
     except ImportError as error:

@@ -17,18 +17,18 @@ from accgate.inputs.paths import read_plain
 from accgate.inputs.rows import Row
 from accgate.metrics import CALLS
 from accgate.metrics.calls import expected_calls
-from accgate.sandbox.cases import BadCases, Case, cases_of
-from accgate.tasks.attacks.attack import Attack, CannotAttack, attack_row, attack_text
+from accgate.sandbox.assertions import BadCases, Case, cases_of
+from accgate.tasks.attacks.attack import Attack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_of, transcript
 from accgate.tasks.definition import Definition
 from accgate.tasks.faults import ANSWER
 from accgate.tasks.prompts import CannotRender, Rubric, Scope, json_list, render, render_around, render_list, rubric_of
-from accgate.tasks.rows import SUBSET
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.tools import tools_of
 from accgate.text import visible
 
+SUBSET = "subset"  # the column that names a row's configuration, where several are read
 ExamplesOf = Callable[[Row], Sequence[Row]]
 OWN_IDS = (
     "id",
@@ -263,13 +263,18 @@ def _names(content: DefinitionFile, options: Sequence[Option]) -> Mapping[str, A
 
 
 def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:
-    """The target, the parts of a program around the reply's code, and the cases of a program's tests."""
-    if content.target is not None and content.metric == "code_tests":
+    """Return the target, the parts of a program around the reply's code, and the cases of a program's tests."""
+    if content.target is None:
+        texts = render_list("targets", content.targets or "", scope)
+        if not texts:
+            raise CannotRender("targets gives an empty list; a sample needs a reference text")
+        return json.dumps(texts, ensure_ascii=False), (), ()
+    if content.metric == "code_tests":
         parts = render_around(ANSWER, content.target, scope)
         if len(parts) < 2:
-            raise CannotRender(f"target shows no {ANSWER}, so the reply's code would not be run")
+            raise CannotRender(f"target has no {ANSWER}, so the reply's code would not be run")
         return ANSWER.join(parts), tuple(parts), ()
-    if content.target is not None and content.metric == "code_output":
+    if content.metric == "code_output":
         text = render(content.target, scope)
         try:
             cases = cases_of(text)
@@ -277,13 +282,7 @@ def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...]
             raise CannotRender(f"target: {error}") from error
         # Not the cases, which may be megabytes: targets stand in records.
         return f"{len(cases)} tests, sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]}", (), cases
-    if content.target is not None:
-        return render(content.target, scope), (), ()
-    assert content.targets is not None
-    texts = render_list("targets", content.targets, scope)
-    if not texts:
-        raise CannotRender("targets gives an empty list; a sample needs a reference text")
-    return json.dumps(texts, ensure_ascii=False), (), ()
+    return render(content.target, scope), (), ()
 
 
 def _check_calls(targets: Sequence[str]) -> None:
@@ -297,19 +296,15 @@ def _check_calls(targets: Sequence[str]) -> None:
 def _attack(
     attack: Attack, content: DefinitionFile, scope: Scope, question: str | Messages, id_: str
 ) -> str | Messages:
-    """The user's part after an attack on one column, or on all of it: of a conversation, the user's last message."""
-    try:
-        if attack.field is None:
-            paired = None if attack.column is None else _cell(scope.row, attack.column)
-            if isinstance(question, str):
-                return attack_text(attack, question, key=id_, paired=paired)
-            place = last_user(question)
-            said = attack_text(attack, question[place]["content"], key=id_, paired=paired)
-            return (*question[:place], {**question[place], "content": said}, *question[place + 1 :])
-        changed = attack_row(attack, scope.row, key=id_)
-    except CannotAttack as error:
-        raise CannotRender(str(error)) from error
-    return _question(content, replace(scope, row=changed))
+    """Attack one column of the question, or all of it; of a conversation, the user's last message."""
+    if attack.field is not None:
+        return _question(content, replace(scope, row=attack_row(attack, scope.row, key=id_)))
+    paired = None if attack.column is None else _cell(scope.row, attack.column)
+    if isinstance(question, str):
+        return attack_text(attack, question, key=id_, paired=paired)
+    place = last_user(question)
+    said = attack_text(attack, question[place]["content"], key=id_, paired=paired)
+    return (*question[:place], {**question[place], "content": said}, *question[place + 1 :])
 
 
 def _name(row: Mapping[str, Any], column: str, key: str) -> str:
@@ -344,7 +339,7 @@ def _images(
         value = _cell(row, column)
         file = picture_file(value, folder)
         if file is not None and any(file.resolve().is_relative_to(tree.resolve()) for tree in trees):
-            fault = "a file of the repository, which only rows of a file may name"
+            fault = "a file of the repository; only rows of a local file may do that"
             raise CannotRender(f"column {column!r} of a dataset of the hub names {file}, {fault}")
         if value not in (None, ""):
             urls.append(_url(value, column, folder))

@@ -26,6 +26,11 @@ def _key(description: str, default: Any = None, **limits: Any) -> Any:
     return Field(default=default, description=description, **limits)
 
 
+def _table(description: str) -> Any:
+    """Declare a table with keys of any name, empty where it is left out."""
+    return Field(default_factory=dict, description=description)
+
+
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class RowsSource:
     """Where rows come from: a file, or a split of a dataset of the hub."""
@@ -35,7 +40,7 @@ class RowsSource:
     name: Text | None = _key("configuration of the hub dataset")
     split: Text = _key("split of the hub dataset", "test")
     revision: Text | None = _key("commit of the hub dataset; pin it")
-    options: dict[Text, Any] = Field(default_factory=dict, description="options of generator or hub loader")
+    options: dict[Text, Any] = _table("options of generator or hub loader")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -53,13 +58,9 @@ class Dataset(RowsSource):
     generator: Text | None = _key("a generated task")
     path: Text | None = _key("the key of a .json file that has the rows")
     where: Text | None = _key("a Jinja template over a row; a row that gives nothing, False or 0 is left out")
-    parameters: dict[Text, Any] = Field(
-        default_factory=dict, description="values that `where` sees, which `options` in accuracy.toml may change"
-    )
+    parameters: dict[Text, Any] = _table("values that `where` sees, which `options` in accuracy.toml may change")
     join: Join | None = _key("rows of a second file or dataset, added by a column of both")
-    parts: dict[Text, Text] = Field(
-        default_factory=dict, description="in place of a source: tasks of the library that are joined, by their groups"
-    )
+    parts: dict[Text, Text] = _table("in place of a source: tasks of the library that are joined, by their groups")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -130,9 +131,7 @@ class JudgeTable:
         default=r"(?<![\d.,/])(?<!/ )(?<!\bof )(-?\d+(?:\.\d+)?)(?!\d|[.,]\d)",  # not the 5 of 4/5
         description="group 1 of the last match is the mark",
     )
-    marks: dict[Text, Number] = Field(
-        default_factory=dict, description="marks by what regex finds, as { A = 1, B = 0 }; where unset that is the mark"
-    )
+    marks: dict[Text, Number] = _table("marks by what regex finds, as { A = 1, B = 0 }; where unset that is the mark")
     max_tokens: Count = _key("longest reply of the judge, tokens", 512)
 
 
@@ -150,9 +149,9 @@ class DefinitionFile:
     metric: Text = Field(
         description='metric = "exact_match", or another of docs/metrics.md, or a function of your own: file.py:function'
     )
-    metric_options: dict[Text, Any] = Field(default_factory=dict, description="the metric's own options")
+    metric_options: dict[Text, Any] = _table("the metric's own options")
     aggregate: Text | None = _key("statistic that is decided on instead of the mean, see docs/metrics.md")
-    aggregate_options: dict[Text, Any] = Field(default_factory=dict, description="the statistic's own options")
+    aggregate_options: dict[Text, Any] = _table("the statistic's own options")
     description: Text = ""
     source: Text = _key("where task and settings come from", "")
     same_as: Text = _key("the task of another tool that asks and scores alike", "")

@@ -23,13 +23,12 @@ from accgate.records.ids import Ids
 from accgate.tasks.code import PROGRAMS
 from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
 from accgate.tasks.definition import Definition, read_definition
-from accgate.tasks.examples import SolvedExamples
 from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file, library_names
-from accgate.tasks.rows import Source, read_rows, rows_of, shown_first, with_subset
+from accgate.tasks.rows import SolvedExamples, Source, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
-from accgate.tasks.schema import DefinitionFile, Extract, Mode
+from accgate.tasks.schema import DefinitionFile, Mode
 from accgate.tasks.tools import calls_answer, parse_reply
 from accgate.text import nearest
 
@@ -191,18 +190,19 @@ def build_task(
         return _joined_task(name, definition, source, mode, loaded=loaded)
     definition = _with_mode(definition, mode)
     rows, pool = rows_of(definition, source)
-    folder, digest = _picture_folder(definition, source), _Digest()
+    folder, digest = _picture_folder(definition, source), hashlib.sha256()
     examples_of = SolvedExamples(definition, source, rows, pool).of
-    shown = rows if isinstance(rows, list) else digest.of(rows)
-    samples = Samples(samples_of(name, definition, shown, examples_of, folder))
+    if isinstance(rows, list):
+        digest.update(_json(rows))
+    else:
+        rows = _digested(rows, digest)
+    samples = Samples(samples_of(name, definition, rows, examples_of, folder))
     return Task(
         name,
         samples.in_order(source.seed),
         definition.metric(loaded=loaded),
         definition,
-        _fingerprint(
-            definition, _hash(rows) if isinstance(rows, list) else digest.value, shown_first(definition, pool)
-        ),
+        _fingerprint(definition, digest.hexdigest()[:16], shown_first(definition, pool)),
         dataset_ids=None if definition.content.dataset.generator else samples.ids,
     )
 
@@ -250,21 +250,17 @@ def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definit
         For a part that cannot be joined, and for rows of a local file that are of none.
     """
     if source.options:
-        raise KeyFaults((("options",), "the task takes no options: its parts are joined as they are"))
+        raise KeyFaults((("options",), "the task takes no options: its parts are joined as they are; remove it"))
     if source.few_shot is not None:
-        raise KeyFaults((("few_shot_dataset",), "is nothing here: the parts have their own solved examples"))
+        raise KeyFaults((("few_shot_dataset",), "does not apply: the parts have their own examples; remove it"))
     own = _part_definitions(definition)
     names = _part_names(source.subset, own)
     for key, part in own.items():
         if fault := _unjoinable(part):
             raise definition.fault(("dataset", "parts", key), fault)
-    rows = None if source.dataset is None else _rows_by_part(definition, source, names)
+    rows = dict.fromkeys(names) if source.dataset is None else _rows_by_part(definition, source, names)
     plain = replace(source, dataset=None, subset=None, count=None)
-    return {
-        key: (part, plain if rows is None else replace(plain, rows=rows[key]))
-        for key, part in own.items()
-        if key in (names if rows is None else rows)
-    }
+    return {key: (part, replace(plain, rows=rows[key])) for key, part in own.items() if key in rows}
 
 
 def _part_names(subset: str | Sequence[str] | None, parts: Mapping[str, object]) -> Sequence[str]:
@@ -300,7 +296,7 @@ def _unjoinable(part: Definition) -> str | None:
     others = (content.choices, content.tools, content.confidence, content.aggregate)
     if is_plain and content.metric != "parts" and not content.attack and all(each is None for each in others):
         return None
-    return "is a task that needs more than a reply's text, or is not scored from 0 to 100 points; name others"
+    return "cannot be joined: it needs more than a reply's text, or its scores are not from 0 to 100; name another task"
 
 
 def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) -> Mapping[str, list[Row]]:
@@ -311,7 +307,7 @@ def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) 
         key = row.get(column) if column is not None else None
         if key not in parts:
             hint = nearest(str(key), parts)
-            raise BadInput(f"{source.dataset}: row {number} has {column} = {key!r}, which is no part; {hint}")
+            raise BadInput(f"{source.dataset}: row {number} has {column} = {key!r}, which is not a part; {hint}")
         rows.setdefault(str(key), []).append(row)
     return rows
 
@@ -369,7 +365,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     if confidence is not None and confidence["regex"] is None:
         confidence["regex"] = CONFIDENCE if confidence["by"] == "reply" else FIRST_READING
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
-    own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
+    own = code_digest(content.metric, definition.folder)
     options = dict(content.metric_options)
     reading = {"math": EQUALITY, CALLS: CALLING}.get(content.metric)
     if not options.pop("as_published", False) and content.metric in FORMED:
@@ -379,6 +375,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     scored = [options, own, content.aggregate, content.aggregate_options, judge]
     target = content.target if content.targets is None else {"targets": content.targets}
     extract, few_shot = content.extract, content.few_shot
+    versions = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
     letters = _reads_letters(content) and LETTERS
     ties = content.choices is not None and content.choices.by == "likelihood" and TIES
@@ -399,7 +396,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
             extract.which,
             extract.json_path,
             *_set(confidence),
-            *_form(extract),
+            *_set(extract.form, extract.form and versions[extract.form]),
             *_set(letters or ties),
             *_set(None if content.reasoning == "strip" else content.reasoning),
             *_set_named({"with_prefix": extract.with_prefix}),
@@ -408,40 +405,29 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
         "metric": [content.metric, *scored, *_set(reading)] if any((*scored, reading)) else content.metric,
         "reply": [content.stop, content.max_tokens],
     }
-    is_own = ":" in content.metric
-    if is_own and (helpers := helpers_digest(content.metric, definition.folder, content.files)) is not None:
+    helpers = helpers_digest(content.metric, definition.folder, content.files) if ":" in content.metric else None
+    if helpers is not None:
         parts["files"] = helpers
     return {"dataset": dataset, **{key: _hash(part) for key, part in parts.items()}}
 
 
 def _hash(part: Any) -> str:
-    return hashlib.sha256(_SORTED.encode(part).encode()).hexdigest()[:16]
+    return hashlib.sha256(_json(part)).hexdigest()[:16]
 
 
-class _Digest:
-    """The hash of rows that are gone through one by one: that of their list."""
-
-    def __init__(self) -> None:
-        self._sha256, self._between = hashlib.sha256(b"["), b""
-
-    def of(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows; each counts once the next is asked for."""
-        for row in rows:
-            yield row
-            self._sha256.update(self._between + _SORTED.encode(row).encode())
-            self._between = b", "
-
-    @property
-    def value(self) -> str:
-        """The hash of those that were gone through."""
-        whole = self._sha256.copy()
-        whole.update(b"]")
-        return whole.hexdigest()[:16]
+def _json(part: Any) -> bytes:
+    return _SORTED.encode(part).encode()
 
 
-def _form(extract: Extract) -> list[Any]:
-    versions = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
-    return [] if extract.form is None else [extract.form, versions[extract.form]]
+def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
+    """Pass on rows one by one, and add to the digest what it would have of their list."""
+    digest.update(b"[")
+    between = b""
+    for row in rows:
+        yield row
+        digest.update(between + _json(row))
+        between = b", "
+    digest.update(b"]")
 
 
 def _reads_letters(content: DefinitionFile) -> bool:

@@ -121,7 +121,7 @@ def test_every_way_to_rows_is_closed(tmp_path: Path) -> None:
             read_rows(tmp_path / "x.parquet")
         with without_native_readers(), pytest.raises(Closed):
             read_rows(tmp_path / "x.parquet")
-        with pytest.raises(Closed, match="dataset x/y: is not loaded where the token is; write num_samples"):
+        with pytest.raises(Closed, match="dataset x/y: is not loaded in the step with the token; set num_samples"):
             hub_rows("x/y", None, "test", None, {})
         with pytest.raises(Closed):
             read_rows(tmp_path / "x.parquet")

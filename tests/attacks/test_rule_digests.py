@@ -242,7 +242,7 @@ def test_a_module_metric_is_never_loaded_from_a_checkout(
         set_task(side, target=50.0)
     monkeypatch.syspath_prepend(str(head.folder))
     assert main(["run", str(head.config), "--base", str(base.config), "--out", "o", "--quiet"]) == 2
-    assert "of the repository it can import its own files alone" in " ".join(capsys.readouterr().err.split())
+    assert "of the repository it can import only its own files" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_heads_helper_of_the_same_name_never_scores_for_the_base(chain: Chain, tmp_path: Path) -> None:

@@ -397,7 +397,7 @@ def test_a_row_of_the_hub_names_no_picture_of_the_repository(tmp_path: Path, mon
     config = load_config(project.config)
     source = Source({}, 0)
     assert len(build_task("sums", task_source(config, "sums").definition, source).samples) == 1  # on one's own machine
-    with pytest.raises(BadInput, match="a file of the repository, which only rows of a file may name"):
+    with pytest.raises(BadInput, match="a file of the repository; only rows of a local file may do that"):
         build_task("sums", task_source(within_tree(config, tmp_path), "sums").definition, source)
 
 

@@ -180,7 +180,7 @@ def test_only_the_place_in_the_template_takes_the_code(tmp_path: Path) -> None:
     assert sample.id == sample_id("own", "Replace <<answer>>.", sample.target, 0), "ids of earlier versions hold"
     twice = task_of(tmp_path, [row], **PROGRAM, target="<<answer>>\n{{ '<<answer>>' }}").samples[0]
     assert twice.program == ("", "\n", "")
-    with pytest.raises(BadInput, match="row 1 of the dataset: target shows no <<answer>>, so the reply's"):
+    with pytest.raises(BadInput, match="row 1 of the dataset: target has no <<answer>>, so the reply's"):
         task_of(tmp_path, [row], **PROGRAM, target="{% if false %}<<answer>>{% endif %}{{ test }}")
 
 

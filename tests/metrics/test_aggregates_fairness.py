@@ -141,9 +141,9 @@ def test_a_group_that_a_resample_misses_leaves_the_others_to_compare() -> None:
         (
             {"positive": "yes"},
             table(a="tp tn", b="tp"),
-            "positive is 'yes', not a true label; known are '0'",
+            "positive is 'yes', not a true label; known are 0",
         ),
-        ({}, table(a="tp", b="tp"), r"there are 1 true labels \('1'\); say which one is `positive`"),
+        ({}, table(a="tp", b="tp"), r"with 1 true label \(1\), set `positive`"),
     ],
 )
 def test_groups_and_labels_that_leave_the_question_open_are_refused(
@@ -155,7 +155,7 @@ def test_groups_and_labels_that_leave_the_question_open_are_refused(
 
 def test_of_three_labels_the_positive_one_must_be_named() -> None:
     records = labelled(np.random.default_rng(0), 60, 2, "xyz")
-    with pytest.raises(metrics.UnusableRecords, match="there are 3 true labels"):
+    with pytest.raises(metrics.UnusableRecords, match="with 3 true labels"):
         metrics.aggregate("demographic_parity_difference")(records)
     as_two = [r | {"answer": str(int(r["answer"] == "y")), "target": str(int(r["target"] == "y"))} for r in records]
     named = metrics.aggregate("demographic_parity_difference", positive="y")
@@ -179,5 +179,5 @@ def test_label_and_score_stand_in_for_answer_and_target(name: str) -> None:
     ]
     assert metrics.aggregate(name, labels="score")(scored) == metrics.aggregate(name)(records)
     three = [r | {"label": f"{r['label']}{i % 3}"} for i, r in enumerate(scored)]
-    with pytest.raises(metrics.UnusableRecords, match="there are two at most"):
+    with pytest.raises(metrics.UnusableRecords, match="takes two at most"):
         metrics.aggregate(name, labels="score", positive="11")(three)

@@ -46,7 +46,7 @@ def test_the_binary_form_is_scikit_learns_of_the_positive_label(name: str) -> No
     truth, found = sides(records)
     expected = ORACLES[name]([t == "b" for t in truth], [f == "b" for f in found])
     assert metrics.aggregate(name, average="binary", positive="b")(records) == pytest.approx(100 * expected)
-    with pytest.raises(metrics.UnusableRecords, match="there are 3 true labels"):
+    with pytest.raises(metrics.UnusableRecords, match="with 3 true labels"):
         metrics.aggregate(name, average="binary")(records)
 
 

@@ -80,7 +80,7 @@ def test_several_attacks_count_each_or_by_number() -> None:
     assert metrics.aggregate("attack_success_rate")(records) == pytest.approx(75.0)
     assert metrics.aggregate("attack_success_rate", attack=1)(records) == pytest.approx(50.0)
     assert metrics.aggregate("attack_success_rate", attack=2)(records) == pytest.approx(100.0)
-    with pytest.raises(metrics.UnusableRecords, match="attack is 3, but the records have 2"):
+    with pytest.raises(metrics.UnusableRecords, match="attack is 3, but the records have only 2"):
         metrics.aggregate("attack_success_rate", attack=3)(records)
     records[1]["attacked"] = [100.0]
     with pytest.raises(metrics.UnusableRecords, match="lack for one of 2 attacks"):
@@ -115,7 +115,7 @@ def test_of_several_attacks_one_is_named_or_the_mean_taken() -> None:
     assert metrics.aggregate("performance_drop_rate", attack=1)(records) == pytest.approx(50.0)
     assert metrics.aggregate("performance_drop_rate", attack=2)(records) == pytest.approx(0.0)
     assert metrics.aggregate("mean_performance_drop_rate")(records) == pytest.approx(25.0)
-    with pytest.raises(metrics.UnusableRecords, match="the records have 2 attacks; say which `attack`"):
+    with pytest.raises(metrics.UnusableRecords, match="the records have 2 attacks; set `attack`"):
         metrics.aggregate("performance_drop_rate")(records)
     one = columns(score=[80.0, 20.0], attacked=[40.0, 10.0])
     with pytest.raises(metrics.UnusableRecords, match="the sides have 2 and 1 attacks"):

@@ -34,9 +34,9 @@ CASES = [
     ("[tasks.arithmetic]\ntheta = 800", f"accuracy.toml:5: tasks.arithmetic.theta: is 800; {TOO_MUCH}"),
     ("[tasks.t]\nfile = 'own.toml'", f"own.toml:4: theta: is 250; {TOO_MUCH}"),
     ("[tasks.arithmetic]\noptions = { hihg = 3 }",
-     "accuracy.toml:5: tasks.arithmetic.options.hihg: unknown option of arithmetic; did you mean 'high'?"),
+     "accuracy.toml:5: tasks.arithmetic.options.hihg: is not an option of arithmetic; did you mean 'high'?"),
     ("[tasks.arithmetic]\noptions.high = '3'",
-     "accuracy.toml:5: tasks.arithmetic.options.high: is '3'; write a whole number"),
+     "accuracy.toml:5: tasks.arithmetic.options.high: is '3'; give a whole number"),
     ("[tasks.arithmetic]\n\noptions = { high = 2, count = 9 }",
      "accuracy.toml:6: tasks.arithmetic.options: numbers from 1 to 2 give 4 different questions, not 13; "
      "widen the range"),

@@ -308,7 +308,7 @@ def test_the_random_state_of_the_caller_comes_back(folder: Path) -> None:
         ("seen", {}, "images or sounds"),
         ("endless", {}, "max_gen_toks is 0"),
         ("options", {"metric": "acc", "chat": True}, "which a chat cannot"),
-        ("prefixed", {"chat": True}, "gives the start of an answer"),
+        ("prefixed", {"chat": True}, "begins the answer itself"),
         ("words", {"include_path": "nowhere"}, "there is no such folder"),
     ],
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.sandbox import process
-from accgate.sandbox.cases import Case
+from accgate.sandbox.assertions import Case
 from accgate.sandbox.process import Limits, Outcome, Worker
 
 FOLDER = Path(__file__).parent / "hostile"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accgate.sandbox.cases import BadCases, Case, cases_of, same_output
+from accgate.sandbox.assertions import BadCases, Case, cases_of, same_output
 from accgate.sandbox.process import Confinement, Limits, Worker
 from accgate.sandbox.runner import Sandbox
 from tests.cases import each

@@ -11,6 +11,7 @@ import pytest
 
 from accgate.errors import CANNOT_EVALUATE
 from accgate.sandbox import process, runner
+from accgate.sandbox.child import code_of_room
 from accgate.sandbox.process import NOBODY, Confinement
 from accgate.sandbox.runner import CannotConfine, Sandbox
 
@@ -48,7 +49,11 @@ def test_other_systems_refuse(platform: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def without(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     """Workers start with this change of their code."""
-    monkeypatch.setattr(process, "_START", process._START.replace("from sandbox.worker import serve", change))
+
+    def changed(room: str, call: str) -> str:
+        return code_of_room(room, call).replace(f"from sandbox import {room}", change)
+
+    monkeypatch.setattr(process, "code_of_room", changed)
 
 
 @linux
@@ -56,23 +61,23 @@ def without(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     ("change", "hole"),
     [
         (
-            "from sandbox.worker import serve; import sandbox.kernel as k; k.filter_calls = lambda *_: None",
+            "from sandbox import worker; import sandbox.kernel as k; k.filter_calls = lambda *_: None",
             "is possible",
         ),
         (
-            "import sandbox.landlock as l; l.restrict = lambda _: None; from sandbox.worker import serve",
+            "import sandbox.landlock as l; l.restrict = lambda _: None; from sandbox import worker",
             "of others is possible",
         ),
         (
-            "from sandbox.worker import serve; import sandbox.landlock as l; l.call = lambda *_: 1 / 0",
+            "from sandbox import worker; import sandbox.landlock as l; l.call = lambda *_: 1 / 0",
             "ZeroDivisionError",
         ),
         (
-            "import sandbox.kernel as k; k._numbers['landlock_create_ruleset'] = 999; from sandbox.worker import serve",
+            "import sandbox.kernel as k; k._numbers['landlock_create_ruleset'] = 999; from sandbox import worker",
             "not implemented",
         ),
         (
-            "import sandbox.kernel as k; k._numbers['seccomp'] = 1000; from sandbox.worker import serve",
+            "import sandbox.kernel as k; k._numbers['seccomp'] = 1000; from sandbox import worker",
             "not implemented",
         ),
     ],
@@ -94,7 +99,7 @@ def test_where_a_wall_is_missing_no_program_runs(change: str, hole: str, monkeyp
 def test_the_worker_side_loads_nothing_of_accgates() -> None:
     report = "print([name for name in sys.modules if name.startswith('accgate')], 'numpy' in sys.modules)"
     start = process.command(Confinement("landlock"), "/nowhere", ())
-    assert start[-1].endswith("; serve()")
-    start[-1] = start[-1].removesuffix("serve()") + report
+    assert start[-1].endswith("; worker.serve()")
+    start[-1] = start[-1].removesuffix("worker.serve()") + report
     done = subprocess.run(start, capture_output=True, text=True, cwd="/", check=True)
     assert done.stdout.split() == ["[]", "False"]

@@ -30,19 +30,19 @@ class Range:
 
     def run(self, program: Hostile) -> None:
         worker = self.workers[program.limits]
-        assert worker._process is not None or passes(worker, "pass")
-        process = worker._process
-        assert process is not None
-        before = descendants(process.pid)
+        assert worker._child is not None or passes(worker, "pass")
+        child = worker._child
+        assert child is not None
+        before = descendants(child.process.pid)
         outcome = program.run(worker, self.outside, self.listener.getsockname()[1])
         assert not outcome.passed, outcome
         assert program.reason.match(outcome.reason), outcome
-        assert descendants(process.pid) == before
+        assert descendants(child.process.pid) == before
         assert list(Path(worker._folder).iterdir()) == []
-        assert process.poll() is None
+        assert child.process.poll() is None
         assert self.untouched(), "the file outside was changed"
         assert passes(worker, "assert 1 + 1 == 2")
-        assert worker._process is process, "the worker was replaced"
+        assert worker._child is child, "the worker was replaced"
 
     def untouched(self) -> bool:
         status = self.outside.stat()

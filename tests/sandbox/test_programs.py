@@ -183,7 +183,7 @@ def test_nothing_is_left_in_the_temporary_folder(
 
 def running_program(worker: Worker) -> list[int]:
     """Once it is confined."""
-    while worker._process is None or not (found := descendants(worker._process.pid)):
+    while worker._child is None or not (found := descendants(worker._child.process.pid)):
         time.sleep(0.01)
     while status(found[0])["Seccomp"] != "2":
         time.sleep(0.01)
@@ -234,7 +234,7 @@ def test_a_worker_that_is_killed_takes_its_program_along_and_is_no_outcome(confi
             running = asyncio.ensure_future(sandbox.passes("import time\ntime.sleep(600)"))
             (worker,) = sandbox._workers
             found = await asyncio.to_thread(running_program, worker)
-            os.kill(worker._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+            os.kill(worker._child.process.pid, signal.SIGKILL)  # type: ignore[union-attr]
             with pytest.raises(WorkerEnded):
                 await running
             await asyncio.to_thread(wait_for_the_end, found)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from accgate.errors import KeyFaults
 from accgate.inputs.typed import parse_table
-from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, CannotAttack, attack_row, attack_text
+from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, attack_row, attack_text
 from accgate.tasks.attacks.edits import NEIGHBOURS
 from accgate.tasks.attacks.shape import shape_of
+from accgate.tasks.prompts import CannotRender
 from tests.cases import each
 
 PERTURBING = ("typos", "keyboard", "swap_words", "case", "space")
@@ -255,17 +256,17 @@ def test_a_paired_column_is_taken_as_it_is() -> None:
 @each(
     ("attack", "row", "message"),
     [
-        (Attack("column", column="p", field="q"), {"q": "Why?", "p": " "}, "column 'p' holds ' ', no text"),
-        (Attack("column", column="p", field="q"), {"q": "Why?"}, "column 'p' holds None, no text"),
+        (Attack("column", column="p", field="q"), {"q": "Why?", "p": " "}, "column 'p' holds ' ', not a text"),
+        (Attack("column", column="p", field="q"), {"q": "Why?"}, "column 'p' holds None, not a text"),
         (Attack("typos", field="r"), {"q": "Why?", "p": ""}, "field is 'r'; the row's columns are q, p"),
         (Attack("typos"), {"q": "Why?"}, "field is None"),
-        (Attack("typos", field="q"), {"q": 5}, "column 'q' holds 5, no text"),
+        (Attack("typos", field="q"), {"q": 5}, "column 'q' holds 5, not a text"),
     ],
 )
 def test_a_row_that_cannot_be_attacked_is_refused_with_its_cause(
     attack: Attack, row: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(CannotAttack, match=re.escape(message)):
+    with pytest.raises(CannotRender, match=re.escape(message)):
         attack_row(attack, row, key="s1")
 
 

@@ -84,8 +84,8 @@ def test_tool_turns_keep_their_calls_as_servers_take_them(tmp_path: Path) -> Non
 
 NO_CONVERSATION: list[tuple[Any, str]] = [
     ([], "messages gives an empty list"),
-    ({"role": "user"}, "no JSON list; write {{ column | tojson }}"),
-    (["Hi"], "messages[0] is 'Hi', no object with role and content"),
+    ({"role": "user"}, "not a JSON list; write {{ column | tojson }}"),
+    (["Hi"], "messages[0] is 'Hi', not an object with role and content"),
     ([{"role": "human", "content": "Hi"}], "messages[0] has the role 'human'; "),
     ([{"content": "Hi"}], "messages[0] has the role None"),
     ([{"role": "user"}], "messages[0] has no content"),
@@ -150,7 +150,7 @@ def test_a_fault_of_the_file_names_its_key(tmp_path: Path) -> None:
 
 def test_a_target_that_expects_no_calls_names_its_row(tmp_path: Path) -> None:
     (fault,) = faults(tmp_path, messages="{{ chat | tojson }}", tools="{{ tools | tojson }}", metric="tool_calls")
-    assert fault.startswith("chat.toml: row 1 of the dataset: the target is 'Rome', no JSON; write {")
+    assert fault.startswith("chat.toml: row 1 of the dataset: the target is 'Rome', which is not JSON; write {")
 
 
 MESSAGE = st.fixed_dictionaries(

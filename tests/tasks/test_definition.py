@@ -173,11 +173,11 @@ def test_a_fault_names_line_key_and_mend(tmp_path: Path, top: str, message: str)
             "10: dataset.parameters.b: is unused: only dataset.where can use it"]),
         ("splt = 'x'\nhub = 'x'", ["6: dataset.splt: unknown key; did you mean 'split'?"]),
         ("generator = 'arithmetic'\n[dataset.options]\nhgih = 9\nlow = '1'\ncount = 0\nseed = true\noperation = '/'", [
-            "8: dataset.options.hgih: unknown option of arithmetic; did you mean 'high'?",
-            "9: dataset.options.low: is '1'; write a whole number",
-            "10: dataset.options.count: is 0; write 1 or more",
-            "11: dataset.options.seed: is True; write a whole number",
-            "12: dataset.options.operation: is '/'; write one of +, -, *"]),
+            "8: dataset.options.hgih: is not an option of arithmetic; did you mean 'high'?",
+            "9: dataset.options.low: is '1'; give a whole number",
+            "10: dataset.options.count: is 0; give 1 or more",
+            "11: dataset.options.seed: is True; give a whole number",
+            "12: dataset.options.operation: is '/'; give one of '+', '-', '*'"]),
     ],
 )  # fmt: skip
 def test_a_dataset_fault_names_line_key_and_mend(tmp_path: Path, dataset: str, messages: list[str]) -> None:

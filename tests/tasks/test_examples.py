@@ -72,9 +72,9 @@ def test_copies_of_a_row_are_left_out_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shots", "few", "fault"),
     [
-        (ROWS[:5], "count = 5", r"few_shot.count: is 5, but a row that is a solved example itself can show 4 others"),
-        (ROWS[:5], "count = 5\nseed = 1", r"few_shot.count: is 5, but .* can show 4 others; give more"),
-        (ROWS[:1], "", r"few_shot.count: is unset, but .* can show 0 others"),
+        (ROWS[:5], "count = 5", r"few_shot.count: is 5, but a row that is itself a solved example has only 4 to show"),
+        (ROWS[:5], "count = 5\nseed = 1", r"few_shot.count: is 5, but .* has only 4 to show; give more"),
+        (ROWS[:1], "", r"few_shot.count: is unset, but .* has only 0 to show"),
     ],
 )
 def test_too_few_others_are_an_error(shots: Any, few: str, fault: str, tmp_path: Path) -> None:
@@ -85,5 +85,5 @@ def test_too_few_others_are_an_error(shots: Any, few: str, fault: str, tmp_path:
 def test_the_error_names_the_file_of_accuracy_toml(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f'{{"question": "q{n}", "answer": "#### {n}"}}\n' for n in range(5)), encoding="utf-8")
-    with pytest.raises(BadInput, match=r"few_shot_dataset: the task's few_shot.count is 5, but .* 4 others"):
+    with pytest.raises(BadInput, match=r"few_shot_dataset: the task's few_shot.count is 5, but .* only 4 to show"):
         load_task("gsm8k", library="gsm8k", dataset=path, few_shot=path)

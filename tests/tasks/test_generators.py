@@ -115,15 +115,15 @@ def test_what_cannot_be_generated_says_why_and_what_can(name: str, options: dict
 @each(
     ("option", "value", "fault"),
     [
-        ("hihg", 1, "unknown option of arithmetic; did you mean 'high'?"),
-        ("zzz", 1, "unknown option of arithmetic; known are count, high, low, operation, seed"),
-        ("count", 0, "is 0; write 1 or more"),
-        ("count", True, "is True; write a whole number"),
-        ("high", 9.0, "is 9.0; write a whole number"),
-        ("high", "9", "is '9'; write a whole number"),
-        ("operation", "/", "is '/'; write one of +, -, *"),
-        ("operation", 1, "is 1; write one of +, -, *"),
-        ("operation", [], "is []; write one of +, -, *"),
+        ("hihg", 1, "is not an option of arithmetic; did you mean 'high'?"),
+        ("zzz", 1, "is not an option of arithmetic; known are count, high, low, operation, seed"),
+        ("count", 0, "is 0; give 1 or more"),
+        ("count", True, "is True; give a whole number"),
+        ("high", 9.0, "is 9.0; give a whole number"),
+        ("high", "9", "is '9'; give a whole number"),
+        ("operation", "/", "is '/'; give one of '+', '-', '*'"),
+        ("operation", 1, "is 1; give one of '+', '-', '*'"),
+        ("operation", [], "is []; give one of '+', '-', '*'"),
     ],
 )
 def test_an_option_that_a_generator_does_not_take_is_named(option: str, value: Any, fault: str) -> None:
@@ -132,8 +132,8 @@ def test_an_option_that_a_generator_does_not_take_is_named(option: str, value: A
 
 def test_length_and_digits_are_1_or_more_and_all_faults_are_told() -> None:
     assert faults("passkey_retrieval", length=0, digits=-1, seed=-1, count=5) == [
-        ("length", "is 0; write 1 or more"),
-        ("digits", "is -1; write 1 or more"),
+        ("length", "is 0; give 1 or more"),
+        ("digits", "is -1; give 1 or more"),
     ]
 
 

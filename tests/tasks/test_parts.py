@@ -94,7 +94,7 @@ def test_some_parts_can_be_named(tmp_path: Path) -> None:
     assert load_task("longbench_v1", dataset=path, subset="trec").parts.keys() == {"trec"}
     with pytest.raises(KeyFaults, match=r"is 'trek'; did you mean 'trec'\?|is 'trek'"):
         load_task("longbench_v1", dataset=path, subset=["trek"])
-    with pytest.raises(BadInput, match=r"row 1 has dataset = 'trec', which is no part"):
+    with pytest.raises(BadInput, match=r"row 1 has dataset = 'trec', which is not a part"):
         load_task("longbench_v1", dataset=path, subset="lcc")
 
 

@@ -186,7 +186,7 @@ def test_answers_are_joined_from_a_file_of_their_own(tmp_path: Path) -> None:
     assert joined(tmp_path, rows, answers, dataset=whole) == ["nine"]  # a file in its place has the answers too
     for bad_rows, bad_answers, text in (
         (rows, answers[1:], "dataset.join: has no row whose id is 2"),
-        (rows, [*answers, {"id": 2, "a": "?"}], "dataset.join.on: is 'id'; two rows of it have 2"),
+        (rows, [*answers, {"id": 2, "a": "?"}], "dataset.join.on: is 'id', but two rows have 2"),
         ([{"q": "?"}], answers, "dataset.join.on: is 'id'; a row has q"),
         ([{"id": "1", "q": "?"}], answers, "dataset.join: has no row whose id is '1'"),
     ):

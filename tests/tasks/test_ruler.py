@@ -113,7 +113,7 @@ def test_a_text_that_is_too_short_is_refused_and_so_are_options_out_of_range() -
         with pytest.raises(CannotGenerate, match=r"too short|which needs"):
             rows_of(name, 1, **options)
     assert list(check_options("ruler_niah", {"keys": 0, "haystack": "essay"})) == [
-        ("keys", "is 0; write 1 or more"), ("haystack", "is 'essay'; write one of filler, needles"),
+        ("keys", "is 0; give 1 or more"), ("haystack", "is 'essay'; give one of 'filler', 'needles'"),
     ]  # fmt: skip
     assert len(set(ADJECTIVES)) == len(ADJECTIVES)
     assert len(set(NOUNS)) == len(NOUNS)

@@ -118,7 +118,7 @@ def test_published_files_may_name_the_subset_of_each_row(tmp_path: Path) -> None
 def test_what_cannot_be_read_as_subsets_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hub(monkeypatch, BBH)
     for names in ([], ["snarks", "snarks"]):
-        with pytest.raises(KeyFaults, match="name one subset or more, each once"):
+        with pytest.raises(KeyFaults, match="name at least one subset, each once"):
             load_task("bbh", subset=names)
     with pytest.raises(KeyFaults, match="the task has no subsets"):
         load_task("arithmetic", subset=["a", "b"])
@@ -126,7 +126,7 @@ def test_what_cannot_be_read_as_subsets_is_refused(monkeypatch: pytest.MonkeyPat
         path = own(tmp_path, **keys, dataset__subsets=["a", "b"])
         with pytest.raises(BadInput, match=r"dataset.subsets: needs a dataset of the hub, and no name beside it"):
             load_task("own", file=path)
-    with pytest.raises(BadInput, match=r"dataset.subsets: names one twice"):
+    with pytest.raises(BadInput, match=r"dataset.subsets: names a subset twice"):
         load_task("own", file=own(tmp_path, dataset__subsets=["a", "a"]))
     hub(monkeypatch, {"a": [{"q": "1", "a": 1, "subset": "easy"}]})
     with pytest.raises(BadInput, match="adds a column 'subset', which the rows have already"):

@@ -363,9 +363,9 @@ def test_half_a_character_in_a_row_is_refused_with_its_row(tmp_path: Path, row: 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hihg": 3}, "options.hihg: unknown option of arithmetic; did you mean 'high'?"),
+        ({"hihg": 3}, "options.hihg: is not an option of arithmetic; did you mean 'high'?"),
         ({"high": "3", "low": True},
-         "options.high: is '3'; write a whole number\noptions.low: is True; write a whole number"),
+         "options.high: is '3'; give a whole number\noptions.low: is True; give a whole number"),
         ({"high": 3}, "options: numbers from 1 to 3 give 9 different questions, not 1000; widen the range"),
         ({"high": 2, "count": 4}, "options: numbers from 1 to 2 give 4 different questions, not 8; widen"),
     ],

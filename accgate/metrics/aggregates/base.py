@@ -1,16 +1,224 @@
-"""A statistic over samples: how it reads records, its value, its direction, and the value that is decided on."""
+"""A statistic over samples, its value and its direction; and the columns that it reads from records.
+
+Every key of the records is checked, and the samples of all sides come in one order.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import numbers
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-from accgate.metrics.aggregates.columns import Side, read
 from accgate.stats.statistics import value_or_nan
 
 Rows = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+SAMPLE_KEYS = ("group", "label", "target")  # properties of the sample, which no side may change
+FIXES = {
+    "answer": "keep the answers beside the scores",
+    "cluster": "name the dataset's column in [columns] of the task",
+    "confidence": 'give the task [confidence] with by = "tokens" or "reply"',
+    "group": "name the dataset's column in [columns] of the task",
+    "label": "name the dataset's column in [columns] of the task",
+    "score": "score the samples first",
+    "target": "keep the targets beside the scores",
+}
+
+
+class UnusableRecords(ValueError):
+    """Records lack what a statistic needs, are failed, doubled, or differ between the sides."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side's records, sample by sample in the order all sides share, and within a sample by repeat."""
+
+    name: str
+    ids: tuple[Hashable, ...]
+    records: tuple[Any, ...]
+    counts: Ints
+
+    def texts(self, key: str) -> list[str]:
+        """The column as stripped text; an answer that is None stays the empty text: none was found."""
+        return ["" if v is None else str(v).strip() for v in (value(r, key) for r in self.records)]
+
+    def numbers(self, key: str, lowest: float | None = None, highest: float | None = None) -> Floats:
+        """The column as numbers within these bounds.
+
+        Raises
+        ------
+        UnusableRecords
+            For what is no finite number, or outside.
+        """
+        items = [value(r, key) for r in self.records]
+        for record, item in zip(self.records, items, strict=True):
+            self.check_number(record, key, item, lowest, highest)
+        return np.array(items, dtype=np.float64)
+
+    def check_number(
+        self, record: Any, key: str, item: Any, lowest: float | None = None, highest: float | None = None
+    ) -> None:
+        """Raise UnusableRecords where a record's item is not a finite number within these bounds."""
+        bad = isinstance(item, bool) or not isinstance(item, numbers.Real) or not math.isfinite(item)
+        if bad or (lowest is not None and item < lowest) or (highest is not None and item > highest):
+            bounds = "a finite number" if lowest is None else f"from {lowest:g} to {highest:g}"
+            sample = f"sample {value(record, 'id')!r}"
+            raise UnusableRecords(f"{self.name}: {key} of {sample} is {item!r}; it must be {bounds}")
+
+    def per_sample(self, values: Floats) -> Floats:
+        """Mean over the repeats of each sample."""
+        starts = np.concatenate([[0], np.cumsum(self.counts)[:-1]])
+        means: Floats = np.add.reduceat(values, starts) / self.counts
+        return means
+
+
+def value(record: Any, key: str) -> Any:
+    """The value of a record under a key, None without one; a record is a mapping or any object."""
+    return record.get(key) if isinstance(record, Mapping) else getattr(record, key, None)
+
+
+def read(name: str, needs: Sequence[str], records: Sequence[Iterable[Any]]) -> tuple[Side, ...]:
+    """The sides, checked for the keys that the statistic of this name needs, in the first side's order of samples.
+
+    Records without any `id` are samples by their position.
+
+    Raises
+    ------
+    UnusableRecords
+        Where a record lacks a key, failed (score None) or comes twice, and where the sides have other samples or
+        give a sample another group, label or target.
+    """
+    grouped = [_by_sample(name, list(side)) for side in records]
+    order = tuple(grouped[0])
+    for other in grouped[1:]:
+        _check_same_samples(name, grouped[0], other)
+    sides = tuple(_side(name, order, samples) for samples in grouped)
+    for side in sides:
+        _check_none_failed(side)
+        for key in needs:
+            _require(side, key)
+    for key in SAMPLE_KEYS:
+        if key in needs:
+            _check_one_value(name, key, sides)
+    return sides
+
+
+def _side(name: str, order: tuple[Hashable, ...], samples: Mapping[Hashable, list[Any]]) -> Side:
+    records = tuple(record for i in order for record in samples[i])
+    return Side(name, order, records, np.array([len(samples[i]) for i in order], np.intp))
+
+
+def _by_sample(name: str, records: list[Any]) -> dict[Hashable, list[Any]]:
+    if not records:
+        raise UnusableRecords(f"{name}: there are no records")
+    ids = [value(record, "id") for record in records]
+    without = ids.count(None)
+    if without == len(ids):
+        return {position: [record] for position, record in enumerate(records)}
+    if without:
+        raise UnusableRecords(f"{name}: {without} of {len(ids)} records lack 'id'; give every record one, or none")
+    keys = Counter((i, value(record, "repeat") or 0) for i, record in zip(ids, records, strict=True))
+    doubled = [key for key, count in keys.items() if count > 1]
+    if doubled:
+        (first, repeat), more = doubled[0], len(doubled)
+        raise UnusableRecords(
+            f"{name}: id {first!r} (repeat {repeat}) comes twice ({more} such); keep one record, or number `repeat`"
+        )
+    samples: dict[Hashable, list[Any]] = {}
+    for i, record in zip(ids, records, strict=True):
+        samples.setdefault(i, []).append(record)
+    return {i: sorted(group, key=lambda r: value(r, "repeat") or 0) for i, group in samples.items()}
+
+
+def _check_same_samples(name: str, first: Mapping[Hashable, Any], other: Mapping[Hashable, Any]) -> None:
+    missing, extra = first.keys() - other.keys(), other.keys() - first.keys()
+    if missing or extra:
+        example = min(map(str, missing or extra))
+        raise UnusableRecords(
+            f"{name}: the sides have different samples: {len(missing)} only on the first, {len(extra)} only on another "
+            f"(such as {example!r}); compare the same samples"
+        )
+
+
+def _check_none_failed(side: Side) -> None:
+    failed = [r for r in side.records if _has(r, "score") and value(r, "score") is None]
+    if failed:
+        raise UnusableRecords(
+            f"{side.name}: {len(failed)} of {len(side.records)} records failed (score is None), such as sample "
+            f"{value(failed[0], 'id')!r}; evaluate them again"
+        )
+
+
+def _has(record: Any, key: str) -> bool:
+    return key in record if isinstance(record, Mapping) else hasattr(record, key)
+
+
+def _require(side: Side, key: str) -> None:
+    """Raise UnusableRecords where a record lacks the key, saying how many and the fix."""
+    records = side.records
+    lacking = [r for r in records if value(r, key) is None]
+    if key == "answer" and len(lacking) < len(records):
+        lacking = [r for r in lacking if not _has(r, key)]  # None is a reply in which no answer was found
+    if lacking:
+        raise UnusableRecords(
+            f"{side.name} needs {key!r}, which {len(lacking)} of {len(records)} records lack, such as sample "
+            f"{value(lacking[0], 'id')!r}; {FIXES[key]}"
+        )
+
+
+def _check_one_value(name: str, key: str, sides: Sequence[Side]) -> None:
+    texts: dict[Hashable, str] = {}
+    for side in sides:
+        owners = np.repeat(np.arange(len(side.ids)), side.counts)
+        for owner, text in zip(owners.tolist(), side.texts(key), strict=True):
+            if texts.setdefault(owner, text) != text:
+                raise UnusableRecords(
+                    f"{name}: sample {side.ids[owner]!r} has the {key} {texts[owner]!r} and {text!r}; a sample has one "
+                    "on all sides and in all repeats"
+                )
+
+
+def wide(sides: Sequence[Side], columns: Sequence[Floats]) -> tuple[Floats, ...]:
+    """One row for each sample: its repeats' columns side by side, padded with NaN to the side with most repeats.
+
+    So a statistic pools the answers while the sample stays the unit; `answers` undoes it.
+
+    Raises
+    ------
+    UnusableRecords
+        Where samples of a side have different numbers of repeats: pooled, some would weigh more.
+    """
+    most = max(int(side.counts.max()) for side in sides)
+    rows = []
+    for side, column in zip(sides, columns, strict=True):
+        repeats = int(side.counts[0])
+        odd = int((side.counts != repeats).sum())
+        if odd:
+            raise UnusableRecords(
+                f"{side.name}: sample {side.ids[0]!r} has {repeats} repeats, {odd} of {len(side.ids)} samples have "
+                "another number; give all the same"
+            )
+        width = column.shape[1]
+        row = np.full((len(side.ids), most * width), np.nan)
+        row[:, : repeats * width] = column.reshape(len(side.ids), repeats * width)
+        rows.append(row)
+    return tuple(rows)
+
+
+def answers(rows: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
+    """The rows of single answers, of `width` columns, out of the rows of samples."""
+    if rows.shape[1] == width:
+        return rows
+    flat = rows.reshape(-1, width)
+    single: npt.NDArray[Any] = flat[~np.isnan(flat[:, 0])]
+    return single
+
 
 NO_RECORDS = "there are no records"
 
@@ -39,8 +247,8 @@ class Outcome:
 class Aggregate:
     """A statistic over samples, with its options set.
 
-    A record is a mapping or any object with the run record's names. `needs` are the keys it must have; those also in
-    `partly` may be missing where the statistic does not ask for them.
+    A record is a mapping or any object with the run record's names. `needs` are the keys it must have; only `attacked`
+    may be missing, where the statistic does not ask for it.
     `statistic` takes the rows that `encode` gives, any number of them and with repetitions, and is what
     `accgate.decision.compare_statistic` decides on; NaN for 0/0. It is the value itself but for signed
     differences (`signed` gives them), where a negative value is no better than a positive one. `lowest` and `highest`
@@ -53,16 +261,14 @@ class Aggregate:
     statistic: Callable[[Rows], float]
     higher_is_better: bool
     why_undefined: str | Callable[[Table], str] = NO_RECORDS
-    unit: str = "points"
     describe: Callable[[Table], Mapping[str, Any]] = lambda _: {}
     signed: Callable[[Rows], float] | None = None
-    partly: tuple[str, ...] = ()
     lowest: float | None = 0.0
     highest: float | None = 100.0
 
     def table(self, *sides: Iterable[Any]) -> Table:
         """The rows of all sides, with the names behind their codes; raises as `encode` does."""
-        always = tuple(key for key in self.needs if key not in self.partly)
+        always = [key for key in self.needs if key != "attacked"]
         return self.tabulate(read(self.name, always, sides))
 
     def encode(self, *sides: Iterable[Any]) -> tuple[Rows, ...]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
-from accgate.metrics.aggregates.columns import Floats, Ints, Side, answers, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Ints, Rows, Side, Table, answers, json_number, wide
 from accgate.stats import Unsigned
 
 NEEDS = ("score", "confidence")
@@ -214,14 +213,3 @@ def selective_accuracy(*, coverage: float = 0.8) -> Aggregate:
     return Aggregate(
         "selective_accuracy", NEEDS, _paired_columns, partial(_accuracy_at, coverage), True, describe=curve
     )
-
-
-STATISTICS = (
-    ece,
-    ece_adaptive,
-    rmsce,
-    mce,
-    brier_score,
-    accuracy_coverage_auc,
-    selective_accuracy,
-)

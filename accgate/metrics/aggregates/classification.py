@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
-from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, answers, json_number, wide
 from accgate.metrics.aggregates.labels import positive_label, true_labels
 from accgate.metrics.forms import one_spelling
 
@@ -144,12 +143,3 @@ def matthews_correlation() -> Aggregate:
     """Correlation of answers and targets, from -100 to 100 points."""
     why = "0/0: all answers, or all targets, are one label"
     return Aggregate("matthews_correlation", NEEDS, _table, _matthews, True, why, describe=_by_label, lowest=-100.0)
-
-
-STATISTICS = (
-    classification_accuracy,
-    classification_precision,
-    classification_recall,
-    classification_f1,
-    matthews_correlation,
-)

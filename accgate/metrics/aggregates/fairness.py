@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
-from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, answers, json_number, wide
 from accgate.metrics.aggregates.labels import Labels, group_names, label_keys, predicted_and_true, two_groups
 
 
 def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Table:
     """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
     outcomes = predicted_and_true(name, sides, labels, positive)
-    names = group_names(name, sides, 2)
+    names = group_names(name, sides)
     legend = names if groups is None else two_groups(name, names, *groups)
     code = {group: float(i) for i, group in enumerate(legend)}
     columns = []
@@ -45,7 +44,8 @@ ODDS = ("true_positive_rate", "false_positive_rate")
 def _rate(name: str, counts: Floats) -> Floats:
     """Return a rate of each group in points, NaN for 0/0."""
     part, whole, _ = RATES[name]
-    rate: Floats = 100.0 * counts[:, part].sum(axis=1) / counts[:, whole].sum(axis=1)
+    with np.errstate(all="ignore"):
+        rate: Floats = 100.0 * counts[:, part].sum(axis=1) / counts[:, whole].sum(axis=1)
     return rate
 
 
@@ -74,8 +74,7 @@ def _largest(rates: Sequence[str], rows: Rows) -> float:
 
 def _by_group(rates: Sequence[str], table: Table) -> dict[str, Any]:
     counts = _counts(table.rows[0], len(table.legend))
-    with np.errstate(all="ignore"):
-        values = {name: _rate(name, counts) for name in rates}
+    values = {name: _rate(name, counts) for name in rates}
     groups = [
         {"group": name, "answers": int(counts[i].sum())} | {k: json_number(v[i]) for k, v in values.items()}
         for i, name in enumerate(table.legend)
@@ -85,14 +84,10 @@ def _by_group(rates: Sequence[str], table: Table) -> dict[str, Any]:
 
 def _without_rate(rates: Sequence[str], table: Table) -> str:
     counts = _counts(table.rows[0], len(table.legend))
-    with np.errstate(all="ignore"):
-        lacking = [
-            f"group {name!r} {RATES[rate][2]}"
-            for rate in rates
-            for i, name in enumerate(table.legend)
-            if not np.isfinite(_rate(rate, counts)[i])
-        ]
-    return "; ".join(lacking)
+    pairs = (
+        (rate, name, value) for rate in rates for name, value in zip(table.legend, _rate(rate, counts), strict=False)
+    )
+    return "; ".join(f"group {name!r} {RATES[rate][2]}" for rate, name, value in pairs if not np.isfinite(value))
 
 
 def _difference(
@@ -139,12 +134,3 @@ def equalised_odds_difference(
 def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
     """The larger of the largest differences between any two groups in true and in false positive rate."""
     return _difference("equalised_odds_difference_fairlearn", labels, positive, ODDS, None)
-
-
-STATISTICS = (
-    demographic_parity_difference,
-    demographic_parity_difference_largest,
-    demographic_parity_difference_selection_rate,
-    equalised_odds_difference,
-    equalised_odds_difference_fairlearn,
-)

@@ -5,13 +5,12 @@ from typing import Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords
+from accgate.metrics.aggregates.base import Floats, Side, UnusableRecords
 from accgate.metrics.forms import one_spelling
-from accgate.text import closest
+from accgate.text import count_of, nearest, some_of
 
 Labels = Literal["answer", "score"]
 RIGHT = 100.0
-LISTED = 8  # labels or groups that a message names before it only counts
 
 
 def label_keys(labels: Labels) -> tuple[str, ...]:
@@ -37,12 +36,11 @@ def positive_label(name: str, names: Sequence[str], positive: str) -> str:
     """
     if positive:
         if (spelled := one_spelling(names)(positive.strip())) not in names:
-            raise UnusableRecords(f"{name}: positive is {positive!r}, not a true label; {_near(positive, names)}")
+            raise UnusableRecords(f"{name}: positive is {positive!r}, not a true label; {nearest(positive, names)}")
         return spelled
     if len(names) != 2:
-        raise UnusableRecords(
-            f"{name}: there are {len(names)} true labels ({_names_text(names)}); say which one is `positive`"
-        )
+        labels = f"{count_of(len(names), 'true label')} ({some_of(names)})"
+        raise UnusableRecords(f"{name}: with {labels}, set `positive` to one of them")
     return names[-1]
 
 
@@ -59,7 +57,7 @@ def predicted_and_true(name: str, sides: Sequence[Side], labels: Labels, positiv
     truth, names = true_labels(sides, labels)
     if labels == "score" and len(names) > 2:
         raise UnusableRecords(
-            f'{name}: there are {len(names)} labels ({_names_text(names)}); with labels = "score" there are two at most'
+            f'{name}: there are {len(names)} labels ({some_of(names)}); labels = "score" takes two at most'
         )
     positive, spelled = positive_label(name, names, positive), one_spelling(names)
     outcomes = []
@@ -74,17 +72,17 @@ def predicted_and_true(name: str, sides: Sequence[Side], labels: Labels, positiv
     return outcomes
 
 
-def group_names(name: str, sides: Sequence[Side], least: int) -> tuple[str, ...]:
-    """The groups on all sides, sorted.
+def group_names(name: str, sides: Sequence[Side]) -> tuple[str, ...]:
+    """Return the groups on all sides, sorted.
 
     Raises
     ------
     UnusableRecords
-        Where there are fewer than `least`.
+        Where there is only one.
     """
     names = tuple(sorted(set().union(*(side.texts("group") for side in sides))))
-    if len(names) < least:
-        raise UnusableRecords(f"{name}: the only group is {names[0]!r}; a difference needs {least} or more")
+    if len(names) < 2:
+        raise UnusableRecords(f"{name}: the only group is {names[0]!r}; a difference needs 2 or more")
     return names
 
 
@@ -100,19 +98,9 @@ def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> t
         return names[0], names[1]
     if not group_0 or not group_1:
         raise UnusableRecords(
-            f"{name}: give both group_0 and group_1 (groups: {_names_text(names)}), or take the form for many groups"
+            f"{name}: give both group_0 and group_1 (groups: {some_of(names)}), or use the form for many groups"
         )
     for group in (group_0, group_1):
         if group not in names:
-            raise UnusableRecords(f"{name}: there is no group {group!r}; {_near(group, names)}")
+            raise UnusableRecords(f"{name}: there is no group {group!r}; {nearest(group, names)}")
     return group_0, group_1
-
-
-def _near(name: str, names: Sequence[str]) -> str:
-    close = closest(name, names)
-    return f"did you mean {close!r}?" if close else f"known are {_names_text(names)}"
-
-
-def _names_text(names: Sequence[str]) -> str:
-    text = ", ".join(map(repr, names[:LISTED]))
-    return f"{text} and {len(names) - LISTED} more" if len(names) > LISTED else text

@@ -1,15 +1,12 @@
 """The effect of an attack on the score: attack success rate and performance drop rate."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Rows, Table, json_number
-from accgate.metrics.aggregates.columns import FIXES, Floats, Side, UnusableRecords, check_number, value
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, UnusableRecords, json_number, value
 
 Column = Literal["", "group", "label", "cluster"]
 
@@ -29,20 +26,41 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
     lists = {i: list(scores) if isinstance(scores, Iterable) else [scores] for i, scores in column.items()}
     number = max(map(len, lists.values()), default=1)
     if attack > number:
-        raise UnusableRecords(f"{side.name}: attack is {attack}, but the records have {number}")
+        raise UnusableRecords(f"{side.name}: attack is {attack}, but the records have only {number}")
     lacking = [i for i, scores in lists.items() if len(scores) != number or None in scores]
     if lacking:
-        hint = '; this statistic counts every sample: ask = "all" there' if which is None else ""
+        fix = "give the task an [[attack]]"
+        fix += '; this statistic counts every sample, so set ask = "all" there' if which is None else ""
         raise UnusableRecords(
             f"{side.name} needs 'attacked', which {len(lacking)} of {len(lists)} records lack (or lack for one of "
-            f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {FIXES['attacked']}{hint}"
+            f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {fix}"
         )
     table = np.full((len(side.records), number), np.nan)
     for i, scores in lists.items():
         for score in scores:
-            check_number(side.name, side.records[i], "attacked", score)
+            side.check_number(side.records[i], "attacked", score)
         table[i] = scores
     return table[:, [attack - 1]] if attack else table
+
+
+class _Set:
+    """The attacked inputs that count: by ids, or by the value of a column of the record."""
+
+    def __init__(self, ids: str, column: Column, holds: str, base: Literal["all", "set"]) -> None:
+        if bool(ids) == bool(column) or bool(column) != bool(holds):
+            raise ValueError("give ids, or column and holds, to say which attacked inputs count")
+        self.ids = frozenset(ids.replace(",", " ").split())
+        self.column, self.text, self.base = column, holds.strip(), base
+
+    def holds(self, side: Side) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        if self.column:
+            return np.array([text == self.text for text in side.texts(self.column)])
+        unknown = self.ids - {str(i) for i in side.ids}
+        if unknown:
+            raise UnusableRecords(
+                f"{side.name}: {len(unknown)} of the {len(self.ids)} ids belong to no sample, such as {min(unknown)!r}"
+            )
+        return np.array([str(value(record, "id")) in self.ids for record in side.records])
 
 
 def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Table:
@@ -73,26 +91,6 @@ def attack_success_rate(*, right: float = 100.0, attack: int = 0) -> Aggregate:
     return _attack_success("attack_success_rate", right, attack, None)
 
 
-class _Set:
-    """The attacked inputs that count: by ids, or by the value of a column of the record."""
-
-    def __init__(self, ids: str, column: Column, holds: str, base: Literal["all", "set"]) -> None:
-        if bool(ids) == bool(column) or bool(column) != bool(holds):
-            raise ValueError("give ids, or column and holds, to say which attacked inputs count")
-        self.ids = frozenset(ids.replace(",", " ").split())
-        self.column, self.text, self.base = column, holds.strip(), base
-
-    def holds(self, side: Side) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        if self.column:
-            return np.array([text == self.text for text in side.texts(self.column)])
-        unknown = self.ids - {str(i) for i in side.ids}
-        if unknown:
-            raise UnusableRecords(
-                f"{side.name}: {len(unknown)} of the {len(self.ids)} ids belong to no sample, such as {min(unknown)!r}"
-            )
-        return np.array([str(value(record, "id")) in self.ids for record in side.records])
-
-
 def attack_success_rate_curated(
     *,
     ids: str = "",
@@ -117,7 +115,6 @@ def _attack_success(name: str, right: float, attack: int, inside: _Set | None) -
         False,
         "0/0: no sample was right before the attack",
         describe=_success_details,
-        partly=("attacked",),
     )
 
 
@@ -133,7 +130,7 @@ def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> Table
         after = scores_after_attack(side, None, attack)
         if after.shape[1] > 1 and not several:
             raise UnusableRecords(
-                f"{name}: the records have {after.shape[1]} attacks; say which `attack`, or take "
+                f"{name}: the records have {after.shape[1]} attacks; set `attack` to the number of one, or use "
                 "mean_performance_drop_rate"
             )
         columns = [side.numbers("score", 0.0), *after.T]
@@ -182,14 +179,5 @@ def _drop_aggregate(name: str, attack: int, several: bool) -> Aggregate:
         False,
         "0/0: no sample has any points before the attack",
         describe=_drop_details,
-        partly=("attacked",),
         lowest=None,
     )
-
-
-STATISTICS = (
-    attack_success_rate,
-    attack_success_rate_curated,
-    performance_drop_rate,
-    mean_performance_drop_rate,
-)

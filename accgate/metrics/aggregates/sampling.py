@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Rows, Table
-from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords, value
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, UnusableRecords, value
 
 
 def pass_at_k_estimate(n: int, c: int, k: int) -> float:
@@ -30,9 +29,8 @@ def _estimates(k: int, right: float, sides: Sequence[Side]) -> Table:
         _check_repeats(side, k)
         share = side.per_sample((side.numbers("score") >= right).astype(np.float64))
         correct = np.round(share * side.counts).astype(int).tolist()
-        cells = list(zip(side.counts.tolist(), correct, strict=True))
-        estimates = {(n, c): 100.0 * pass_at_k_estimate(n, c, k) for n, c in set(cells)}
-        rows.append(np.array([[estimates[cell]] for cell in cells]))
+        cells = zip(side.counts.tolist(), correct, strict=True)
+        rows.append(np.array([[100.0 * pass_at_k_estimate(n, c, k)] for n, c in cells]))
     return Table(tuple(rows))
 
 
@@ -86,9 +84,3 @@ def majority_vote(*, k: int = 0) -> Aggregate:
     if k < 0:
         raise ValueError("k must be 1 or more, or 0 for all")
     return Aggregate("majority_vote", ("score", "answer"), partial(_votes, k), _mean, True)
-
-
-STATISTICS = (
-    pass_at_k,
-    majority_vote,
-)

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 from accgate.inputs.typed import CLOSED, Number, Text, Whole
 from accgate.tasks.attacks.edits import EDITS, Dice, Edit, Edits, apply_edits
 from accgate.tasks.attacks.shape import shape_of
+from accgate.tasks.prompts import CannotRender
 from accgate.text import nearest
 
 RATE = 0.1
@@ -39,10 +40,6 @@ DISTRACTORS = (
 )
 
 
-class CannotAttack(ValueError):
-    """The text cannot be attacked in this way; the message says why, and the fix."""
-
-
 @dataclass(frozen=True, config=CLOSED)
 class Attack:
     """`[[attack]]`: each sample is asked once more, with its text changed in one way.
@@ -63,7 +60,7 @@ class Attack:
     ask: Literal["right", "all"] = Field(default="right", description="attack what was right before, or all samples")
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """(key, fault) for every key with a value that cannot be used.
+        """Yield (key, fault) for every key with a value that cannot be used.
 
         >>> list(Attack("typo", field=" ").faults())
         [('kind', "is 'typo'; did you mean 'typos'?"), ('field', "is ' '; write text, or leave it out")]
@@ -121,7 +118,7 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
 
     Raises
     ------
-    CannotAttack
+    CannotRender
         When the column holds no text.
 
     Notes
@@ -135,7 +132,7 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     """
     if attack.kind == "column":
         if not isinstance(paired, str) or not paired.strip():
-            raise CannotAttack(f"column {attack.column!r} holds {paired!r}, no text to ask instead; fill it in")
+            raise CannotRender(f"column {attack.column!r} holds {paired!r}, not a text to ask instead; fill it in")
         return paired
     seed = f"{attack.seed}\0{attack.kind}\0{key}".encode("utf-8", "surrogatepass")
     if attack.kind == "distractor":
@@ -151,17 +148,17 @@ def attack_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str,
 
     Raises
     ------
-    CannotAttack
+    CannotRender
         When the row has no text in the field, or in the column of kind `column`.
 
     >>> attack_row(Attack("column", field="q", column="p"), {"q": "How old?", "p": "What age?"}, key="s1")["q"]
     'What age?'
     """
     if attack.field is None or attack.field not in row:
-        raise CannotAttack(f"the attack's field is {attack.field!r}; the row's columns are {', '.join(map(str, row))}")
+        raise CannotRender(f"the attack's field is {attack.field!r}; the row's columns are {', '.join(map(str, row))}")
     text = row[attack.field]
     if not isinstance(text, str):
-        raise CannotAttack(f"column {attack.field!r} holds {text!r}, no text to attack")
+        raise CannotRender(f"column {attack.field!r} holds {text!r}, not a text to attack")
     paired = row.get(attack.column) if attack.column is not None else None
     return {**row, attack.field: attack_text(attack, text, key=key, paired=paired)}
 

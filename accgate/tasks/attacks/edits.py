@@ -11,8 +11,13 @@ from accgate.tasks.attacks.shape import Letter, Shape, Span, kind_of
 
 Unit = TypeVar("Unit")
 LATIN = "abcdefghijklmnopqrstuvwxyz"
-QWERTY = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-OFFSETS = (0.0, 0.25, 0.75)  # of each row against the first, in widths of a key
+# The keys that touch each key on a QWERTY keyboard.
+TOUCHING = {
+    "q": "aw", "w": "aeqs", "e": "drsw", "r": "deft", "t": "fgry", "y": "ghtu", "u": "hijy", "i": "jkou", "o": "iklp",
+    "p": "lo", "a": "qswz", "s": "adewxz", "d": "cefrsx", "f": "cdgrtv", "g": "bfhtvy", "h": "bgjnuy", "j": "hikmnu",
+    "k": "ijlmo", "l": "kop", "z": "asx", "x": "cdsz", "c": "dfvx", "v": "bcfg", "b": "ghnv", "n": "bhjm", "m": "jkn",
+}  # fmt: skip
+NEIGHBOURS = TOUCHING | {key.upper(): keys.upper() for key, keys in TOUCHING.items()}
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Edits(Generic[Unit]):
 
 
 def typos(shape: Shape, style: str) -> Edits[Letter]:
-    """A letter inserted, deleted, replaced, or swapped with the next one."""
+    """Insert, delete or replace a letter, or swap it with the next one."""
     pool = _pools(shape)
 
     def edit(letter: Letter, dice: Dice) -> Edit | None:
@@ -96,29 +101,6 @@ def _pools(shape: Shape) -> Callable[[str], Sequence[str]]:
 def _pool_of(letter: str) -> tuple[str, bool]:
     """Return the script that a letter is named after, as LATIN or CJK, and whether it is a capital."""
     return ucd.name(letter[0], "UNKNOWN").split()[0], ucd.category(letter[0]) == "Lu"
-
-
-def _neighbours() -> dict[str, str]:
-    """The keys that touch each key on a QWERTY keyboard.
-
-    >>> _neighbours()["g"], _neighbours()["P"]
-    ('bfhtvy', 'LO')
-    """
-    places = {key: (row, x + OFFSETS[row]) for row, keys in enumerate(QWERTY) for x, key in enumerate(keys)}
-    near = {
-        key: "".join(
-            sorted(
-                other
-                for other, (r, x) in places.items()
-                if other != key and ((r == row and abs(x - at) == 1) or (abs(r - row) == 1 and abs(x - at) < 1))
-            )
-        )
-        for key, (row, at) in places.items()
-    }
-    return near | {key.upper(): keys.upper() for key, keys in near.items()}
-
-
-NEIGHBOURS = _neighbours()
 
 
 def keyboard(shape: Shape, _: str) -> Edits[Letter]:

@@ -82,16 +82,13 @@ def load_from_harness(
         When lm-eval is not installed, or the data set cannot be had.
     """
     from accgate.tasks.lm_eval.loading import LmEvalOptions
-    from accgate.tasks.lm_eval.task import lm_eval_task
+    from accgate.tasks.lm_eval.task import lm_eval_task, load_apart
 
     checked = parse_table(options, LmEvalOptions, ("options",))
     if not trees:
         return lm_eval_task(name, options=checked, folder=folder)
-    from accgate.tasks.lm_eval.apart import load_apart
-
-    return load_apart(
-        Code(f"lm-eval's task {name}", included_files(options, folder), tuple(trees), table, folder), name, checked
-    )
+    code = Code(f"lm-eval's task {name}", included_files(options, folder), tuple(trees), table, folder)
+    return load_apart(code, name, checked)
 
 
 def included_files(options: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:

@@ -96,7 +96,7 @@ def _refuse(name: str, task: Any) -> None:
             f"lm-eval's task {name} runs code of the model without a sandbox; use humaneval or mbpp of accgate"
         )
     if getattr(task, "MULTIMODAL", False):
-        raise BadInput(f"lm-eval's task {name} asks with images or sounds, which is not supported for its tasks")
+        raise BadInput(f"lm-eval's task {name} asks with images or sounds, which accgate does not support here")
 
 
 def _build(name: str, task: Any, options: LmEvalOptions) -> None:

@@ -53,7 +53,7 @@ def _of_chat(text: str, where: str) -> tuple[str, str]:
     messages = json.loads(text)
     system = messages.pop(0)["content"] if messages[0]["role"] == "system" else ""
     if [message["role"] for message in messages] != ["user"]:
-        raise BadInput(f"{where}: gives the start of an answer (gen_prefix), which a chat cannot; ask it by completion")
+        raise BadInput(f"{where}: begins the answer itself (gen_prefix), which a chat cannot; leave chat out")
     return system, messages[0]["content"]
 
 
