@@ -80,8 +80,8 @@ def read_plain(path: Path, most: int) -> bytes:
         return file.read(size) if size else b""  # a read of what has no size could wait for ever, or never end
 
 
-def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> Any:
-    """What a plain file holds as JSON.
+def read_json(path: Path, most: int, fix: str) -> Any:
+    """Read what a plain file holds as JSON.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> An
     """
     content = read_plain(path, most)
     try:
-        return json.loads(content.decode(encoding))
+        return json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         refuse_no_text(path, content)
         raise BadInput(f"{path}: cannot be read as JSON: {error if content else 'it is empty'}; {fix}") from error

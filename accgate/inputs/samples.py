@@ -107,7 +107,7 @@ def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
     content: Any = None
     if path.suffix.lower() == ".json":
         try:
-            content = read_json(path, MOST, "is the file cut off?", encoding="utf-8-sig")
+            content = read_json(path, MOST, "is the file cut off?")
         except BadInput as error:
             if "Extra data" not in str(error):  # JSONL
                 raise

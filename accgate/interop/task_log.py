@@ -82,8 +82,10 @@ def sample_mean(scores: Iterable[tuple[str, float]]) -> float:
     return math.fsum(means) / len(means) if means else math.nan
 
 
-def check_mean(mean: float, reported: Any, what: str, source: Path, reports: Path) -> float:
-    """The mean that the tool reported, which must be that of the samples.
+def check_mean(
+    mean: float, reported: Any, what: str, source: Path, reports: Path, *, tolerance: float = TOLERANCE
+) -> float:
+    """Return the mean that the tool reported, which must be that of the samples.
 
     Raises
     ------
@@ -92,7 +94,7 @@ def check_mean(mean: float, reported: Any, what: str, source: Path, reports: Pat
     """
     if isinstance(reported, bool) or not isinstance(reported, (int, float)):
         raise BadInput(f"{reports}: {what} is {reported!r}, which is not a number; give the log as the tool wrote it")
-    if not math.isclose(mean, reported, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+    if not math.isclose(mean, reported, rel_tol=TOLERANCE, abs_tol=tolerance):
         raise BadInput(
             f"{source}: the samples' mean of {what} is {mean:.10g}, but {reports.name} reports {reported:.10g}; "
             "samples are missing or were changed, or the tool does not average them"

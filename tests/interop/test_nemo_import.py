@@ -79,7 +79,7 @@ def test_a_problem_that_was_not_measured_is_no_wrong_answer(tmp_path: Path) -> N
     log = import_nemo(bundle(tmp_path / "a", results), Choice(scale=100.0))
     assert (log.records[0].score, log.records[0].error) == (None, "infra_error: no route to host")
     assert log.reported is None
-    assert "1 problems were not measured" in log.note
+    assert "1 problem not measured" in log.note
 
 
 def nothing(_: list[Row]) -> None: ...
