@@ -86,12 +86,7 @@ def _jsonl(path: Path, file: BinaryIO) -> Iterator[tuple[int, Row]]:
             row = _by_json(text, path, number)
         if type(row) is not dict:
             raise BadInput(f"{path}:{number}: is not a JSON object; write one object a line")
-        for value in row.values():
-            kind = type(value)
-            if (kind is float and not -WHOLE < value < WHOLE) or ((kind is list or kind is dict) and _large(value)):
-                row = _by_json(_text(line, path, number), path, number)
-                break
-        yield number, row
+        yield number, _by_json(_text(line, path, number), path, number) if _has_large(row) else row
 
 
 def _begins_table(path: Path, line: bytes) -> bool:
@@ -99,15 +94,15 @@ def _begins_table(path: Path, line: bytes) -> bool:
     return line.startswith((*UTF16, *WORKBOOKS)) or bool(path.suffix.lower() == ".txt" and HEADER.match(line))
 
 
-def _large(value: Any) -> bool:
-    """Whether a float within is so large that it may stand for a rounded whole number."""
-    rest = [value]
-    while rest:
-        value = rest.pop()
-        if isinstance(value, float) and not -WHOLE < value < WHOLE:
+def _has_large(row: Row) -> bool:
+    """Return whether a row holds a float so large that it may stand for a rounded whole number."""
+    rest: list[Any] = [row]
+    for value in rest:  # which grows
+        kind = type(value)
+        if kind is float and not -WHOLE < value < WHOLE:
             return True
-        if isinstance(value, (list, dict)):
-            rest.extend(value.values() if isinstance(value, dict) else value)
+        if kind is list or kind is dict:
+            rest.extend(value.values() if kind is dict else value)
     return False
 
 

@@ -82,16 +82,12 @@ def _entry(run: RunFolder, check: CheckRun, benchmark: re.Match[str], fractions:
         notes.append(f"standard error {number(error)} points")
     notes += [f"{key}: {value}" for key, value in sorted(check.table("variant").items())]
     notes.append(f"accgate {run.result.accgate or __version__}")
-    lines = ["- dataset:", f"    id: {_text(benchmark['dataset'])}"]
-    lines.append(f"    task_id: {_text(benchmark['task'] or 'default')}")
-    lines += [f"    revision: {_text(benchmark['revision'])}"] if benchmark["revision"] else []
-    lines.append(f"  value: {mean / 100.0 if fractions else mean!r}")
-    lines += [f"  date: {_text(run.result.started)}"] if run.result.started else []
-    lines += ["  source:", f"    url: {_text(source)}", '    name: "accgate"'] if source else []
-    lines.append(f"  notes: {_text(', '.join(notes))}")
-    return "\n".join(lines) + "\n"
-
-
-def _text(text: str) -> str:
-    """A text as YAML, which takes JSON's."""
-    return json.dumps(text)
+    entry = {
+        "dataset": {"id": benchmark["dataset"], "task_id": benchmark["task"] or "default"}
+        | ({"revision": benchmark["revision"]} if benchmark["revision"] else {}),
+        "value": mean / 100.0 if fractions else mean,
+        **({"date": run.result.started} if run.result.started else {}),
+        **({"source": {"url": source, "name": "accgate"}} if source else {}),
+        "notes": ", ".join(notes),
+    }
+    return json.dumps([entry], indent=2) + "\n"  # which is YAML too

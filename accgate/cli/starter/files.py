@@ -17,6 +17,7 @@ from accgate.errors import BadInput
 from accgate.text import fill_template
 
 if TYPE_CHECKING:
+    from accgate.cli.starter.own_data import OwnTask
     from accgate.tasks import DefinitionFile
 
 CONFIG_FILE = "accuracy.toml"
@@ -70,11 +71,11 @@ class Answers:
     metric: str | None = None
 
 
-def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None = None, asks_all: bool = False) -> str:
+def config_text(answers: Answers, tasks: Mapping[str, float], own: OwnTask | None = None) -> str:
     """A starter accuracy.toml; `tasks` has the drop in points that each task must detect.
 
-    `own` names the one that is no task of the library: its file stands beside, and is named after it. With `asks_all`
-    no run stops early. A model that reasons is asked several times, with room for its thoughts.
+    `own` is the one that is no task of the library: its file stands beside, and is named after it. A model that reasons
+    is asked several times, with room for its thoughts.
 
     Raises
     ------
@@ -90,8 +91,7 @@ def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None
     for theta in tasks.values():
         if not 0.0 < theta <= LARGEST:
             raise BadInput(f"--theta is {theta:g}; give a drop in points above 0 and up to {LARGEST:g}")
-    usual = "model" if answers.engine == "recorded" else model_name(answers.model)
-    name = usual if answers.name is None else answers.name
+    name = answers.name or ("model" if answers.engine == "recorded" else model_name(answers.model))
     return fill_template(
         "accgate.cli.starter",
         "accuracy.toml.j2",
@@ -100,9 +100,8 @@ def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None
         toml=_toml_string,
         tasks=tasks,
         own=own,
-        asks_all=asks_all,
         room=ROOM_TO_REASON if answers.reasoning else ROOM,
-        repeats={task: 4 if task == own else repeats_of(task) for task in tasks} if answers.reasoning else {},
+        repeats={task: repeats_of(task) if own is None else 4 for task in tasks} if answers.reasoning else {},
     )
 
 

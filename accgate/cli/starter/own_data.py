@@ -10,7 +10,7 @@ from typing import Any
 
 import tomli_w
 
-from accgate.cli.starter.files import Answers
+from accgate.cli.starter.files import THETA, Answers
 from accgate.cli.starter.shapes import SHOWN, Rows, Shape, Unsure, shape_of
 from accgate.errors import BadInput
 from accgate.inputs.parquet import MOST
@@ -20,7 +20,6 @@ from accgate.text import clip, count_of, visible
 
 NUMBER = r"[-+]?[$€£]?\s*\d[\d,]*(\.\d+)?\s*%?"
 FEW_LABELS, FEW_WORDS = 12, 5
-USUAL_THETA = 4.0  # points
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,9 @@ def own_task(data: Path, home: Path, answers: Answers) -> OwnTask:
         *(f"each sample is shown by its {name!r}" for name in ids),
     )
     theta, asks_all = _theta_of(count)
-    many = plan(USUAL_THETA, test="paired").n
-    if theta > USUAL_THETA:
-        shows = f"a drop of {theta:g} points or more; one of {USUAL_THETA:g} would take about {many:,}"
+    if theta > THETA:
+        many = plan(THETA, test="paired").n
+        shows = f"a drop of {theta:g} points or more; one of {THETA:g} would take about {many:,}"
         about = (*about, f"{count:,} questions show {shows}")
     return OwnTask(_name_of(data), _task_text(data, home, key, shape, scoring), theta, asks_all, about)
 
@@ -139,9 +138,8 @@ def _refuse_gaps(data: Path, rows: Sequence[Mapping[str, Any]], field: str) -> N
         if all(each in (None, [], {}) or not str(each).strip() for each in inner):
             raise BadInput(f"{data}: row {number:,} has nothing in {field!r}; write it, or remove the row")
         if isinstance(value, list) and not all(isinstance(item, (str, dict)) for item in value):
-            raise BadInput(
-                f"{data}: row {number:,} has {_short(value)} in {field!r}; write text, a number or an object"
-            )
+            shown = repr(clip(visible(str(value)), SHOWN, "…"))
+            raise BadInput(f"{data}: row {number:,} has {shown} in {field!r}; write text, a number or an object")
 
 
 def _scoring_of(data: Rows, shape: Shape) -> _Scoring:
@@ -175,12 +173,10 @@ def _scoring_of_texts(texts: Sequence[str]) -> _Scoring:
 
 
 def _scoring_by(metric: str) -> _Scoring:
-    from accgate.metrics import UnknownMetric, get
+    from accgate.metrics import get
 
     try:
         get(metric)
-    except UnknownMetric as error:
-        raise BadInput(f"--metric: {error}") from error
     except (ImportError, ValueError) as error:
         raise BadInput(f"--metric {metric}: {error}") from error
     return _Scoring(metric, "you named it")
@@ -214,11 +210,7 @@ def _theta_of(rows: int) -> tuple[float, bool]:
     """A drop in points that so many rows can show, 4 or more, and whether only where all of them are asked."""
     from accgate.planning.samples import plan
 
-    if plan(USUAL_THETA, test="gsprt").n <= rows:
-        return USUAL_THETA, False
-    sizes = (half / 2.0 for half in range(int(2 * USUAL_THETA), 200))
+    if plan(THETA, test="gsprt").n <= rows:
+        return THETA, False
+    sizes = (half / 2.0 for half in range(int(2 * THETA), 200))
     return next((theta for theta in sizes if plan(theta, test="paired").n <= rows), 100.0), True
-
-
-def _short(value: Any) -> str:
-    return repr(clip(visible(str(value)), SHOWN, "…"))
