@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from accgate.guard.base import RuleSets
     from accgate.record import Recording
     from accgate.result import Result
-    from accgate.verdict import Readings
 
 
 def run_options(command: argparse.ArgumentParser) -> None:
@@ -284,19 +283,22 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
     from accgate.records.log import read_log
     from accgate.references.store import read_reference
     from accgate.report.readings import print_replies
+    from accgate.verdict.sentences import readings_text
 
+    is_quiet = getattr(arguments, "quiet", False)  # merge has no such option
     written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
     if arguments.json:
-        counts = {path: about.readings for path, about in written.items()}
-        print_json({"references": list(written), "readings": counts})
+        print_json({"references": list(written), "readings": {path: about.readings for path, about in written.items()}})
         return PASSED
     for path, about in written.items():
         noise = _noise_text(about.discordance) if recording.twice else ""
-        print(f"{'added to' if recording.extends else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
+        readings = None if about.readings is None else readings_text(about.readings)
+        of_replies = f": {readings}" if readings else ""
+        print(f"{'added to' if recording.extends else 'recorded'} {path}{of_replies}{noise}")
         records = paths_of(arguments.out, about.model, about.task).records
-        if records.exists() and not getattr(arguments, "quiet", False):
+        if records.exists() and not is_quiet:
             print_replies(console(), read_log(records))
-    if not getattr(arguments, "quiet", False):
+    if not is_quiet:
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED
 
@@ -304,14 +306,6 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
 def _noise_text(q: float | None) -> str:
     """How many scores differed between two runs of the same model."""
     return "; only 0/100 scores show noise" if q is None else f"; two runs differ in {100 * q:.3g}% of the scores"
-
-
-def _readings_text(readings: Readings | None) -> str:
-    """How the replies of a reference were read, where some hold no answer."""
-    from accgate.verdict.sentences import readings_text
-
-    text = None if readings is None else readings_text(readings)
-    return "" if text is None else f": {text}"
 
 
 def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
@@ -382,7 +376,6 @@ def report_result(
         from accgate.report.readings import print_rereadings
 
         print_rereadings(console(), readings)
-
         where = "" if arguments.out == from_start(OUT) else place
         report = "" if quiet else as_typed(arguments.out / (HTML if arguments.html else REPORT))
         print_result(console(), result, flips, report=report, place=where)

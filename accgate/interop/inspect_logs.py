@@ -56,9 +56,9 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
     scorer = _scorer(log, choice.metric)
     name, _, key = scorer.partition("/")
     reducer = _reducer(log, name, key, choice.reducer)
-    if reducer == MEAN:
-        raw = [_raw(sample, name, key) for sample in samples]
-    else:
+    raw = [_raw(sample, name, key) for sample in samples]
+    in_words = all(isinstance(value, (str, bool)) for value in raw if value is not None)
+    if reducer != MEAN:
         samples = [sample for sample in samples if sample["epoch"] == 1]
         raw = _reduced_values(log, samples, name, key, reducer)
         scorer += f" ({reducer} of epochs)"
@@ -67,8 +67,6 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
     scored = [value for value in values if value is not None]
     if not scored:
         raise BadInput(f"{log.path}: no sample has a score of {scorer}")
-    own = [value for value in (_raw(sample, name, key) for sample in _all_samples(log)) if value is not None]
-    in_words = all(isinstance(value, (str, bool)) for value in own)
     if scale is None and in_words:
         scale = 100.0  # letters and truth values stand for 0, 1/2 and 1
     factor = scale_of(key or name, scored, scale, str(log.path))
@@ -213,13 +211,9 @@ def _reduced_values(log: Log, samples: Sequence[Sample], name: str, key: str, re
 
 def _reported_mean(log: Log, name: str, key: str, reducer: str) -> tuple[str, Any] | None:
     """Inspect's metric that is a mean over samples, of their reduced epochs, and its value; None without one."""
-    for by, score in _figures(log, name, key):
-        if by != reducer:
-            continue
-        for metric in (score.get("metrics") or {}).values():
-            if str(metric.get("name")).rpartition("/")[2] in MEANS and not metric.get("group"):
-                return str(metric["name"]), metric.get("value")
-    return None
+    metrics = [m for by, score in _figures(log, name, key) if by == reducer for m in (score.get("metrics") or {}).values()]
+    means = (m for m in metrics if str(m.get("name")).rpartition("/")[2] in MEANS and not m.get("group"))
+    return next(((str(m["name"]), m.get("value")) for m in means), None)
 
 
 def _records(
@@ -227,10 +221,8 @@ def _records(
 ) -> tuple[list[Record], dict[str, str]]:
     texts = {str(sample["id"]): (prompt_text(sample), _target(sample)) for sample in samples}
     ids = dict(zip(texts, numbered_ids(task, texts.values()), strict=True))
-    records = [
-        _record(ids[str(sample["id"])], sample, None if value is None else value * scale, name)
-        for sample, value in zip(samples, values, strict=True)
-    ]
+    points = [None if value is None else value * scale for value in values]
+    records = [_record(ids[str(one["id"])], one, score, name) for one, score in zip(samples, points, strict=True)]
     return records, {ids[id_]: prompt for id_, (prompt, _) in texts.items()}
 
 

@@ -115,15 +115,11 @@ def write_run(out: Path, log: TaskLog) -> RecordPaths:
         if paths.records.exists() and read_records(paths.records) != list(log.records):
             raise BadInput(f"{paths.records}: holds other records; name another --out, or delete it")
         write_gzip_lines(paths.prompts, ({"id": id_, "prompt": text} for id_, text in log.prompts.items()))
-        write_settings(paths, _settings(log))
+        about = {"tool": log.tool, "file": log.source.name, "metric": log.metric, "scale": log.scale}
+        fingerprint = {f"task {part}": digest for part, digest in log.fingerprint.items()}
+        write_settings(paths, {"imported": about, "records": len(log.records), **fingerprint})
         write_atomically(paths.records, b"".join(map(to_line, log.records)))
     return paths
-
-
-def _settings(log: TaskLog) -> dict[str, Any]:
-    about = {"tool": log.tool, "file": log.source.name, "metric": log.metric, "scale": log.scale}
-    fingerprint = {f"task {part}": digest for part, digest in log.fingerprint.items()}
-    return {"imported": about, "records": len(log.records), **fingerprint}
 
 
 def files_of(paths: Iterable[Path], inside: Callable[[Path], Sequence[Path]], lack: str = "") -> list[Path]:
@@ -178,13 +174,12 @@ def import_each(
             logs.append(read(file, choice))
         except BadInput as error:
             left_out.append(str(error))
-    doubled = {}
-    for log, other in permutations(logs, 2):
-        if (log.model, log.task) == (other.model, other.task):
-            doubled[log.source] = (
-                f"{log.source}: {other.source.name} is of task {log.task} and model {log.model} too; name one of the "
-                "files, or give one another --model"
-            )
+    doubled = {
+        log.source: f"{log.source}: {other.source.name} is of task {log.task} and model {log.model} too; name one of the "
+        "files, or give one another --model"
+        for log, other in permutations(logs, 2)
+        if (log.model, log.task) == (other.model, other.task)
+    }
     logs = [log for log in logs if log.source not in doubled]
     left_out += doubled.values()
     if not logs:
