@@ -259,8 +259,8 @@ def _config_text(answers: Answers, own: OwnTask | None) -> str:
         raise BadInput("--tasks names none; give a task of the library, such as arithmetic")
     if answers.reasoning and (faults := [fault for task in answers.tasks if (fault := reasoning_fault(task))]):
         raise BadInput(*faults)
-    usual = REASONING if answers.reasoning else {}
-    tasks = {task: usual.get(task) or theta_of(task) for task in answers.tasks} if own is None else {own.name: own.theta}
+    usual = (REASONING if answers.reasoning else {}) if own is None else {own.name: own.theta}
+    tasks = {task: usual.get(task) or theta_of(task) for task in (answers.tasks if own is None else usual)}
     text = config_text(answers, tasks if answers.theta is None else dict.fromkeys(tasks, answers.theta), own)
     if own is None:  # whose file is not written yet
         config_of(parsed_toml(Path(CONFIG_FILE), text))

@@ -211,7 +211,9 @@ def _reduced_values(log: Log, samples: Sequence[Sample], name: str, key: str, re
 
 def _reported_mean(log: Log, name: str, key: str, reducer: str) -> tuple[str, Any] | None:
     """Inspect's metric that is a mean over samples, of their reduced epochs, and its value; None without one."""
-    metrics = [m for by, score in _figures(log, name, key) if by == reducer for m in (score.get("metrics") or {}).values()]
+    metrics = [
+        m for by, score in _figures(log, name, key) if by == reducer for m in (score.get("metrics") or {}).values()
+    ]
     means = (m for m in metrics if str(m.get("name")).rpartition("/")[2] in MEANS and not m.get("group"))
     return next(((str(m["name"]), m.get("value")) for m in means), None)
 

@@ -93,10 +93,10 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
         mean = sample_mean((record.id, value) for record, value in zip(records, values, strict=True))
         reported = scale * check_mean(mean, reports, f"{metric},{chosen}", path, results.path)
     return TaskLog(
-        model=choice.model or str(results and results.content.get("model_name") or path.parent.name or "model"),
+        model=choice.model or str((results and results.content.get("model_name")) or path.parent.name or "model"),
         task=task,
         metric=f"{metric},{chosen}",
-        tool=f"lm-eval {results and results.content.get('lm_eval_version') or ''}".strip(),
+        tool=f"lm-eval {(results and results.content.get('lm_eval_version')) or ''}".strip(),
         source=path,
         records=tuple(records),
         prompts=prompts,
@@ -322,7 +322,7 @@ def _older_results(log: Path) -> Results | None:
     content = read_json(path, RESULTS, "is the file cut off?") if path.is_file() else None
     tasks = content.get("results") if isinstance(content, dict) else None
     own = [task for task in tasks if log.stem.endswith(f"_{task}")] if isinstance(tasks, dict) else []
-    return Results(path, max(own, key=len), content) if own else None
+    return Results(path, max(own, key=len), content) if own and content else None
 
 
 def results_beside(log: Path, date: str, task: str) -> Results | None:

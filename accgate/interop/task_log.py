@@ -174,9 +174,9 @@ def import_each(
             logs.append(read(file, choice))
         except BadInput as error:
             left_out.append(str(error))
+    fix = "name one of the files, or give one another --model"
     doubled = {
-        log.source: f"{log.source}: {other.source.name} is of task {log.task} and model {log.model} too; name one of the "
-        "files, or give one another --model"
+        log.source: f"{log.source}: {other.source.name} is of task {log.task} and model {log.model} too; {fix}"
         for log, other in permutations(logs, 2)
         if (log.model, log.task) == (other.model, other.task)
     }

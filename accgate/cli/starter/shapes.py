@@ -171,7 +171,8 @@ def _parts(data: Rows, prompt: str | None, answer: str, offered: Sequence[str]) 
     if len(questions) == 2 and (own := [name for name in questions if name not in data.named("context", questions)]):
         questions, context = own, [*context, *(name for name in questions if name not in own)]
     question = _one(data, questions, "prompt_field", texts)
-    return ([*context, first[0], question], first[0]) if first and first != questions else ([*context, question], question)
+    needed = first[0] if first and first != questions else question
+    return list(dict.fromkeys((*context, needed, question))), needed
 
 
 def _one(data: Rows, names: Sequence[str], option: str, others: Sequence[str] | None = None) -> str:
