@@ -91,7 +91,8 @@ def config_text(answers: Answers, tasks: Mapping[str, float], own: OwnTask | Non
     for theta in tasks.values():
         if not 0.0 < theta <= LARGEST:
             raise BadInput(f"--theta is {theta:g}; give a drop in points above 0 and up to {LARGEST:g}")
-    name = answers.name or ("model" if answers.engine == "recorded" else model_name(answers.model))
+    usual = "model" if answers.engine == "recorded" else model_name(answers.model)
+    name = usual if answers.name is None else answers.name
     return fill_template(
         "accgate.cli.starter",
         "accuracy.toml.j2",
