@@ -1,5 +1,6 @@
 """TOML files read so that every error names the file, the line, the key and the fix."""
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, key_text, reading
-from accgate.inputs.checkout import refuse_conflict, refuse_stand_in
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, key_text
+from accgate.inputs.checkout import refuse_conflict
 from accgate.inputs.paths import has_file, path_in, read_plain
 
 if sys.version_info >= (3, 11):
@@ -97,12 +98,9 @@ def read_toml(path: Path, *, fix: str) -> TomlFile:
         When the file is missing, a directory, empty, too large, not UTF-8, not TOML, or holds what no setting
         can be; `fix` says what to do where it is missing or empty.
     """
-    refuse_stand_in(path)
-    with reading(path, fix):
-        if path.is_dir():
-            raise BadInput(f"{path}: is a directory; give the TOML file in it")
-        path.stat()
-    raw = read_plain(path, LIMIT)
+    if os.path.isdir(path):  # noqa: PTH112 (Path's own raises on an over-long name)
+        raise BadInput(f"{path}: is a directory; give the TOML file in it")
+    raw = read_plain(path, LIMIT, fix)
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:

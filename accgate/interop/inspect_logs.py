@@ -231,10 +231,11 @@ def _records(
 def _record(id_: str, sample: Sample, score: float | None, name: str) -> Record:
     output = sample.get("output") or {}
     first = (output.get("choices") or [{}])[0]
+    message = first.get("message") or {}
     own = (sample.get("scores") or {}).get(name) or {}
     usage = output.get("usage") or {}
     failure = (sample.get("error") or {}).get("message") or own.get("reason") or "the scorer gave no score"
-    seconds, reply = sample.get("total_time"), message_text(sample, first.get("message"))
+    seconds, reply = sample.get("total_time"), message_text(sample, message)
     return Record(
         id=id_,
         repeat=int(sample["epoch"]) - 1,
@@ -248,7 +249,7 @@ def _record(id_: str, sample: Sample, score: float | None, name: str) -> Record:
         seconds=seconds if isinstance(seconds, float) and math.isfinite(seconds) else 0.0,
         error=None if score is not None else str(failure),
         reading=_reading(reply, own, is_cut=first.get("stop_reason") in CUT),
-        reasoning=shorten(reasoning_text(sample, first.get("message"))),
+        reasoning=shorten(reasoning_text(sample, message)),
         reasoning_tokens=_of(int, usage.get("reasoning_tokens")),
     )
 
