@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from accgate.cli.common import json_option, print_json, print_note
 from accgate.cli.working_folder import from_start
 from accgate.errors import PASSED, BadInput
+from accgate.text import count_of
 
 if TYPE_CHECKING:
     from accgate.evaluation.cache.engine import Cache
@@ -57,7 +58,7 @@ def cache(arguments: argparse.Namespace) -> int:
         files, freed = prune(folder, older_than=arguments.older_than, max_size=arguments.max_size)
     except OSError as error:
         raise BadInput(f"{folder}: cannot be pruned: {error.strerror}; check its permissions") from error
-    print(f"removed {files:,} files of {freed / 1e6:,.1f} MB")
+    print(f"removed {count_of(files, 'file')} of {freed / 1e6:,.1f} MB")
     return PASSED
 
 

@@ -162,7 +162,7 @@ def _run_shard(arguments: argparse.Namespace) -> int:
             first=arguments.first,
         )
         done = gate.run_shard(config, options, rules)
-    return _print_shard(arguments, shard, done, "decides nothing; `accgate merge` does")
+    return _print_shard(arguments, shard, done, "is evaluated; decide with `accgate merge`")
 
 
 def _options_of(arguments: argparse.Namespace) -> RunOptions:
@@ -180,7 +180,7 @@ def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, wh
         for share in done.checks:
             outcome = as_typed(share.problem or f"{share.records:,} records")
             print(f"shard {shard}: {share.model} / {share.task}: {outcome}")
-        print(f"shard {shard} {what}, on all {shard.count}")
+        print(f"shard {shard} {what} of all {shard.count} shards")
     assert done.exit_code is not None
     return done.exit_code
 
@@ -239,7 +239,7 @@ def _record_shard(arguments: argparse.Namespace, recording: Recording) -> int:
         raise BadInput(f"shards only evaluate, `accgate merge` writes a new reference; {fix}")
     options = replace(_options_of(arguments), shard=shard)
     done = record_shard(_recording_config(arguments), options, recording)
-    return _print_shard(arguments, shard, done, "writes no reference; `accgate merge` does")
+    return _print_shard(arguments, shard, done, "is evaluated; write the reference with `accgate merge`")
 
 
 def record(arguments: argparse.Namespace) -> int:
@@ -305,7 +305,11 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
 
 def _noise_text(q: float | None) -> str:
     """How many scores differed between two runs of the same model."""
-    return "; only 0/100 scores show noise" if q is None else f"; two runs differ in {100 * q:.3g}% of the scores"
+    return (
+        "; noise is measured for scores of 0 and 100 only"
+        if q is None
+        else f"; two runs differ in {100 * q:.3g}% of the scores"
+    )
 
 
 def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:

@@ -175,7 +175,7 @@ def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[st
     except AccgateError as error:
         return url, (), str(error)
     if answer.better is not None:
-        return answer.better, answer.models, f"{url} does not answer, so {answer.better} is taken, which does"
+        return answer.better, answer.models, f"{url} does not answer; {answer.better} does, and is used"
     return url, answer.models, answer.text()
 
 
@@ -224,11 +224,11 @@ def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
     if faults:
         raise BadInput(*faults)
     if arguments.reasoning and engine == "recorded":
-        raise BadInput("--reasoning is for an engine that asks a model, and recorded reads its answers from a file")
+        raise BadInput("--reasoning is for engines that ask a model; leave it out with --engine recorded")
     if arguments.data is None and (alone := [flag for flag in OF_DATA if getattr(arguments, flag) is not None]):
         raise BadInput(f"--{alone[0].replace('_', '-')} is for --data FILE; give that too, or leave it out")
     if arguments.data is not None and arguments.tasks is not None:
-        raise BadInput("--data and --tasks are two sources of questions; write one, and add the other to the file")
+        raise BadInput("--data and --tasks are two sources of questions; give only one of the two")
     values = _given_by(arguments)
     about = ""
     if engine == "openai":
@@ -256,7 +256,7 @@ def _config_text(answers: Answers, own: OwnTask | None) -> str:
     if unknown := [task for task in answers.tasks if task not in library]:
         raise BadInput(*(f"no task {task!r} in the library; {nearest(task, library)}" for task in unknown))
     if not answers.tasks and own is None:
-        raise BadInput("--tasks names none; give a task of the library, such as arithmetic")
+        raise BadInput("--tasks is empty; name a task of the library, such as arithmetic")
     if answers.reasoning and (faults := [fault for task in answers.tasks if (fault := reasoning_fault(task))]):
         raise BadInput(*faults)
     usual = (REASONING if answers.reasoning else {}) if own is None else {own.name: own.theta}

@@ -67,7 +67,7 @@ def plain_size(path: Path, most: int, fix: str = IN_COMMIT) -> int:
         with reading(path, fix):
             about = path.stat()
     except ValueError as error:  # a NUL in the name
-        raise BadInput(f"{path!r}: is no path ({error}); correct the name") from error
+        raise BadInput(f"{path!r}: is not a path ({error}); correct the name") from error
     if not stat.S_ISREG(about.st_mode):
         raise BadInput(f"{path}: is a folder, pipe or device; name a plain file")
     if about.st_size > most:

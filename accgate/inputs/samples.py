@@ -182,7 +182,7 @@ def _completed(path: Path, first: Row, flats: Sequence[Row], layout: Layout) -> 
     there = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     id_, score = layout.id or known.id or _first(names, IDS), layout.score or known.score
     if id_ is None:
-        raise BadInput(f"{path}: no column is known to name the samples; name it with --id: there are {there}")
+        raise BadInput(f"{path}: no column is known as the id; choose one with --id: there are {there}")
     if score is None:
         found = _scores_of(flats)
     elif score in names or score.startswith("$"):
@@ -259,7 +259,7 @@ def _find(path: str, value: Any) -> list[Any]:
     try:
         return list(compiled_path(path).findall(value))
     except jsonpath.JSONPathError as error:
-        raise BadInput(f"{path}: is no JSONPath: {error}; write one as $.results") from error
+        raise BadInput(f"{path}: is not a JSONPath: {error}; write one such as $.results") from error
 
 
 @functools.cache

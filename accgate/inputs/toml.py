@@ -79,8 +79,7 @@ class TomlFile:
         for first, statement in _statements(self.text):
             parsed = tomllib.loads(statement)
             if statement.lstrip().startswith("["):
-                is_array = statement.lstrip().startswith("[[")
-                table = _table(_only_path(parsed), arrays, is_array)
+                table = _table(parsed, arrays)
                 for length in range(1, len(table) + 1):
                     lines.setdefault(table[:length], first)
             else:
@@ -195,39 +194,24 @@ def _statements(text: str) -> Iterable[tuple[int, str]]:
             start, first = token.end(), line
 
 
-def _only_path(parsed: Any) -> tuple[str, ...]:
-    path: tuple[str, ...] = ()
-    while parsed:
-        if isinstance(parsed, list):
-            parsed = parsed[0]
-            continue
-        (key, parsed), *_ = parsed.items()
-        path += (key,)
-    return path
-
-
-def _table(path: tuple[str, ...], arrays: dict[tuple[str, ...], int], is_array: bool) -> tuple[str, ...]:
-    """The header's path with the index of the array element that it goes through or, for `[[...]]`, begins."""
+def _table(header: Any, arrays: dict[tuple[str, ...], int]) -> tuple[str, ...]:
+    """Return a parsed header's path, with the index of each array element that it goes through or begins."""
     table: tuple[str, ...] = ()
-    for part in path[:-1]:
-        table += (part,)
+    while header:
+        ((key, header),) = header.items()
+        table += (key,)
+        if isinstance(header, list):  # of `[[...]]`, at its end
+            arrays[table] = arrays.get(table, -1) + 1
+            header = header[0]
         if table in arrays:
             table += (str(arrays[table]),)
-    table += path[-1:]
-    if is_array:
-        arrays[table] = arrays.get(table, -1) + 1
-        table += (str(arrays[table]),)
     return table
 
 
 def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
     """Every path of a parsed value with the value there, those through arrays with their indices."""
-    items: Iterable[tuple[Any, Any]] = ()
-    if isinstance(parsed, dict):
-        items = parsed.items()
-    elif isinstance(parsed, list):
-        items = enumerate(parsed)
-    for key, value in items:
+    is_table = isinstance(parsed, dict)
+    for key, value in parsed.items() if is_table else enumerate(parsed if isinstance(parsed, list) else ()):
         yield (key,), value
         for path, inner in _paths(value):
             yield (key, *path), inner

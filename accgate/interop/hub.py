@@ -71,11 +71,11 @@ def _entry(run: RunFolder, check: CheckRun, benchmark: re.Match[str], fractions:
     check.whole_samples()
     verdict, mean = check.verdict, check.verdict.candidate.mean
     if mean is None:
-        raise BadInput(f"{check.name}: has no mean")
+        raise BadInput(f"{check.name}: has no mean, so it cannot be exported; choose other tasks with --task")
     if verdict.is_early:
         raise BadInput(
-            f"{check.name}: stopped early, after {verdict.n:,} of {verdict.n_max:,} samples, and its mean leans "
-            "towards what ended it; run it with early_stopping = false before you publish its score"
+            f"{check.name}: stopped early, after {verdict.n:,} of {verdict.n_max:,} samples, which biases its mean; "
+            "run it with early_stopping = false before you publish its score"
         )
     notes = [f"{verdict.n:,} samples"]
     if (error := check.mean_error) is not None:

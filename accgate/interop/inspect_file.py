@@ -47,7 +47,7 @@ def read_log(path: Path) -> Log:
     if status != "success":
         raise BadInput(f"{path}: the evaluation's status is {status!r}, not success; import a finished one")
     if header.get("invalidated"):
-        raise BadInput(f"{path}: somebody marked samples of it invalid; evaluate them again, or import another log")
+        raise BadInput(f"{path}: some of its samples are marked invalid; evaluate them again, or import another log")
     spec, results = header.get("eval"), header.get("results")
     if not isinstance(spec, dict) or not isinstance(results, dict):
         raise BadInput(f"{path}: holds no eval or no results; is it a log of Inspect?")

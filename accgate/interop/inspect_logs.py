@@ -13,7 +13,7 @@ from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, samp
 from accgate.records.file import Record
 from accgate.records.finish import CUT
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # as value_to_float of Inspect has them
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -121,7 +121,7 @@ def _all_samples(log: Log) -> list[Sample]:
     if missing:
         raise BadInput(f"{log.path}: {len(missing)} of {len(wanted)} samples are missing: {some_of(missing)}")
     if extra := [f"{id_} (epoch {epoch})" for id_, epoch in by_epoch if (id_, epoch) not in set(wanted)]:
-        raise BadInput(f"{log.path}: {len(extra)} samples are not of its dataset: {some_of(extra)}")
+        raise BadInput(f"{log.path}: has {count_of(len(extra), 'sample')} beyond its dataset: {some_of(extra)}")
     return [by_epoch[key] for key in wanted]
 
 
@@ -192,7 +192,7 @@ def _reducer(log: Log, name: str, key: str, wanted: str | None) -> str:
     if wanted is None and (MEAN in reducers or len(reducers) == 1):
         return MEAN if MEAN in reducers else reducers[0]
     listed = ", ".join(f"--reducer {reducer}" for reducer in reducers)
-    fault = f"reduces no epochs by {wanted}" if wanted else "reduces its epochs in several ways"
+    fault = f"does not reduce its epochs by {wanted}" if wanted else "reduces its epochs in several ways"
     raise BadInput(f"{log.path}: {fault}; choose one: {listed}")
 
 

@@ -19,6 +19,7 @@ from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, samp
 from accgate.records.file import Record
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
 from accgate.tasks.lm_eval.mapping import likeliest, request_text
+from accgate.text import count_of
 
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 OWN = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
@@ -80,7 +81,7 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
     is_counted = results is not None and results.check_samples(path, [line.row for line in lines], len(by_document))
     if not is_counted and (missing := sorted(set(range(len(by_document))) - set(by_document))):
         raise BadInput(
-            f"{path}: {len(missing)} samples are missing, doc_id {missing[0]} first; where lm_eval ran only some "
+            f"{path}: lacks {count_of(len(missing), 'sample')}, doc_id {missing[0]} first; where lm_eval ran only some "
             "(--samples), put its results_*.json beside the file"
         )
     documents = [by_document[doc] for doc in sorted(by_document)]
@@ -141,7 +142,7 @@ def _with_filters(path: Path, lines: list[Line], results: Results | None) -> lis
     names = results.filters if results else [str(place + 1) for place in range(number)] if number > 1 else ["none"]
     if len(names) != number:
         raise BadInput(
-            f"{path}: names no filters and has a line a filter for each sample, {number} in all, but "
+            f"{path}: has {count_of(number, 'line')} for each sample, one for each filter, but "
             f"{results and results.path.name} has {len(names)} ({', '.join(names) or 'none'}); is it of another run?"
         )
     left: dict[int, Iterator[str]] = defaultdict(lambda: iter(names))

@@ -63,7 +63,7 @@ def _files_in(folder: Path) -> list[Path]:
             f"{folder}: its samples are in lm-evaluation-harness's form; use `accgate import lm-eval {folder}`"
         )
     means = [file for name in (*MEANS, "eval-*.json") for file in sorted(folder.rglob(name))]
-    hint = f"{means[0].name} there holds means alone; " if means else ""
+    hint = f"{means[0].name} there holds only means; " if means else ""
     raise BadInput(
         f"{folder}: holds no {BUNDLE} and no {BYOB}; {hint}samples cannot be paired without a score of each, so "
         "keep them: `nel eval run` does, and a benchmark of your own with save_predictions"
@@ -91,7 +91,7 @@ def _bundle_log(path: Path, choice: Choice) -> TaskLog:
             "and how many samples there are"
         )
     if choice.metric not in (None, "reward"):
-        raise BadInput(f"{path}: has the metric reward alone, no {choice.metric!r}; leave --metric out")
+        raise BadInput(f"{path}: has only the metric reward; leave --metric {choice.metric} out")
     bundle = read_json(bundles[0], LARGEST, FIX)
     config, benchmark = bundle["config"], bundle["benchmark"]
     rows = [_bundle_row(path, number, row) for number, row in read_table(path)]
@@ -146,7 +146,7 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
         )
     tasks = read_json(results, LARGEST, FIX)["tasks"]
     if len(tasks) != 1:
-        raise BadInput(f"{results}: has {len(tasks)} tasks, and not one")
+        raise BadInput(f"{results}: has {len(tasks)} tasks; import a folder of exactly one")
     ((task, content),) = tasks.items()
     scores = content["metrics"]["pass@1"]["scores"]
     rows = [_byob_row(path, number, row) for number, row in read_table(path)]
@@ -249,7 +249,7 @@ def _check_keys(path: Path, rows: Sequence[Row]) -> None:
     counts = Counter(row.key[1] for row in rows)
     if len(set(counts.values())) > 1:
         raise BadInput(
-            f"{path}: its repeats have {min(counts.values())} to {max(counts.values())} samples, not as many each"
+            f"{path}: its repeats have {min(counts.values())} to {max(counts.values())} samples; each needs as many"
         )
 
 

@@ -43,7 +43,7 @@ def export_mlflow(run: RunFolder, out: Path, *, uri: str | None, experiment: str
         import mlflow
         from mlflow.exceptions import MlflowException
     except ImportError as error:
-        raise BadInput("needs MLflow; install accgate[mlflow]") from error
+        raise BadInput("this export needs MLflow: pip install 'accgate[mlflow]'") from error
     import logging
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)
@@ -123,7 +123,7 @@ def export_wandb(run: RunFolder, out: Path, *, project: str) -> list[Path]:
     try:
         import wandb
     except ImportError as error:
-        raise BadInput("needs wandb; install accgate[wandb]") from error
+        raise BadInput("this export needs wandb: pip install 'accgate[wandb]'") from error
     try:
         out.mkdir(parents=True, exist_ok=True)
         return [_wandb_run(wandb, run, out, project, model, checks) for model, checks in run.models.items()]

@@ -234,7 +234,9 @@ def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(
     assert "--task sums: names one log, but 2 were found" in capsys.readouterr().err
 
 
-def test_samples_of_any_tool_are_compared_where_the_layout_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_samples_of_any_tool_are_compared_where_the_layout_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, right in (("old", 38), ("new", 12)):
         rows = [{"task": f"t{i}", "run": r, "m": {"acc": i < right, "f1": 0.5}} for i in range(40) for r in "ab"]
         (tmp_path / name).mkdir()

@@ -109,13 +109,11 @@ def _with_labels(data: Rows, shape: Shape, answers: Answers) -> Shape:
     if not is_class or answers.metric is not None:
         return shape
     if answers.labels is None:
-        fault = (
-            f"{data.path}: {name!r} holds the numbers {sorted(numbers)}, which stand for labels that no column names"
-        )
+        fault = f"{data.path}: {name!r} holds the numbers {sorted(numbers)}, and no column says what they stand for"
         raise Unsure(fault, "labels", ["their names with commas between them, from the lowest number on"])
     names, first = [label.strip() for label in answers.labels.split(",")], min(numbers)
-    if len(names) != max(numbers) - first + 1:
-        raise BadInput(f"--labels has {len(names)} names, and {name!r} goes from {first} to {max(numbers)}; name each")
+    if len(names) != (wanted := max(numbers) - first + 1):
+        raise BadInput(f"--labels: {name!r} goes from {first} to {max(numbers)}; give {wanted} names, not {len(names)}")
     own = f"{data.expression(name)} | int - {first}"
     return replace(shape, answer=f"{{{{ {json.dumps(names, ensure_ascii=False)}[{own}] }}}}")
 

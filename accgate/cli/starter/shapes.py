@@ -284,7 +284,7 @@ def _with_right_option(data: Rows, shape: Shape, form: str | None) -> Shape | No
     if form is None and "letter" in read and "labels" in shape.choices:
         form = "letter"
     if form is not None and form not in read:
-        raise BadInput(f"--answer-form {form}: not all answers in {answer!r} are so; {nearest(form, read)}")
+        raise BadInput(f"--answer-form {form}: not all answers in {answer!r} have this form; {nearest(form, read)}")
     if form is None and len({*read.values()}) > 1:
         fault = f"{data.path}: {answer!r} names the right option by {' or '.join(FORMS[name] for name in read)}"
         raise Unsure(f"{fault}; all rows fit both", "answer_form", [*read])
@@ -292,7 +292,7 @@ def _with_right_option(data: Rows, shape: Shape, form: str | None) -> Shape | No
         return None  # columns of one letter may be anything
     if not read:
         value = visible(clip(str(data.values(answer)[0]), SHOWN, "…"))
-        fault = "name no option of all rows by its letter, text or number; correct them, or name another --answer-field"
+        fault = "do not all name an option by letter, text or number; correct them, or name another --answer-field"
         raise BadInput(f"{data.path}: the answers in {answer!r}, such as {value!r}, {fault}")
     return replace(shape, answer=templates[form or next(iter(read))])
 
