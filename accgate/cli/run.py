@@ -291,25 +291,16 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
         print_json({"references": list(written), "readings": {path: about.readings for path, about in written.items()}})
         return PASSED
     for path, about in written.items():
-        noise = _noise_text(about.discordance) if recording.twice else ""
-        readings = None if about.readings is None else readings_text(about.readings)
-        of_replies = f": {readings}" if readings else ""
-        print(f"{'added to' if recording.extends else 'recorded'} {path}{of_replies}{noise}")
+        q, readings = about.discordance, about.readings and readings_text(about.readings)
+        noise = "noise shows in 0/100 scores only" if q is None else f"two runs differ in {100 * q:.3g}% of the scores"
+        more = (f": {readings}" if readings else "") + (f"; {noise}" if recording.twice else "")
+        print(f"{'added to' if recording.extends else 'recorded'} {path}{more}")
         records = paths_of(arguments.out, about.model, about.task).records
         if records.exists() and not is_quiet:
             print_replies(console(), read_log(records))
     if not is_quiet:
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED
-
-
-def _noise_text(q: float | None) -> str:
-    """How many scores differed between two runs of the same model."""
-    return (
-        "; noise is measured for scores of 0 and 100 only"
-        if q is None
-        else f"; two runs differ in {100 * q:.3g}% of the scores"
-    )
 
 
 def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
