@@ -125,7 +125,7 @@ def _import_logs(
 
 
 def _print_left_out(faults: Sequence[str], how_many: str) -> int:
-    """Say what an import left out; the exit code, which is bad input where it left out anything."""
+    """Report what an import left out, and return the exit code."""
     for fault in faults:
         print_note(f"left out: {fault}")
     if faults:

@@ -173,7 +173,7 @@ def _options_of(arguments: argparse.Namespace) -> RunOptions:
 
 
 def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, what: str) -> int:
-    """Print what a shard holds and how to go on with it; its exit code."""
+    """Print what a shard holds and how to go on with it, and return its exit code."""
     if arguments.json:
         print_json(done)
     else:

@@ -126,7 +126,10 @@ def _by_json(text: str, path: Path, number: int) -> Any:
 def _table(path: Path, raw: bytes) -> Iterator[tuple[int, Row]]:
     raw = with_lf(raw)  # line ends within cells are the checkout's as well
     encoding = _encoding(path, raw)
-    text_of_table = partial(_opened, raw, encoding)
+
+    def text_of_table() -> TextIO:
+        return io.TextIOWrapper(io.BytesIO(raw), encoding, newline="")
+
     delimiter, skipped = _delimiter(path, text_of_table)
     reader = _cells(text_of_table(), delimiter)
     try:
@@ -141,10 +144,6 @@ def _table(path: Path, raw: bytes) -> Iterator[tuple[int, Row]]:
                 yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise BadInput(f"{path}:{reader.line_num}: is not CSV ({error})") from error
-
-
-def _opened(raw: bytes, encoding: str) -> TextIO:
-    return io.TextIOWrapper(io.BytesIO(raw), encoding, newline="")
 
 
 def _cells(text: TextIO, delimiter: str) -> Any:

@@ -49,7 +49,7 @@ class TomlFile:
         return next((line for end in range(len(key), 0, -1) if (line := self.own_line(key[:end]))), 1)
 
     def error(self, key: Key, message: str) -> str:
-        """`file:line: key: message`, as every message about a key reads."""
+        """Return `file:line: key: message`, as every message about a key reads."""
         return f"{self.path}:{self.line(key)}: {key_text(key)}: {message}"
 
     @contextmanager

@@ -53,7 +53,7 @@ WANTED = {
 
 
 def parse_table_of(file: TomlFile, shape: type[T]) -> T:
-    """A whole file as a dataclass of type `shape`.
+    """Read a whole file as a dataclass of type `shape`.
 
     Raises
     ------

@@ -49,9 +49,9 @@ class Source:
 
 
 def export_every_eval_ever(run: RunFolder, out: Path, source: Source) -> list[Path]:
-    """Write a log and its samples for each model of a run; the logs. The same run gives the same files.
+    """Write a log and its samples for each model of a run, and return the logs.
 
-    `out` is the folder in which `data/` stands.
+    The same run gives the same files. `out` is the folder in which `data/` stands.
 
     Raises
     ------

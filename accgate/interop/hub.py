@@ -40,7 +40,7 @@ def read_benchmark(text: str) -> re.Match[str]:
 def export_hub(
     run: RunFolder, out: Path, *, benchmarks: Mapping[str, str], fractions: bool, source: str | None
 ) -> list[Path]:
-    """Write `<out>/<model>/.eval_results/<task>.yaml` for each task that has a benchmark; the files.
+    """Write `<out>/<model>/.eval_results/<task>.yaml` for each task that has a benchmark.
 
     Values are points, or with `fractions` points / 100, as the benchmark's leaderboard has them. `source` is a link to
     the run.

@@ -96,7 +96,7 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
 
 
 def _all_samples(log: Log) -> list[Sample]:
-    """Every sample once, in the order of the dataset and then by epoch.
+    """Return every sample once, in the order of the dataset and then by epoch.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def _reduced_values(log: Log, samples: Sequence[Sample], name: str, key: str, re
 
 
 def _reported_mean(log: Log, name: str, key: str, reducer: str) -> tuple[str, Any] | None:
-    """Inspect's metric that is a mean over samples, of their reduced epochs, and its value; None without one."""
+    """Return the metric of Inspect that is a mean over samples, and its value, if there is one."""
     metrics = [
         m for by, score in _figures(log, name, key) if by == reducer for m in (score.get("metrics") or {}).values()
     ]

@@ -111,7 +111,7 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The rows of a log, one a line; until 0.4.2 lm-eval wrote them as one list, whose places count then."""
+    """Yield the rows of a log with their lines, or with their places in the one list of lm-eval until 0.4.2."""
     with reading(path, "give a samples_*.jsonl of lm-eval"), path.open("rb") as file:
         is_list = file.read(100).lstrip().startswith(b"[")
     if not is_list:
@@ -285,7 +285,7 @@ class Results:
         return list(dict.fromkeys(key.partition(",")[2] for key in self.of("results") if "," in key))
 
     def aggregation(self, metric: str) -> str | None:
-        """How lm-eval combines the samples' scores, by name; None where the file names nothing."""
+        """Return the name of how lm-eval combines the samples' scores, if the file has it."""
         for entry in self.of("configs").get("metric_list") or ():
             if isinstance(entry, dict) and entry.get("metric") == metric:
                 how = entry.get("aggregation")
@@ -293,7 +293,9 @@ class Results:
         return None
 
     def check_samples(self, path: Path, rows: Sequence[Mapping[str, Any]], documents: int) -> bool:
-        """Refuse a log without all the samples that lm-eval scored; whether these results say how many they are.
+        """Refuse a log without all the samples that lm-eval scored.
+
+        Return whether these results say how many samples there are.
 
         Raises
         ------

@@ -54,7 +54,7 @@ class CheckRun:
 
     @property
     def figures(self) -> dict[str, float]:
-        """The check's numbers by name, points where they are scores; those that do not exist are left out."""
+        """The check's numbers by name, in points where they are scores, without those that do not exist."""
         v = self.verdict
         low, high = (None, None) if v.interval is None else v.interval.two_sided
         numbers: dict[str, float | None] = {
@@ -98,7 +98,7 @@ class CheckRun:
 
 
 def write_files(out: Path, files: Mapping[Path, bytes]) -> list[Path]:
-    """Write what a run is exported as into the folder `out`; the files.
+    """Write what a run is exported as into the folder `out`, and return the files.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -53,7 +53,7 @@ def indexed_job(job: Job) -> str:
     }
     shards = {**_head("batch/v1", "Job", job.full_name, job.queue), "spec": _deadline(spec, job)}
     merging = {**_head("batch/v1", "Job", f"{job.full_name}-merge", None), "spec": merge}
-    return _text({"apiVersion": "v1", "kind": "List", "items": [shards, merging]})
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [shards, merging]}, indent=2) + "\n"
 
 
 def merge_commands(job: Job) -> list[str]:
@@ -99,7 +99,8 @@ def ray_job(job: Job) -> str:
         "backoffLimit": 0,
         "rayClusterSpec": {"headGroupSpec": head, "workerGroupSpecs": [workers]},
     }
-    return _text({**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)})
+    whole = {**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)}
+    return json.dumps(whole, indent=2) + "\n"
 
 
 def _require(job: Job) -> None:
@@ -144,7 +145,3 @@ def _pod(job: Job, command: Sequence[str] | None, gpus: int, restart: str | None
 
 def _deadline(spec: dict[str, Any], job: Job) -> dict[str, Any]:
     return spec if job.seconds is None else {**spec, "activeDeadlineSeconds": job.seconds}
-
-
-def _text(content: Mapping[str, Any]) -> str:
-    return json.dumps(content, indent=2) + "\n"

@@ -14,7 +14,7 @@ from accgate.cli.starter.files import THETA, Answers
 from accgate.cli.starter.shapes import SHOWN, Rows, Shape, Unsure, shape_of
 from accgate.errors import BadInput
 from accgate.inputs.parquet import MOST
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_json
 from accgate.tasks.sample import OWN_IDS
 from accgate.text import clip, count_of, visible
 
@@ -93,7 +93,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _key_of_rows(data: Path) -> str | None:
     """The key of a JSON object that holds the rows; None of a list, and of other files."""
-    content = json.loads(read_plain(data, MOST).decode("utf-8-sig")) if data.suffix.lower() == ".json" else []
+    content = read_json(data, MOST, "is the file cut off?") if data.suffix.lower() == ".json" else []
     keys = [key for key, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
     if len(keys) > 1:
         raise BadInput(f"{data}: has lists in {_quoted(keys)}; save the one with the questions as a file of its own")
