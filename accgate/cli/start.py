@@ -16,8 +16,7 @@ from accgate.cli.parser import result_file, run_folder
 from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, KeyFaults, reading, writing
 
 if TYPE_CHECKING:
-    from accgate.cli.starter.files import Answers
-    from accgate.cli.starter.own_data import OwnTask
+    from accgate.cli.starter.files import Answers, OwnTask
 
 OF_DATA = ("prompt_field", "answer_field", "answer_form", "labels", "metric")
 TEXTS = (  # options of `init` that take any text

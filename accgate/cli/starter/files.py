@@ -17,7 +17,6 @@ from accgate.errors import BadInput
 from accgate.text import fill_template
 
 if TYPE_CHECKING:
-    from accgate.cli.starter.own_data import OwnTask
     from accgate.tasks import DefinitionFile
 
 CONFIG_FILE = "accuracy.toml"
@@ -69,6 +68,21 @@ class Answers:
     answer_form: str | None = None
     labels: str | None = None
     metric: str | None = None
+
+
+@dataclass(frozen=True)
+class OwnTask:
+    """A task over a file of rows: its name, its fields, and the metric with what is extracted for it.
+
+    With `asks_all` a run does not stop early: so few rows show a smaller drop then. `about` says in words what was
+    guessed and how replies are scored.
+    """
+
+    name: str
+    text: str
+    theta: float
+    asks_all: bool
+    about: tuple[str, ...]
 
 
 def config_text(answers: Answers, tasks: Mapping[str, float], own: OwnTask | None = None) -> str:

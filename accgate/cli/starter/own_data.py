@@ -10,7 +10,7 @@ from typing import Any
 
 import tomli_w
 
-from accgate.cli.starter.files import THETA, Answers
+from accgate.cli.starter.files import THETA, Answers, OwnTask
 from accgate.cli.starter.shapes import SHOWN, Rows, Shape, Unsure, shape_of
 from accgate.errors import BadInput
 from accgate.inputs.parquet import MOST
@@ -20,21 +20,6 @@ from accgate.text import clip, count_of, visible
 
 NUMBER = r"[-+]?[$€£]?\s*\d[\d,]*(\.\d+)?\s*%?"
 FEW_LABELS, FEW_WORDS = 12, 5
-
-
-@dataclass(frozen=True)
-class OwnTask:
-    """A task over a file of rows: its name, its fields, and the metric with what is extracted for it.
-
-    With `asks_all` a run does not stop early: so few rows show a smaller drop then. `about` says in words what was
-    guessed and how replies are scored.
-    """
-
-    name: str
-    text: str
-    theta: float
-    asks_all: bool
-    about: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -171,10 +156,12 @@ def _scoring_of_texts(texts: Sequence[str]) -> _Scoring:
 
 
 def _scoring_by(metric: str) -> _Scoring:
-    from accgate.metrics import get
+    from accgate.metrics import UnknownMetric, get
 
     try:
         get(metric)
+    except UnknownMetric as error:
+        raise BadInput(f"--metric: {error}") from error
     except (ImportError, ValueError) as error:
         raise BadInput(f"--metric {metric}: {error}") from error
     return _Scoring(metric, "you named it")
