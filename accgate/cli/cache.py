@@ -6,12 +6,14 @@ import argparse
 import os
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import json_option, print_json, print_note
 from accgate.cli.working_folder import from_start
 from accgate.errors import PASSED, BadInput
+from accgate.text import count_of
 
 if TYPE_CHECKING:
     from accgate.evaluation.cache.engine import Cache
@@ -25,6 +27,7 @@ def cache_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `cache`."""
     command.add_argument("action", choices=["info", "prune"], help="show what the cache holds, or make it smaller")
     command.add_argument("--cache", metavar="DIR", help=f"the cache folder (${FOLDER})")
+    age, size = partial(amount_of, SECONDS, "12h, 30d or 4w"), partial(amount_of, BYTES, "500MB or 10GB")
     command.add_argument("--older-than", type=age, metavar="AGE", help="prune what no run used for this long: 30d, 12h")
     command.add_argument("--max-size", type=size, metavar="SIZE", help="prune the least recently used down to this")
     json_option(command)
@@ -55,7 +58,7 @@ def cache(arguments: argparse.Namespace) -> int:
         files, freed = prune(folder, older_than=arguments.older_than, max_size=arguments.max_size)
     except OSError as error:
         raise BadInput(f"{folder}: cannot be pruned: {error.strerror}; check its permissions") from error
-    print(f"removed {files:,} files of {freed / 1e6:,.1f} MB")
+    print(f"removed {count_of(files, 'file')} of {freed / 1e6:,.1f} MB")
     return PASSED
 
 
@@ -94,27 +97,14 @@ def _folder_of(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Pat
     return None if name is None else from_start(name)
 
 
-def age(text: str) -> float:
-    """Seconds of an age such as 30d.
+def amount_of(units: Mapping[str, int], example: str, text: str) -> int:
+    """Read an age such as 30d in seconds, or a size such as 10GB in bytes.
 
-    >>> age("12h"), age("30d")
-    (43200.0, 2592000.0)
+    >>> amount_of(SECONDS, "12h", "30d"), amount_of(BYTES, "10GB", "1.5 MB")
+    (2592000, 1500000)
     """
-    return _amount_of(text, SECONDS, "12h, 30d or 4w")
-
-
-def size(text: str) -> int:
-    """Bytes of a size such as 10GB.
-
-    >>> size("10GB"), size("1.5 MB")
-    (10000000000, 1500000)
-    """
-    return int(_amount_of(text, BYTES, "500MB or 10GB"))
-
-
-def _amount_of(text: str, units: Mapping[str, int], example: str) -> float:
     match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)", text.strip())
     unit = {name.lower(): value for name, value in units.items()}.get(match[2].lower()) if match else None
     if match is None or unit is None:
         raise argparse.ArgumentTypeError(f"{text!r} cannot be read; write it as {example}")
-    return float(match[1]) * unit
+    return int(float(match[1]) * unit)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from accgate.cli.common import console, layout_of, print_json, print_note, rate_options, scores_options
+from accgate.cli.common import layout_of, print_note, print_outcome, rate_options, scores_options
 from accgate.errors import PASSED
 from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
@@ -50,18 +50,18 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.records.pairing import refuse_other_samples
     from accgate.records.scores import in_points, read_scores
     from accgate.references.judge import refuse_other_judge
+    from accgate.report.ending import print_result
     from accgate.result import result_of_verdict
 
-    bounds, layout = bounds_of(arguments), layout_of(arguments)
+    bounds, layout, unpaired = bounds_of(arguments), layout_of(arguments), arguments.test == "two-sample"
+    paths = arguments.reference, arguments.candidate
     reference, candidate = in_points(
-        read_scores(arguments.reference, "reference", layout),
-        read_scores(arguments.candidate, "candidate", layout),
+        read_scores(paths[0], "reference", layout),
+        read_scores(paths[1], "candidate", layout),
         arguments.scale,
         bounds=bounds,
-        names=(str(arguments.reference), str(arguments.candidate)),
+        names=(str(paths[0]), str(paths[1])),
     )
-    paths = arguments.reference, arguments.candidate
-    unpaired = arguments.test == "two-sample"
     is_shown = unpaired or refuse_other_samples(
         paths, reference, candidate, may_differ=arguments.may_differ, layout=layout
     )
@@ -84,12 +84,7 @@ def compare(arguments: argparse.Namespace) -> int:
         certify=arguments.certify,
     )
     result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown))
-    if arguments.json:
-        print_json(result.checks[0])
-    else:
-        from accgate.report.ending import print_result
-
-        print_result(console(), result)
+    print_outcome(arguments, result.checks[0], lambda screen: print_result(screen, result))
     return result.exit_code
 
 
@@ -101,6 +96,7 @@ def bounds_of(arguments: argparse.Namespace) -> tuple[float, float] | None:
 def sigma(arguments: argparse.Namespace) -> int:
     """Estimate how much scores vary, within a run and between two runs."""
     from accgate.planning.noise import noise_of
+    from accgate.report.plans import print_noise
 
     noise = noise_of(
         arguments.records,
@@ -111,10 +107,5 @@ def sigma(arguments: argparse.Namespace) -> int:
         bounds=bounds_of(arguments),
         layout=layout_of(arguments),
     )
-    if arguments.json:
-        print_json(noise)
-    else:
-        from accgate.report.plans import print_noise
-
-        print_noise(console(), noise)
+    print_outcome(arguments, noise, lambda screen: print_noise(screen, noise))
     return PASSED

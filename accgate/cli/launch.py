@@ -37,7 +37,7 @@ def launch_options(command: argparse.ArgumentParser) -> None:
         cluster.add_argument(
             option, dest="cluster", action="store_const", const=option[2:].replace("-", "_"), help=what
         )
-    command.add_argument("--submit", action="store_true", help="submit it with sbatch or kubectl; print it else")
+    command.add_argument("--submit", action="store_true", help="submit it with sbatch or kubectl; else print it")
     command.add_argument("--shards", type=int, metavar="N", help="parts of the run, each on its own GPUs (4)")
     command.add_argument("--gpus", type=int, metavar="N", help="GPUs of a shard or Ray worker (what models take)")
     command.add_argument("--nodes", type=int, metavar="N", help="workers of the Ray cluster (what the replicas need)")

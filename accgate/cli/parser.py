@@ -181,7 +181,6 @@ EXAMPLES: Mapping[str, str] = {
     "accgate import lm-eval": "accgate import lm-eval results/ --metric exact_match --references references",
     "accgate import inspect": "accgate import inspect logs/ --references references",
     "accgate import nemo": "accgate import nemo results/ --scale 100 --references references",
-    "accgate import samples": "accgate import samples results.json --score exact_match --model m --task gsm8k",
     "accgate import trtllm": "accgate import trtllm tests/integration/defs/accuracy/references",
     "accgate export lm-eval": "accgate export lm-eval accgate-out/llama/gsm8k.jsonl",
     "accgate export every-eval-ever": 'accgate export every-eval-ever accgate-out --organisation "Example Lab"',

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from accgate.guard.base import RuleSets
     from accgate.record import Recording
     from accgate.result import Result
-    from accgate.verdict import Readings
 
 
 def run_options(command: argparse.ArgumentParser) -> None:
@@ -163,7 +162,7 @@ def _run_shard(arguments: argparse.Namespace) -> int:
             first=arguments.first,
         )
         done = gate.run_shard(config, options, rules)
-    return _print_shard(arguments, shard, done, "decides nothing; `accgate merge` does")
+    return _print_shard(arguments, shard, done, "is evaluated; decide with `accgate merge`")
 
 
 def _options_of(arguments: argparse.Namespace) -> RunOptions:
@@ -174,14 +173,14 @@ def _options_of(arguments: argparse.Namespace) -> RunOptions:
 
 
 def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, what: str) -> int:
-    """Print what a shard holds and how to go on with it; its exit code."""
+    """Print what a shard holds and how to go on with it, and return its exit code."""
     if arguments.json:
         print_json(done)
     else:
         for share in done.checks:
             outcome = as_typed(share.problem or f"{share.records:,} records")
             print(f"shard {shard}: {share.model} / {share.task}: {outcome}")
-        print(f"shard {shard} {what}, on all {shard.count}")
+        print(f"shard {shard} {what} of all {shard.count} shards")
     assert done.exit_code is not None
     return done.exit_code
 
@@ -240,7 +239,7 @@ def _record_shard(arguments: argparse.Namespace, recording: Recording) -> int:
         raise BadInput(f"shards only evaluate, `accgate merge` writes a new reference; {fix}")
     options = replace(_options_of(arguments), shard=shard)
     done = record_shard(_recording_config(arguments), options, recording)
-    return _print_shard(arguments, shard, done, "writes no reference; `accgate merge` does")
+    return _print_shard(arguments, shard, done, "is evaluated; write the reference with `accgate merge`")
 
 
 def record(arguments: argparse.Namespace) -> int:
@@ -284,34 +283,24 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
     from accgate.records.log import read_log
     from accgate.references.store import read_reference
     from accgate.report.readings import print_replies
-
-    written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
-    if arguments.json:
-        counts = {path: about.readings for path, about in written.items()}
-        print_json({"references": list(written), "readings": counts})
-        return PASSED
-    for path, about in written.items():
-        noise = _noise_text(about.discordance) if recording.twice else ""
-        print(f"{'added to' if recording.extends else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
-        records = paths_of(arguments.out, about.model, about.task).records
-        if records.exists() and not getattr(arguments, "quiet", False):
-            print_replies(console(), read_log(records))
-    if not getattr(arguments, "quiet", False):
-        console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
-    return PASSED
-
-
-def _noise_text(q: float | None) -> str:
-    """How many scores differed between two runs of the same model."""
-    return "; only 0/100 scores show noise" if q is None else f"; two runs differ in {100 * q:.3g}% of the scores"
-
-
-def _readings_text(readings: Readings | None) -> str:
-    """How the replies of a reference were read, where some hold no answer."""
     from accgate.verdict.sentences import readings_text
 
-    text = None if readings is None else readings_text(readings)
-    return "" if text is None else f": {text}"
+    is_quiet = getattr(arguments, "quiet", False)  # merge has no such option
+    written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
+    if arguments.json:
+        print_json({"references": list(written), "readings": {path: about.readings for path, about in written.items()}})
+        return PASSED
+    for path, about in written.items():
+        q, readings = about.discordance, about.readings and readings_text(about.readings)
+        noise = "noise shows in 0/100 scores only" if q is None else f"two runs differ in {100 * q:.3g}% of the scores"
+        more = (f": {readings}" if readings else "") + (f"; {noise}" if recording.twice else "")
+        print(f"{'added to' if recording.extends else 'recorded'} {path}{more}")
+        records = paths_of(arguments.out, about.model, about.task).records
+        if records.exists() and not is_quiet:
+            print_replies(console(), read_log(records))
+    if not is_quiet:
+        console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
+    return PASSED
 
 
 def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
@@ -382,7 +371,6 @@ def report_result(
         from accgate.report.readings import print_rereadings
 
         print_rereadings(console(), readings)
-
         where = "" if arguments.out == from_start(OUT) else place
         report = "" if quiet else as_typed(arguments.out / (HTML if arguments.html else REPORT))
         print_result(console(), result, flips, report=report, place=where)

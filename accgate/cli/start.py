@@ -16,10 +16,20 @@ from accgate.cli.parser import result_file, run_folder
 from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, KeyFaults, reading, writing
 
 if TYPE_CHECKING:
-    from accgate.cli.starter.files import Answers
-    from accgate.cli.starter.own_data import OwnTask
+    from accgate.cli.starter.files import Answers, OwnTask
 
 OF_DATA = ("prompt_field", "answer_field", "answer_form", "labels", "metric")
+TEXTS = (  # options of `init` that take any text
+    ("--model", None, "what the engine loads, or the model's name on the server"),
+    ("--name", None, "the model's name in the config (of the model)"),
+    ("--base-url", "URL", "address of the server, for openai (http://127.0.0.1:8000/v1)"),
+    ("--api-key-env", "NAME", "environment variable with the server's key (none)"),
+    ("--data", "FILE", "your own questions: JSONL, CSV or Parquet, in place of --tasks"),
+    ("--prompt-field", "NAME", "with --data: the field to ask, or several (guessed)"),
+    ("--answer-field", "NAME", "with --data: the field with the right answer (guessed)"),
+    ("--labels", "NAMES", "with --data: what the numbers of a label stand for"),
+    ("--metric", "NAME", "with --data: how replies are scored (guessed)"),
+)
 NOTHING = "nothing was written"
 LONGEST = 5000  # characters of a prompt that are printed
 
@@ -30,40 +40,23 @@ def init_options(command: argparse.ArgumentParser) -> None:
         "Write a starter accuracy.toml, its schema for editors, and a workflow, then validate them. At a terminal "
         "it asks what to write, unless an option says so."
     )
-    command.add_argument(
-        "--engine", choices=["openai", "vllm", "llamacpp", "ray", "recorded"], help="what runs the model (openai)"
-    )
-    command.add_argument("--model", help="what the engine loads, or the model's name on the server")
-    command.add_argument(
-        "--base-url", metavar="URL", help="address of the server, for openai (http://127.0.0.1:8000/v1)"
-    )
-    command.add_argument("--api-key-env", metavar="NAME", help="environment variable with the server's key (none)")
-    command.add_argument(
-        "--data", metavar="FILE", help="your own questions: JSONL, CSV or Parquet, in place of --tasks"
-    )
-    command.add_argument("--prompt-field", metavar="NAME", help="with --data: the field to ask, or several (guessed)")
-    command.add_argument(
-        "--answer-field", metavar="NAME", help="with --data: the field with the right answer (guessed)"
-    )
+    engines = ["openai", "vllm", "llamacpp", "ray", "recorded"]
+    command.add_argument("--engine", choices=engines, help="what runs the model (openai)")
+    for flag, metavar, what in TEXTS:
+        command.add_argument(flag, metavar=metavar, help=what)
     forms = "with --data: what names the right option: its letter, text, or number from 0 or 1 (guessed)"
     command.add_argument("--answer-form", choices=["letter", "text", "0", "1"], help=forms)
-    command.add_argument("--labels", metavar="NAMES", help="with --data: what the numbers of a label stand for")
-    command.add_argument("--metric", metavar="NAME", help="with --data: how replies are scored (guessed)")
-    command.add_argument(
-        "--tasks", "--task", metavar="NAMES", help="tasks of the library, commas between them (arithmetic)"
-    )
-    command.add_argument(
-        "--theta", type=float, metavar="POINTS", help="drop that must be detected (the task's own, or 4)"
-    )
+    what = "tasks of the library, commas between them (arithmetic)"
+    command.add_argument("--tasks", "--task", metavar="NAMES", help=what)
+    what = "drop that must be detected (the task's own, or 4)"
+    command.add_argument("--theta", type=float, metavar="POINTS", help=what)
     what = "for a model that thinks before it answers: temperature 0.6, 32k tokens, repeats, and tasks for it"
     command.add_argument("--reasoning", action="store_true", default=None, help=what)
-    command.add_argument("--name", help="the model's name in the config (of the model)")
-    command.add_argument(
-        "--workflow", action=argparse.BooleanOptionalAction, default=None, help="write the GitHub workflow too (yes)"
-    )
-    command.add_argument(
-        "--probe", action=argparse.BooleanOptionalAction, default=True, help="ask the server once for its models (yes)"
-    )
+    for flag, default, what in (
+        ("--workflow", None, "write the GitHub workflow too (yes)"),
+        ("--probe", True, "ask the server once for its models (yes)"),
+    ):
+        command.add_argument(flag, action=argparse.BooleanOptionalAction, default=default, help=what)
     command.add_argument("--yes", action="store_true", help="ask nothing; take the defaults")
     command.add_argument("--force", action="store_true", help="replace files that exist")
 
@@ -181,7 +174,7 @@ def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[st
     except AccgateError as error:
         return url, (), str(error)
     if answer.better is not None:
-        return answer.better, answer.models, f"{url} does not answer, so {answer.better} is taken, which does"
+        return answer.better, answer.models, f"{url} does not answer; {answer.better} does, and is used"
     return url, answer.models, answer.text()
 
 
@@ -230,19 +223,17 @@ def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
     if faults:
         raise BadInput(*faults)
     if arguments.reasoning and engine == "recorded":
-        raise BadInput("--reasoning is for an engine that asks a model, and recorded reads its answers from a file")
+        raise BadInput("--reasoning is for engines that ask a model; leave it out with --engine recorded")
     if arguments.data is None and (alone := [flag for flag in OF_DATA if getattr(arguments, flag) is not None]):
         raise BadInput(f"--{alone[0].replace('_', '-')} is for --data FILE; give that too, or leave it out")
     if arguments.data is not None and arguments.tasks is not None:
-        raise BadInput("--data and --tasks are two sources of questions; write one, and add the other to the file")
+        raise BadInput("--data and --tasks are two sources of questions; give only one of the two")
     values = _given_by(arguments)
     about = ""
     if engine == "openai":
-        base_url, models, about = _server(
-            values.get("base_url", Answers.base_url), arguments.api_key_env, probe=arguments.probe
-        )
-        values["base_url"] = base_url
-        values.setdefault("model", models[0] if models else MODELS[engine])
+        url = arguments.base_url or Answers.base_url
+        values["base_url"], models, about = _server(url, arguments.api_key_env, probe=arguments.probe)
+        values = {"model": models[0], **values} if models else values
     if arguments.data is not None:
         values["tasks"] = ()
     elif arguments.tasks is not None:
@@ -264,16 +255,12 @@ def _config_text(answers: Answers, own: OwnTask | None) -> str:
     if unknown := [task for task in answers.tasks if task not in library]:
         raise BadInput(*(f"no task {task!r} in the library; {nearest(task, library)}" for task in unknown))
     if not answers.tasks and own is None:
-        raise BadInput("--tasks names none; give a task of the library, such as arithmetic")
+        raise BadInput("--tasks is empty; name a task of the library, such as arithmetic")
     if answers.reasoning and (faults := [fault for task in answers.tasks if (fault := reasoning_fault(task))]):
         raise BadInput(*faults)
-    usual = {**(REASONING if answers.reasoning else {}), **({} if own is None else {own.name: own.theta})}
-    tasks = {
-        task: (usual[task] if task in usual else theta_of(task)) if answers.theta is None else answers.theta
-        for task in (answers.tasks if own is None else (own.name,))
-    }
-    asks_all = own is not None and own.asks_all
-    text = config_text(answers, tasks, own=None if own is None else own.name, asks_all=asks_all)
+    usual = (REASONING if answers.reasoning else {}) if own is None else {own.name: own.theta}
+    tasks = {task: usual.get(task) or theta_of(task) for task in (answers.tasks if own is None else usual)}
+    text = config_text(answers, tasks if answers.theta is None else dict.fromkeys(tasks, answers.theta), own)
     if own is None:  # whose file is not written yet
         config_of(parsed_toml(Path(CONFIG_FILE), text))
     return text

@@ -49,7 +49,7 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     CannotEvaluate
         When pyarrow is missing.
     """
-    refuse_closed(f"{path}: Parquet is not opened where the token is; write the rows as JSONL or CSV")
+    refuse_closed(f"{path}: Parquet is not opened in a job with a token; write the rows as JSONL or CSV")
     try:
         import pyarrow
         import pyarrow.parquet

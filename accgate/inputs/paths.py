@@ -52,8 +52,10 @@ def model_file_in(folder: Path, name: str, kind: str) -> Path:
     return path
 
 
-def plain_size(path: Path, most: int) -> int:
-    """Bytes of a plain file, links followed; a file without a size, as those of /proc, has none to be read.
+def plain_size(path: Path, most: int, fix: str = IN_COMMIT) -> int:
+    """Return the bytes of a plain file, links followed.
+
+    A file without a size, as those of /proc, has none to be read. `fix` says what to do where it is missing.
 
     Raises
     ------
@@ -62,10 +64,10 @@ def plain_size(path: Path, most: int) -> int:
     """
     refuse_stand_in(path)
     try:
-        with reading(path, IN_COMMIT):
+        with reading(path, fix):
             about = path.stat()
     except ValueError as error:  # a NUL in the name
-        raise BadInput(f"{path!r}: is no path ({error}); correct the name") from error
+        raise BadInput(f"{path!r}: is not a path ({error}); correct the name") from error
     if not stat.S_ISREG(about.st_mode):
         raise BadInput(f"{path}: is a folder, pipe or device; name a plain file")
     if about.st_size > most:
@@ -73,15 +75,15 @@ def plain_size(path: Path, most: int) -> int:
     return about.st_size
 
 
-def read_plain(path: Path, most: int) -> bytes:
-    """All bytes of a plain file, never more than its size says; raises as `plain_size` does."""
-    size = plain_size(path, most)
-    with reading(path, IN_COMMIT), path.open("rb") as file:
+def read_plain(path: Path, most: int, fix: str = IN_COMMIT) -> bytes:
+    """Read all bytes of a plain file, never more than its size says; raises as `plain_size` does."""
+    size = plain_size(path, most, fix)
+    with reading(path, fix), path.open("rb") as file:
         return file.read(size) if size else b""  # a read of what has no size could wait for ever, or never end
 
 
-def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> Any:
-    """What a plain file holds as JSON.
+def read_json(path: Path, most: int, fix: str) -> Any:
+    """Read what a plain file holds as JSON.
 
     Raises
     ------
@@ -90,7 +92,7 @@ def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> An
     """
     content = read_plain(path, most)
     try:
-        return json.loads(content.decode(encoding))
+        return json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         refuse_no_text(path, content)
         raise BadInput(f"{path}: cannot be read as JSON: {error if content else 'it is empty'}; {fix}") from error

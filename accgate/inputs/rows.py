@@ -36,12 +36,10 @@ SIGNS = "\u00a0\u00a1\u00a3\u00a7\u00a9-\u00ab\u00ae\u00b0\u00b2\u00b4\u00b5\u00
 QUOTES = "\u2013\u2014\u2018\u2019\u201c-\u201e\u2022\u2026"
 FOREIGN = re.compile(f"[^\0-\x7f{LETTERS}{SIGNS}{QUOTES}]|[\u00a1-\u00ff]{{3}}|\\A[^\u00e3]*\u00f5[^\u00e3]*\\Z")
 IN_UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
-# What is said of an answer in a word, in English and as spreadsheets write it, and the share of it that is right.
+# What an answer may be called in a word, and the share of it that is right.
 MARKS = {
     **dict.fromkeys(("true", "yes", "correct", "right", "pass", "passed", "success", "resolved"), 1.0),
     **dict.fromkeys(("false", "no", "incorrect", "wrong", "fail", "failed", "failure", "unresolved"), 0.0),
-    **dict.fromkeys(("wahr", "ja", "richtig", "vrai", "oui", "verdadero", "verdadeiro", "vero", "waar", "prawda"), 1.0),
-    **dict.fromkeys(("falsch", "nein", "faux", "non", "falso", "onwaar", "fa\u0142sz"), 0.0),
 }
 AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")  # a number with a decimal comma, or with thousands
 WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of them smaller than this
@@ -50,8 +48,8 @@ WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
     """(line, row) of every row of a table, by its ending, or else of a JSONL file, which is never held whole.
 
-    Cells are separated by commas, semicolons or tabs, as the header shows. Text is UTF-8, or UTF-16 with its mark;
-    of a table also Windows-1252, where it can be no other.
+    Cells are separated by commas, semicolons or tabs, as the header shows. Text is UTF-8; that of a table also UTF-16
+    with its mark, or Windows-1252 where it can be no other.
 
     Raises
     ------
@@ -86,28 +84,24 @@ def _jsonl(path: Path, file: BinaryIO) -> Iterator[tuple[int, Row]]:
             row = _by_json(text, path, number)
         if type(row) is not dict:
             raise BadInput(f"{path}:{number}: is not a JSON object; write one object a line")
-        for value in row.values():
-            kind = type(value)
-            if (kind is float and not -WHOLE < value < WHOLE) or ((kind is list or kind is dict) and _large(value)):
-                row = _by_json(_text(line, path, number), path, number)
-                break
-        yield number, row
+        yield number, _by_json(_text(line, path, number), path, number) if _has_large(row) else row
 
 
 def _begins_table(path: Path, line: bytes) -> bool:
-    """Whether a file's first line is of a table, of a workbook, or of text in UTF-16."""
-    return line.startswith((*UTF16, *WORKBOOKS)) or bool(path.suffix.lower() == ".txt" and HEADER.match(line))
+    """Return whether a file's first line is of a workbook, or in a .txt of a table."""
+    is_text = path.suffix.lower() == ".txt"
+    return line.startswith(WORKBOOKS) or (is_text and (line[:2] in UTF16 or HEADER.match(line) is not None))
 
 
-def _large(value: Any) -> bool:
-    """Whether a float within is so large that it may stand for a rounded whole number."""
-    rest = [value]
-    while rest:
-        value = rest.pop()
-        if isinstance(value, float) and not -WHOLE < value < WHOLE:
+def _has_large(row: Row) -> bool:
+    """Return whether a row holds a float so large that it may stand for a rounded whole number."""
+    rest: list[Any] = [row]
+    for value in rest:  # which grows
+        kind = type(value)
+        if kind is float and not -WHOLE < value < WHOLE:
             return True
-        if isinstance(value, (list, dict)):
-            rest.extend(value.values() if isinstance(value, dict) else value)
+        if kind is list or kind is dict:
+            rest.extend(value.values() if kind is dict else value)
     return False
 
 
@@ -132,10 +126,10 @@ def _by_json(text: str, path: Path, number: int) -> Any:
 def _table(path: Path, raw: bytes) -> Iterator[tuple[int, Row]]:
     raw = with_lf(raw)  # line ends within cells are the checkout's as well
     encoding = _encoding(path, raw)
-    if raw[:2] in UTF16 and (text := raw.decode(encoding)).startswith("{"):  # JSONL, as some shells write it
-        yield from _jsonl(path, io.BytesIO(text.encode()))
-        return
-    text_of_table = partial(_opened, raw, encoding)
+
+    def text_of_table() -> TextIO:
+        return io.TextIOWrapper(io.BytesIO(raw), encoding, newline="")
+
     delimiter, skipped = _delimiter(path, text_of_table)
     reader = _cells(text_of_table(), delimiter)
     try:
@@ -150,10 +144,6 @@ def _table(path: Path, raw: bytes) -> Iterator[tuple[int, Row]]:
                 yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise BadInput(f"{path}:{reader.line_num}: is not CSV ({error})") from error
-
-
-def _opened(raw: bytes, encoding: str) -> TextIO:
-    return io.TextIOWrapper(io.BytesIO(raw), encoding, newline="")
 
 
 def _cells(text: TextIO, delimiter: str) -> Any:
@@ -279,7 +269,7 @@ def _number_in(text: str, path: Path, line: int) -> float:
 def is_mark(value: Any) -> bool:
     """Whether a score is no number but says that an answer is right or wrong.
 
-    >>> is_mark(True), is_mark("passed"), is_mark("WAHR"), is_mark("1")
+    >>> is_mark(True), is_mark("passed"), is_mark("TRUE"), is_mark("1")
     (True, True, True, False)
     """
     return isinstance(value, bool) or (isinstance(value, str) and value.strip().casefold() in MARKS)

@@ -26,7 +26,6 @@ SCORES = (
     *("exact_match", "em", "f1", "points", "grade", "mark", "rating", "result"),
 )
 REPEATS = ("repeat", "trial", "epoch", "repetition")
-FIGURES = {*SCORES, "n", "count", "total", "mean", "std", "stderr", "samples", "failed", "errors", "time"}
 HEAD = 100  # rows that show how a file is laid out
 DEEPEST = 5  # levels of nesting that are looked through
 SHOWN = 30  # names that a message lists
@@ -88,17 +87,13 @@ def _named(rows: Iterable[tuple[int, Row]], layout: Layout) -> Iterator[tuple[in
     for number, row in rows:
         flat = values_of(row)
         named = {**row, "id": _value(layout.id, row, flat), "score": _value(layout.score, row, flat)}
-        if layout.score == "preference" and "generator_2" in row:
-            named["score"] = _points_of(named["score"])
+        if layout.score == "preference" and "generator_2" in row and isinstance(named["score"], (int, float)):
+            # Of AlpacaEval: 1 is the baseline's, 2 the model's, 1.5 and 0 are draws.
+            named["score"] = 100.0 * ((named["score"] or 1.5) - 1.0)
         if layout.repeat not in (None, "repeat"):
             repeat = _value(layout.repeat, row, flat)
             named["repeat"] = repeat if type(repeat) is int else labels.setdefault(str(repeat), len(labels))
         yield number, named
-
-
-def _points_of(preference: Any) -> Any:
-    """Points of a preference of AlpacaEval: 1 is the baseline's, 2 the model's, 1.5 and 0 are draws."""
-    return 100.0 * ((preference or 1.5) - 1.0) if isinstance(preference, (int, float)) else preference
 
 
 def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
@@ -107,7 +102,7 @@ def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
     content: Any = None
     if path.suffix.lower() == ".json":
         try:
-            content = read_json(path, MOST, "is the file cut off?", encoding="utf-8-sig")
+            content = read_json(path, MOST, "is the file cut off?")
         except BadInput as error:
             if "Extra data" not in str(error):  # JSONL
                 raise
@@ -121,12 +116,13 @@ def _samples_in(path: Path, content: Any, where: str | None) -> list[Row]:
     """The rows that JSON holds: the only ones that could be samples, wherever they are."""
     if _is_table(content) and (content or where is None):
         return list(content)
+    if where is not None and isinstance(content, dict) and all(map(_is_score, content.values())):
+        return [{"id": key, "score": score} for key, score in content.items()]
     places = dict(_places("$", content, DEEPEST))
     lists = {place: rows for place, value in places.items() if (rows := _table_of(value))}
     tables = {place: rows for place, rows in lists.items() if _known(rows[0])}
     tables = tables or {place: rows for place, rows in lists.items() if _has_samples(rows)}
     found = [rows for value in places.values() if (rows := _by_outcome(path, value))] or list(tables.values())
-    found = found or [rows for value in places.values() if (rows := _by_id(value, is_named=where is not None))]
     found = found or (list(lists.values()) if len(lists) == 1 else [])
     if len(found) == 1:
         return found[0]
@@ -175,14 +171,6 @@ def _by_outcome(path: Path, value: Any) -> list[Row]:
     return rows
 
 
-def _by_id(value: Any, *, is_named: bool) -> list[Row]:
-    """Rows from scores by their ids; where nobody named them, none of a summary's figures."""
-    if not isinstance(value, dict) or not all(map(_is_score, value.values())):
-        return []
-    is_summary = not is_named and any(key.casefold() in FIGURES for key in value)
-    return [] if is_summary else [{"id": key, "score": score} for key, score in value.items()]
-
-
 def _completed(path: Path, first: Row, flats: Sequence[Row], layout: Layout) -> Layout:
     """The layout with a name for id and score, and for the repeat where there is one."""
     known, names = _known(first) or Layout(), list(dict.fromkeys(chain.from_iterable(flats)))
@@ -194,7 +182,7 @@ def _completed(path: Path, first: Row, flats: Sequence[Row], layout: Layout) -> 
     there = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     id_, score = layout.id or known.id or _first(names, IDS), layout.score or known.score
     if id_ is None:
-        raise BadInput(f"{path}: no column is known to name the samples; name it with --id: there are {there}")
+        raise BadInput(f"{path}: no column is known as the id; choose one with --id: there are {there}")
     if score is None:
         found = _scores_of(flats)
     elif score in names or score.startswith("$"):
@@ -271,7 +259,7 @@ def _find(path: str, value: Any) -> list[Any]:
     try:
         return list(compiled_path(path).findall(value))
     except jsonpath.JSONPathError as error:
-        raise BadInput(f"{path}: is no JSONPath: {error}; write one as $.results") from error
+        raise BadInput(f"{path}: is not a JSONPath: {error}; write one such as $.results") from error
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """TOML files read so that every error names the file, the line, the key and the fix."""
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, key_text, reading
-from accgate.inputs.checkout import refuse_conflict, refuse_stand_in
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, key_text
+from accgate.inputs.checkout import refuse_conflict
 from accgate.inputs.paths import has_file, path_in, read_plain
 
 if sys.version_info >= (3, 11):
@@ -48,7 +49,7 @@ class TomlFile:
         return next((line for end in range(len(key), 0, -1) if (line := self.own_line(key[:end]))), 1)
 
     def error(self, key: Key, message: str) -> str:
-        """`file:line: key: message`, as every message about a key reads."""
+        """Return `file:line: key: message`, as every message about a key reads."""
         return f"{self.path}:{self.line(key)}: {key_text(key)}: {message}"
 
     @contextmanager
@@ -78,8 +79,7 @@ class TomlFile:
         for first, statement in _statements(self.text):
             parsed = tomllib.loads(statement)
             if statement.lstrip().startswith("["):
-                is_array = statement.lstrip().startswith("[[")
-                table = _table(_only_path(parsed), arrays, is_array)
+                table = _table(parsed, arrays)
                 for length in range(1, len(table) + 1):
                     lines.setdefault(table[:length], first)
             else:
@@ -97,12 +97,9 @@ def read_toml(path: Path, *, fix: str) -> TomlFile:
         When the file is missing, a directory, empty, too large, not UTF-8, not TOML, or holds what no setting
         can be; `fix` says what to do where it is missing or empty.
     """
-    refuse_stand_in(path)
-    with reading(path, fix):
-        if path.is_dir():
-            raise BadInput(f"{path}: is a directory; give the TOML file in it")
-        path.stat()
-    raw = read_plain(path, LIMIT)
+    if os.path.isdir(path):  # noqa: PTH112 (Path's own raises on an over-long name)
+        raise BadInput(f"{path}: is a directory; give the TOML file in it")
+    raw = read_plain(path, LIMIT, fix)
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -197,39 +194,24 @@ def _statements(text: str) -> Iterable[tuple[int, str]]:
             start, first = token.end(), line
 
 
-def _only_path(parsed: Any) -> tuple[str, ...]:
-    path: tuple[str, ...] = ()
-    while parsed:
-        if isinstance(parsed, list):
-            parsed = parsed[0]
-            continue
-        (key, parsed), *_ = parsed.items()
-        path += (key,)
-    return path
-
-
-def _table(path: tuple[str, ...], arrays: dict[tuple[str, ...], int], is_array: bool) -> tuple[str, ...]:
-    """The header's path with the index of the array element that it goes through or, for `[[...]]`, begins."""
+def _table(header: Any, arrays: dict[tuple[str, ...], int]) -> tuple[str, ...]:
+    """Return a parsed header's path, with the index of each array element that it goes through or begins."""
     table: tuple[str, ...] = ()
-    for part in path[:-1]:
-        table += (part,)
+    while header:
+        ((key, header),) = header.items()
+        table += (key,)
+        if isinstance(header, list):  # of `[[...]]`, at its end
+            arrays[table] = arrays.get(table, -1) + 1
+            header = header[0]
         if table in arrays:
             table += (str(arrays[table]),)
-    table += path[-1:]
-    if is_array:
-        arrays[table] = arrays.get(table, -1) + 1
-        table += (str(arrays[table]),)
     return table
 
 
 def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
     """Every path of a parsed value with the value there, those through arrays with their indices."""
-    items: Iterable[tuple[Any, Any]] = ()
-    if isinstance(parsed, dict):
-        items = parsed.items()
-    elif isinstance(parsed, list):
-        items = enumerate(parsed)
-    for key, value in items:
+    is_table = isinstance(parsed, dict)
+    for key, value in parsed.items() if is_table else enumerate(parsed if isinstance(parsed, list) else ()):
         yield (key,), value
         for path, inner in _paths(value):
             yield (key, *path), inner

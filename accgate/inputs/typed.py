@@ -26,6 +26,11 @@ Texts = tuple[Text, ...]
 BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key without quotes
 
 
+def setting(default: Any, description: str, **limits: Any) -> Any:
+    """Return the field of a table that may be left out, with its description and pydantic's limits."""
+    return Field(default=default, description=description, **limits)
+
+
 # What pydantic calls a fault, and what to write instead.
 LIMITS = {
     "greater_than": "above {gt:g}",
@@ -48,7 +53,7 @@ WANTED = {
 
 
 def parse_table_of(file: TomlFile, shape: type[T]) -> T:
-    """A whole file as a dataclass of type `shape`.
+    """Read a whole file as a dataclass of type `shape`.
 
     Raises
     ------

@@ -49,9 +49,9 @@ class Source:
 
 
 def export_every_eval_ever(run: RunFolder, out: Path, source: Source) -> list[Path]:
-    """Write a log and its samples for each model of a run; the logs. The same run gives the same files.
+    """Write a log and its samples for each model of a run, and return the logs.
 
-    `out` is the folder in which `data/` stands.
+    The same run gives the same files. `out` is the folder in which `data/` stands.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _log(
     folder = Path("data") / COLLECTION / id_
     began = str(int(datetime.fromisoformat(run.result.started).timestamp())) if run.result.started else "0"
     about = {"schema_version": SCHEMA, "evaluation_id": f"{COLLECTION}/{id_}/{began}-{name[:8]}"}
-    rows = b"".join(json_line(row) for check in checks for row in _instances(check, about, id_, source))
+    rows = b"".join(json_line(row) for check in checks for row in _instances(check, about | {"model_id": id_}, source))
     engine = run.result.engines.get(model)
     log = about | {
         "evaluation_timestamp": began,
@@ -122,7 +122,7 @@ def _model_id(model: str, checks: tuple[CheckRun, ...], model_ids: Mapping[str, 
 def _result(check: CheckRun, source: Source, began: str) -> dict[str, Any]:
     task, figures, scale = str(check.verdict.task), check.figures, source.scale
     if "mean" not in figures:
-        raise BadInput(f"{check.name}: has no mean; a log of scores cannot hold it")
+        raise BadInput(f"{check.name}: has no mean, so it cannot be exported; choose other tasks with --task")
     spread = None
     if "standard_error" in figures:
         spread = {
@@ -176,15 +176,17 @@ def _generation(check: CheckRun) -> dict[str, Any]:
     return {"generation_args": typed, "additional_details": details}
 
 
-def _instances(check: CheckRun, about: Mapping[str, str], model: str, source: Source) -> Iterator[dict[str, Any]]:
-    samples = check.whole_samples()
+def _instances(check: CheckRun, about: Mapping[str, str], source: Source) -> Iterator[dict[str, Any]]:
+    """Yield the row of each sample, beginning with `about`."""
+    samples, task = check.whole_samples(), str(check.verdict.task)
+    about = {**about, "evaluation_name": task, "evaluation_result_id": task}
     if lacking := [id_ for id_ in samples.ids if id_ not in check.prompts]:
         raise BadInput(f"{check.name}: {len(lacking)} of {len(samples.ids)} samples have no prompt beside the records")
     for record in samples.records:
-        yield _instance(record, check, about, model, source)
+        yield {**about, **_instance(record, check, source)}
 
 
-def _instance(record: Record, check: CheckRun, about: Mapping[str, str], model: str, source: Source) -> dict[str, Any]:
+def _instance(record: Record, check: CheckRun, source: Source) -> dict[str, Any]:
     assert record.score is not None  # whole_samples
     scale = source.scale
     if scale != 1.0 and not 0.0 <= record.score <= 100.0:
@@ -193,10 +195,7 @@ def _instance(record: Record, check: CheckRun, about: Mapping[str, str], model: 
             "there; name another --metric"
         )
     question = {"raw": check.prompts[record.id], "reference": [record.target]}
-    row: dict[str, Any] = dict(about) | {
-        "model_id": model,
-        "evaluation_name": str(check.verdict.task),
-        "evaluation_result_id": str(check.verdict.task),
+    row: dict[str, Any] = {
         "sample_id": record.id,
         "sample_hash": hashlib.sha256(json.dumps(question, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
         "interaction_type": "single_turn",

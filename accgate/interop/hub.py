@@ -40,7 +40,7 @@ def read_benchmark(text: str) -> re.Match[str]:
 def export_hub(
     run: RunFolder, out: Path, *, benchmarks: Mapping[str, str], fractions: bool, source: str | None
 ) -> list[Path]:
-    """Write `<out>/<model>/.eval_results/<task>.yaml` for each task that has a benchmark; the files.
+    """Write `<out>/<model>/.eval_results/<task>.yaml` for each task that has a benchmark.
 
     Values are points, or with `fractions` points / 100, as the benchmark's leaderboard has them. `source` is a link to
     the run.
@@ -71,27 +71,23 @@ def _entry(run: RunFolder, check: CheckRun, benchmark: re.Match[str], fractions:
     check.whole_samples()
     verdict, mean = check.verdict, check.verdict.candidate.mean
     if mean is None:
-        raise BadInput(f"{check.name}: has no mean")
+        raise BadInput(f"{check.name}: has no mean, so it cannot be exported; choose other tasks with --task")
     if verdict.is_early:
         raise BadInput(
-            f"{check.name}: stopped early, after {verdict.n:,} of {verdict.n_max:,} samples, and its mean leans "
-            "towards what ended it; run it with early_stopping = false before you publish its score"
+            f"{check.name}: stopped early, after {verdict.n:,} of {verdict.n_max:,} samples, which biases its mean; "
+            "run it with early_stopping = false before you publish its score"
         )
     notes = [f"{verdict.n:,} samples"]
     if (error := check.mean_error) is not None:
         notes.append(f"standard error {number(error)} points")
     notes += [f"{key}: {value}" for key, value in sorted(check.table("variant").items())]
     notes.append(f"accgate {run.result.accgate or __version__}")
-    lines = ["- dataset:", f"    id: {_text(benchmark['dataset'])}"]
-    lines.append(f"    task_id: {_text(benchmark['task'] or 'default')}")
-    lines += [f"    revision: {_text(benchmark['revision'])}"] if benchmark["revision"] else []
-    lines.append(f"  value: {mean / 100.0 if fractions else mean!r}")
-    lines += [f"  date: {_text(run.result.started)}"] if run.result.started else []
-    lines += ["  source:", f"    url: {_text(source)}", '    name: "accgate"'] if source else []
-    lines.append(f"  notes: {_text(', '.join(notes))}")
-    return "\n".join(lines) + "\n"
-
-
-def _text(text: str) -> str:
-    """A text as YAML, which takes JSON's."""
-    return json.dumps(text)
+    entry = {
+        "dataset": {"id": benchmark["dataset"], "task_id": benchmark["task"] or "default"}
+        | ({"revision": benchmark["revision"]} if benchmark["revision"] else {}),
+        "value": mean / 100.0 if fractions else mean,
+        **({"date": run.result.started} if run.result.started else {}),
+        **({"source": {"url": source, "name": "accgate"}} if source else {}),
+        "notes": ", ".join(notes),
+    }
+    return json.dumps([entry], indent=2) + "\n"  # which is YAML too

@@ -42,12 +42,12 @@ def read_log(path: Path) -> Log:
         When the package that reads Zstandard is missing.
     """
     raw = read_plain(path, LARGEST)
-    header = _from_archive(path, raw) if raw[:2] == b"PK" else _parse(path, path.name, raw)
+    header = _from_archive(path, raw) if raw[:2] == b"PK" else _json(path, path.name, raw)
     status, samples = header.get("status"), header.get("samples")
     if status != "success":
         raise BadInput(f"{path}: the evaluation's status is {status!r}, not success; import a finished one")
     if header.get("invalidated"):
-        raise BadInput(f"{path}: somebody marked samples of it invalid; evaluate them again, or import another log")
+        raise BadInput(f"{path}: some of its samples are marked invalid; evaluate them again, or import another log")
     spec, results = header.get("eval"), header.get("results")
     if not isinstance(spec, dict) or not isinstance(results, dict):
         raise BadInput(f"{path}: holds no eval or no results; is it a log of Inspect?")
@@ -72,11 +72,11 @@ def _from_archive(path: Path, raw: bytes) -> dict[str, Any]:
         raise BadInput(
             f"{path}: has no header.json: the evaluation did not finish; continue it with `inspect eval-retry`"
         )
-    header = _parse(path, "header.json", _member(path, raw, members["header.json"]))
+    header: dict[str, Any] = _json(path, "header.json", _member(path, raw, members["header.json"]))
     if REDUCTIONS in members:
-        header["reductions"] = _json(path, REDUCTIONS, _member(path, raw, members[REDUCTIONS]))
+        header["reductions"] = _json(path, REDUCTIONS, _member(path, raw, members[REDUCTIONS]), list)
     names = [name for name in members if name.startswith("samples/") and name.endswith(".json")]
-    return header | {"samples": [_parse(path, name, _member(path, raw, members[name])) for name in names]}
+    return header | {"samples": [_json(path, name, _member(path, raw, members[name])) for name in names]}
 
 
 def _member(path: Path, raw: bytes, info: zipfile.ZipInfo) -> bytes:
@@ -112,17 +112,13 @@ def _unpack(packed: bytes, method: int, size: int) -> bytes:
         raise ValueError(str(error)) from error
 
 
-def _json(path: Path, name: str, raw: bytes) -> Any:
+def _json(path: Path, name: str, raw: bytes, kind: type = dict) -> Any:
     try:
-        return json.loads(raw)
+        content = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: {name} is not JSON ({error}); is the file cut off?") from error
-
-
-def _parse(path: Path, name: str, raw: bytes) -> dict[str, Any]:
-    content = _json(path, name, raw)
-    if not isinstance(content, dict):
-        raise BadInput(f"{path}: {name} is not a JSON object; is it a log of Inspect?")
+    if not isinstance(content, kind):
+        raise BadInput(f"{path}: {name} is not a JSON {'object' if kind is dict else 'array'}; is it a log of Inspect?")
     return content
 
 
@@ -143,21 +139,19 @@ def prompt_text(sample: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *(str(choice) for choice in sample.get("choices") or ())])
 
 
-def message_text(sample: Mapping[str, Any], message: Any) -> str | None:
+def message_text(sample: Mapping[str, Any], message: Mapping[str, Any]) -> str | None:
     """The text of a message, with images and other parts as JSON; None where it has none."""
-    content = message.get("content") if isinstance(message, dict) else None
-    if content is None:
-        return None
-    if not isinstance(content, list):
-        return _whole(sample, content)
-    return "\n".join(_part(sample, part) for part in content if not _is_reasoning(part))
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(_part(sample, part) for part in content if not _is_reasoning(part))
+    return None if content is None else _whole(sample, content)
 
 
-def reasoning_text(sample: Mapping[str, Any], message: Any) -> str | None:
+def reasoning_text(sample: Mapping[str, Any], message: Mapping[str, Any]) -> str | None:
     """The reasoning of a message; None where it has none."""
-    content = message.get("content") if isinstance(message, dict) else None
-    parts = content if isinstance(content, list) else []
-    texts = [_whole(sample, part.get("reasoning")) for part in parts if _is_reasoning(part) and part.get("reasoning")]
+    content = message.get("content")
+    parts = [part for part in content if _is_reasoning(part)] if isinstance(content, list) else []
+    texts = [_whole(sample, part["reasoning"]) for part in parts if part.get("reasoning")]
     return "\n\n".join(texts) or None
 
 
@@ -166,11 +160,11 @@ def _is_reasoning(part: Any) -> bool:
 
 
 def _part(sample: Mapping[str, Any], part: Any) -> str:
-    if isinstance(part, dict) and part.get("type") == "text":
+    if not isinstance(part, dict):
+        return _whole(sample, part)
+    if part.get("type") == "text":
         return _whole(sample, part.get("text"))
-    if isinstance(part, dict):
-        return json.dumps({key: _whole(sample, value) for key, value in part.items()}, sort_keys=True, default=str)
-    return _whole(sample, part)
+    return json.dumps({key: _whole(sample, value) for key, value in part.items()}, sort_keys=True, default=str)
 
 
 def _whole(sample: Mapping[str, Any], text: Any) -> str:

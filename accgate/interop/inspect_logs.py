@@ -13,7 +13,7 @@ from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, samp
 from accgate.records.file import Record
 from accgate.records.finish import CUT
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # as value_to_float of Inspect has them
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -56,9 +56,9 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
     scorer = _scorer(log, choice.metric)
     name, _, key = scorer.partition("/")
     reducer = _reducer(log, name, key, choice.reducer)
-    if reducer == MEAN:
-        raw = [_raw(sample, name, key) for sample in samples]
-    else:
+    raw = [_raw(sample, name, key) for sample in samples]
+    in_words = all(isinstance(value, (str, bool)) for value in raw if value is not None)
+    if reducer != MEAN:
         samples = [sample for sample in samples if sample["epoch"] == 1]
         raw = _reduced_values(log, samples, name, key, reducer)
         scorer += f" ({reducer} of epochs)"
@@ -67,8 +67,6 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
     scored = [value for value in values if value is not None]
     if not scored:
         raise BadInput(f"{log.path}: no sample has a score of {scorer}")
-    own = [value for value in (_raw(sample, name, key) for sample in _all_samples(log)) if value is not None]
-    in_words = all(isinstance(value, (str, bool)) for value in own)
     if scale is None and in_words:
         scale = 100.0  # letters and truth values stand for 0, 1/2 and 1
     factor = scale_of(key or name, scored, scale, str(log.path))
@@ -98,7 +96,7 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
 
 
 def _all_samples(log: Log) -> list[Sample]:
-    """Every sample once, in the order of the dataset and then by epoch.
+    """Return every sample once, in the order of the dataset and then by epoch.
 
     Raises
     ------
@@ -123,7 +121,7 @@ def _all_samples(log: Log) -> list[Sample]:
     if missing:
         raise BadInput(f"{log.path}: {len(missing)} of {len(wanted)} samples are missing: {some_of(missing)}")
     if extra := [f"{id_} (epoch {epoch})" for id_, epoch in by_epoch if (id_, epoch) not in set(wanted)]:
-        raise BadInput(f"{log.path}: {len(extra)} samples are not of its dataset: {some_of(extra)}")
+        raise BadInput(f"{log.path}: has {count_of(len(extra), 'sample')} beyond its dataset: {some_of(extra)}")
     return [by_epoch[key] for key in wanted]
 
 
@@ -194,7 +192,7 @@ def _reducer(log: Log, name: str, key: str, wanted: str | None) -> str:
     if wanted is None and (MEAN in reducers or len(reducers) == 1):
         return MEAN if MEAN in reducers else reducers[0]
     listed = ", ".join(f"--reducer {reducer}" for reducer in reducers)
-    fault = f"reduces no epochs by {wanted}" if wanted else "reduces its epochs in several ways"
+    fault = f"does not reduce its epochs by {wanted}" if wanted else "reduces its epochs in several ways"
     raise BadInput(f"{log.path}: {fault}; choose one: {listed}")
 
 
@@ -212,14 +210,12 @@ def _reduced_values(log: Log, samples: Sequence[Sample], name: str, key: str, re
 
 
 def _reported_mean(log: Log, name: str, key: str, reducer: str) -> tuple[str, Any] | None:
-    """Inspect's metric that is a mean over samples, of their reduced epochs, and its value; None without one."""
-    for by, score in _figures(log, name, key):
-        if by != reducer:
-            continue
-        for metric in (score.get("metrics") or {}).values():
-            if str(metric.get("name")).rpartition("/")[2] in MEANS and not metric.get("group"):
-                return str(metric["name"]), metric.get("value")
-    return None
+    """Return the metric of Inspect that is a mean over samples, and its value, if there is one."""
+    metrics = [
+        m for by, score in _figures(log, name, key) if by == reducer for m in (score.get("metrics") or {}).values()
+    ]
+    means = (m for m in metrics if str(m.get("name")).rpartition("/")[2] in MEANS and not m.get("group"))
+    return next(((str(m["name"]), m.get("value")) for m in means), None)
 
 
 def _records(
@@ -227,20 +223,19 @@ def _records(
 ) -> tuple[list[Record], dict[str, str]]:
     texts = {str(sample["id"]): (prompt_text(sample), _target(sample)) for sample in samples}
     ids = dict(zip(texts, numbered_ids(task, texts.values()), strict=True))
-    records = [
-        _record(ids[str(sample["id"])], sample, None if value is None else value * scale, name)
-        for sample, value in zip(samples, values, strict=True)
-    ]
+    points = [None if value is None else value * scale for value in values]
+    records = [_record(ids[str(one["id"])], one, score, name) for one, score in zip(samples, points, strict=True)]
     return records, {ids[id_]: prompt for id_, (prompt, _) in texts.items()}
 
 
 def _record(id_: str, sample: Sample, score: float | None, name: str) -> Record:
     output = sample.get("output") or {}
     first = (output.get("choices") or [{}])[0]
+    message = first.get("message") or {}
     own = (sample.get("scores") or {}).get(name) or {}
     usage = output.get("usage") or {}
     failure = (sample.get("error") or {}).get("message") or own.get("reason") or "the scorer gave no score"
-    seconds, reply = sample.get("total_time"), message_text(sample, first.get("message"))
+    seconds, reply = sample.get("total_time"), message_text(sample, message)
     return Record(
         id=id_,
         repeat=int(sample["epoch"]) - 1,
@@ -254,7 +249,7 @@ def _record(id_: str, sample: Sample, score: float | None, name: str) -> Record:
         seconds=seconds if isinstance(seconds, float) and math.isfinite(seconds) else 0.0,
         error=None if score is not None else str(failure),
         reading=_reading(reply, own, is_cut=first.get("stop_reason") in CUT),
-        reasoning=shorten(reasoning_text(sample, first.get("message"))),
+        reasoning=shorten(reasoning_text(sample, message)),
         reasoning_tokens=_of(int, usage.get("reasoning_tokens")),
     )
 

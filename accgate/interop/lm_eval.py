@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any
+from typing import Any, NamedTuple
 
 from accgate.errors import BadInput, reading
 from accgate.inputs.paths import read_json
@@ -19,17 +19,17 @@ from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, samp
 from accgate.records.file import Record
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
 from accgate.tasks.lm_eval.mapping import likeliest, request_text
+from accgate.text import count_of
 
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
-OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"})
-NOT_FOUND = frozenset({"[invalid]", ""})  # what a filter gives where it finds no answer
+OWN = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
+NOT_FOUND = ("[invalid]", "")  # what a filter gives where it finds no answer
 OLDER_RESULTS = "results.json"  # until 0.4.2, beside logs that are one JSON list
 RESULTS = 200_000_000  # bytes of a results file; one of a thousand tasks has a few million
-HASHES = frozenset({"doc_hash", "prompt_hash", "target_hash"})
+HASHES = ("doc_hash", "prompt_hash", "target_hash")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A row of the log with its line number."""
 
     number: int
@@ -39,14 +39,6 @@ class Line:
     def filter(self) -> str:
         """The filter that the row's answers went through."""
         return str(self.row.get("filter") or "none")
-
-    @property
-    def metrics(self) -> list[str]:
-        """Names of the metrics in the row; older versions do not list them."""
-        named = self.row.get("metrics")
-        if isinstance(named, list):
-            return [str(name) for name in named]
-        return [key for key in self.row if key not in OWN | HASHES]
 
 
 def lm_eval_files(paths: Iterable[Path]) -> list[Path]:
@@ -77,16 +69,19 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
     named = NAME.fullmatch(path.name)
     results = results_beside(path, named["date"], named["task"]) if named else _older_results(path)
     task = named["task"] if named else results.task if results else path.stem.removeprefix("samples_")
-    lines = [_check_line(path, Line(number, row)) for number, row in _rows(path)]
+    lines = [Line(number, row) for number, row in _rows(path)]
     if not lines:
         raise BadInput(f"{path}: holds no samples")
+    for number, row in lines:
+        if type(row.get("doc_id")) is not int or not isinstance(row.get("arguments"), (dict, list)):
+            raise BadInput(f"{path}:{number}: has no doc_id or no arguments; is it a samples_*.jsonl of lm-eval?")
     lines = _with_filters(path, lines, results)
     metric, chosen = _choose(path, lines, choice, results)
     by_document = _by_document(path, [line for line in lines if line.filter == chosen])
     is_counted = results is not None and results.check_samples(path, [line.row for line in lines], len(by_document))
     if not is_counted and (missing := sorted(set(range(len(by_document))) - set(by_document))):
         raise BadInput(
-            f"{path}: {len(missing)} samples are missing, doc_id {missing[0]} first; where lm_eval ran only some "
+            f"{path}: lacks {count_of(len(missing), 'sample')}, doc_id {missing[0]} first; where lm_eval ran only some "
             "(--samples), put its results_*.json beside the file"
         )
     documents = [by_document[doc] for doc in sorted(by_document)]
@@ -99,37 +94,30 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
         mean = sample_mean((record.id, value) for record, value in zip(records, values, strict=True))
         reported = scale * check_mean(mean, reports, f"{metric},{chosen}", path, results.path)
     return TaskLog(
-        model=choice.model or (results and results.model) or path.parent.name or "model",
+        model=choice.model or str((results and results.content.get("model_name")) or path.parent.name or "model"),
         task=task,
         metric=f"{metric},{chosen}",
-        tool=results.tool if results else "lm-eval",
+        tool=f"lm-eval {(results and results.content.get('lm_eval_version')) or ''}".strip(),
         source=path,
         records=tuple(records),
         prompts=prompts,
         scale=scale,
         reported=reported,
         note=note,
-        higher_is_better=results.higher_is_better(metric) if results else None,
+        higher_is_better=results.of("higher_is_better").get(metric) if results else None,
         fingerprint=harness_fingerprint(task, metric, chosen, _generation(lines[0].row)),
         date=named["date"][:10] if named else "",
     )
 
 
-def _check_line(path: Path, line: Line) -> Line:
-    doc, arguments = line.row.get("doc_id"), line.row.get("arguments")
-    if isinstance(doc, bool) or not isinstance(doc, int) or not isinstance(arguments, (dict, list)):
-        raise BadInput(f"{path}:{line.number}: has no doc_id or no arguments; is it a samples_*.jsonl of lm-eval?")
-    return line
-
-
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The rows of a log, one a line; until 0.4.2 lm-eval wrote them as one list, whose places count then."""
+    """Yield the rows of a log with their lines, or with their places in the one list of lm-eval until 0.4.2."""
     with reading(path, "give a samples_*.jsonl of lm-eval"), path.open("rb") as file:
         is_list = file.read(100).lstrip().startswith(b"[")
     if not is_list:
         yield from read_table(path)
         return
-    rows = read_json(path, RESULTS, "is the file cut off?", encoding="utf-8-sig")
+    rows = read_json(path, RESULTS, "is the file cut off?")
     if not all(isinstance(row, dict) for row in rows):
         raise BadInput(f"{path}: is a list of something other than lm-eval's samples")
     yield from enumerate(rows, 1)
@@ -154,7 +142,7 @@ def _with_filters(path: Path, lines: list[Line], results: Results | None) -> lis
     names = results.filters if results else [str(place + 1) for place in range(number)] if number > 1 else ["none"]
     if len(names) != number:
         raise BadInput(
-            f"{path}: names no filters and has a line a filter for each sample, {number} in all, but "
+            f"{path}: has {count_of(number, 'line')} for each sample, one for each filter, but "
             f"{results and results.path.name} has {len(names)} ({', '.join(names) or 'none'}); is it of another run?"
         )
     left: dict[int, Iterator[str]] = defaultdict(lambda: iter(names))
@@ -166,25 +154,27 @@ def _choose(path: Path, lines: Sequence[Line], choice: Choice, results: Results 
 
     A metric that lm-eval does not average over samples is not offered, and refused where it is given.
     """
-    pairs = dict.fromkeys((metric, line.filter) for line in lines for metric in line.metrics)
+    pairs = dict.fromkeys((metric, line.filter) for line in lines for metric in _metrics_of(line.row))
     means = [pair for pair in pairs if _is_mean(lines, pair[0], results)]
-    fitting = [
-        (metric, chosen)
-        for metric, chosen in means
-        if choice.metric in (None, metric) and choice.filter in (None, chosen)
-    ]
+    fitting = [pair for pair in means if choice.metric in (None, pair[0]) and choice.filter in (None, pair[1])]
     if len(fitting) == 1:
         return fitting[0]
     offered = ", ".join(f"--metric {metric} --filter {chosen}" for metric, chosen in fitting or means) or "none"
     if fitting:
         raise BadInput(f"{path}: holds several scores; choose one: {offered}")
-    if choice.metric in {metric for metric, _ in pairs if metric not in {mean for mean, _ in means}}:
+    if choice.metric in {metric for metric, _ in pairs} - {metric for metric, _ in means}:
         raise BadInput(
             f"{path}: {choice.metric} is not a mean over samples: lm-eval combines all samples at once; choose "
             f"another: {offered}"
         )
     wanted = " behind the filter ".join(text for text in (choice.metric, choice.filter) if text)
     raise BadInput(f"{path}: holds no {wanted or 'score'} that is a mean over samples; it has: {offered}")
+
+
+def _metrics_of(row: Mapping[str, Any]) -> list[str]:
+    """Return the names of the metrics in a row; older versions of lm-eval do not list them."""
+    named = row.get("metrics")
+    return list(map(str, named)) if isinstance(named, list) else [key for key in row if key not in (*OWN, *HASHES)]
 
 
 def _is_mean(lines: Sequence[Line], metric: str, results: Results | None) -> bool:
@@ -216,10 +206,8 @@ def _value(path: Path, line: Line, metric: str) -> float:
 def _records(task: str, lines: Sequence[Line], scores: Sequence[float]) -> tuple[list[Record], dict[str, str]]:
     texts = [(request_text(_requests(line.row)), str(line.row.get("target", ""))) for line in lines]
     ids = numbered_ids(task, texts)
-    records = [
-        _record(id_, target, line.row, score)
-        for id_, (_, target), line, score in zip(ids, texts, lines, scores, strict=True)
-    ]
+    named = zip(ids, texts, lines, scores, strict=True)
+    records = [_record(id_, target, line.row, score) for id_, (_, target), line, score in named]
     return records, {id_: prompt for id_, (prompt, _) in zip(ids, texts, strict=True)}
 
 
@@ -250,9 +238,7 @@ def _reply(row: Mapping[str, Any]) -> str | None:
 
 def _answer(row: Mapping[str, Any]) -> str | None:
     """The reply after the filter; of scored options, the likeliest."""
-    filtered = row.get("filtered_resps")
-    if not isinstance(filtered, list) or not filtered:
-        return None
+    filtered = row.get("filtered_resps") or ()
     if _generation(row) is not None:
         answer = _first(filtered)
         return answer if isinstance(answer, str) else None
@@ -286,21 +272,9 @@ class Results:
     task: str
     content: Mapping[str, Any]
 
-    @property
-    def model(self) -> str | None:
-        """The model's name as lm-eval knows it."""
-        name = self.content.get("model_name")
-        return name if isinstance(name, str) and name else None
-
-    @property
-    def tool(self) -> str:
-        """lm-eval with its version."""
-        return f"lm-eval {self.content.get('lm_eval_version') or ''}".strip()
-
     def figure(self, metric: str, chosen: str) -> Any:
         """The figure that lm-eval reports of a metric behind a filter."""
-        own = self._of("results")
-        key = f"{metric},{chosen}"
+        own, key = self.of("results"), f"{metric},{chosen}"
         if key not in own:
             raise BadInput(f"{self.path}: reports no {key} of task {self.task}; is it of another run?")
         return own[key]
@@ -308,55 +282,47 @@ class Results:
     @property
     def filters(self) -> list[str]:
         """The filters that figures are reported of, in lm-eval's order."""
-        return list(dict.fromkeys(key.partition(",")[2] for key in self._of("results") if "," in key))
-
-    def higher_is_better(self, metric: str) -> bool | None:
-        """Whether more is better; None where the file does not say."""
-        value = self._of("higher_is_better").get(metric)
-        return value if isinstance(value, bool) else None
+        return list(dict.fromkeys(key.partition(",")[2] for key in self.of("results") if "," in key))
 
     def aggregation(self, metric: str) -> str | None:
-        """How lm-eval combines the samples' scores, by name; None where the file names nothing."""
-        for entry in self._of("configs").get("metric_list") or ():
+        """Return the name of how lm-eval combines the samples' scores, if the file has it."""
+        for entry in self.of("configs").get("metric_list") or ():
             if isinstance(entry, dict) and entry.get("metric") == metric:
                 how = entry.get("aggregation")
                 return how if isinstance(how, str) and how.isidentifier() else None
         return None
 
     def check_samples(self, path: Path, rows: Sequence[Mapping[str, Any]], documents: int) -> bool:
-        """Refuse a log without all the samples that lm-eval scored; whether these results say how many they are.
+        """Refuse a log without all the samples that lm-eval scored.
+
+        Return whether these results say how many samples there are.
 
         Raises
         ------
         BadInput
             When it has another number of samples, or other samples or another order than lm-eval's digest.
         """
-        effective = self._of("n-samples").get("effective")
+        effective = self.of("n-samples").get("effective")
         if effective is not None and effective != documents:
             raise BadInput(f"{path}: holds {documents} samples, but {self.path.name} counts {effective}")
-        digest = self._of("task_hashes", str)
-        hashes = [[row.get(key) for key in ("doc_hash", "prompt_hash", "target_hash")] for row in rows]
-        if digest is None or not all(isinstance(part, str) for row in hashes for part in row):
-            return effective is not None
-        own = hashlib.sha256("".join("".join(map(str, row)) for row in hashes).encode()).hexdigest()
-        if own != digest:
+        digest, hashes = self.of("task_hashes"), [row.get(key) for row in rows for key in HASHES]
+        is_known = bool(digest) and all(isinstance(part, str) for part in hashes)
+        if is_known and hashlib.sha256("".join(map(str, hashes)).encode()).hexdigest() != digest:
             raise BadInput(
                 f"{path}: its samples are not those of {self.path.name} (the task_hashes differ); lines were changed, "
                 "lost or added"
             )
         return effective is not None
 
-    def _of(self, section: str, kind: type = dict) -> Any:
-        """This task's part of a section; empty where lm-eval's version does not write it."""
-        tasks = self.content.get(section)
-        own = tasks.get(self.task) if isinstance(tasks, dict) else None
-        return own if isinstance(own, kind) else ({} if kind is dict else None)
+    def of(self, section: str) -> Any:
+        """Return this task's part of a section; empty where lm-eval's version does not write it."""
+        return (self.content.get(section) or {}).get(self.task) or {}
 
 
 def _older_results(log: Path) -> Results | None:
     """The results beside a log whose name ends in one of their tasks, as lm-eval wrote both until 0.4.2."""
     path = log.with_name(OLDER_RESULTS)
-    content = read_json(path, RESULTS, "is the file cut off?", encoding="utf-8-sig") if path.is_file() else None
+    content = read_json(path, RESULTS, "is the file cut off?") if path.is_file() else None
     tasks = content.get("results") if isinstance(content, dict) else None
     own = [task for task in tasks if log.stem.endswith(f"_{task}")] if isinstance(tasks, dict) else []
     return Results(path, max(own, key=len), content) if own and content else None
@@ -375,7 +341,7 @@ def results_beside(log: Path, date: str, task: str) -> Results | None:
         raise BadInput(f"{log}: {' and '.join(path.name for path in files)} may be its results; keep one beside it")
     if not files:
         return None
-    content = read_json(files[0], RESULTS, "is the file cut off?", encoding="utf-8-sig")
+    content = read_json(files[0], RESULTS, "is the file cut off?")
     if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
         raise BadInput(f"{files[0]}: is not a results file of lm-eval")
     if task not in content["results"]:

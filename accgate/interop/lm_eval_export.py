@@ -16,7 +16,8 @@ from accgate.interop.task_log import sample_mean
 from accgate.records.file import ENDINGS, Record, read_gzip_lines, read_records
 from accgate.records.replacement import json_line
 from accgate.records.scores import collect
-from accgate.tasks import FRACTIONS, sample_id
+from accgate.tasks import FRACTIONS
+from accgate.tasks.sample import sample_id
 
 FILTER = "none"
 

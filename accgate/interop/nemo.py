@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.paths import read_json, read_plain
+from accgate.inputs.paths import read_json
 from accgate.inputs.rows import read_table
-from accgate.interop.task_log import MALFORMED, Choice, TaskLog, check_mean, files_of, written_as
+from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, written_as
 from accgate.records.file import Record
-from accgate.tasks import harness_fingerprint, sample_id, scale_of
+from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
+from accgate.text import count_of
 
 BUNDLE, BYOB = "results.jsonl", "byob_predictions.jsonl"
 MEANS = ("results.yml", "byob_results.json")
-DIGITS = 4  # of the means in byob_results.json
+ROUNDED = 0.6e-4  # what the four digits of a mean in byob_results.json may hide
 LARGEST = 50_000_000  # bytes of a summary
+FIX = "import the folder that NeMo Evaluator wrote"
 NOT_MEASURED = {"infra_error", "system"}  # graded 0 by NeMo Evaluator, though nothing was asked
 
 
@@ -61,7 +63,7 @@ def _files_in(folder: Path) -> list[Path]:
             f"{folder}: its samples are in lm-evaluation-harness's form; use `accgate import lm-eval {folder}`"
         )
     means = [file for name in (*MEANS, "eval-*.json") for file in sorted(folder.rglob(name))]
-    hint = f"{means[0].name} there holds means alone; " if means else ""
+    hint = f"{means[0].name} there holds only means; " if means else ""
     raise BadInput(
         f"{folder}: holds no {BUNDLE} and no {BYOB}; {hint}samples cannot be paired without a score of each, so "
         "keep them: `nel eval run` does, and a benchmark of your own with save_predictions"
@@ -89,8 +91,8 @@ def _bundle_log(path: Path, choice: Choice) -> TaskLog:
             "and how many samples there are"
         )
     if choice.metric not in (None, "reward"):
-        raise BadInput(f"{path}: has the metric reward alone, no {choice.metric!r}; leave --metric out")
-    bundle = _summary(bundles[0])
+        raise BadInput(f"{path}: has only the metric reward; leave --metric {choice.metric} out")
+    bundle = read_json(bundles[0], LARGEST, FIX)
     config, benchmark = bundle["config"], bundle["benchmark"]
     rows = [_bundle_row(path, number, row) for number, row in read_table(path)]
     _check_keys(path, rows)
@@ -99,14 +101,13 @@ def _bundle_log(path: Path, choice: Choice) -> TaskLog:
         "problems": (len({row.key[0] for row in rows}), benchmark["samples"]),
         "repeats": (len({row.key[1] for row in rows}), benchmark["repeats"]),
     }
-    for what, (there, reported) in counts.items():
-        if there != reported:
-            raise BadInput(f"{path}: holds {there} {what}, but {bundles[0].name} says {reported}; some are missing")
-    reported = benchmark["scores"]["summary"]["mean"]
+    for what, (there, wanted) in counts.items():
+        if there != wanted:
+            raise BadInput(f"{path}: holds {there} {what}, but {bundles[0].name} says {wanted}; some are missing")
     mean = math.fsum(row.scores["reward"] for row in rows) / len(rows)
     factor = scale_of("reward", (), choice.scale, str(path))
     failed = sum(row.record.error is not None for row in rows)
-    reported = check_mean(mean, reported, "reward", path, bundles[0]) * factor
+    reported = check_mean(mean, benchmark["scores"]["summary"]["mean"], "reward", path, bundles[0]) * factor
     return _task_log(
         path,
         rows,
@@ -115,7 +116,7 @@ def _bundle_log(path: Path, choice: Choice) -> TaskLog:
         model=choice.model or config.get("model"),
         task=benchmark["name"],
         reported=None if failed else reported,
-        note=f"{failed} problems were not measured, which NeMo Evaluator counts as 0" if failed else "",
+        note=f"{count_of(failed, 'problem')} not measured, which NeMo Evaluator counts as 0" if failed else "",
         tool=f"NeMo Evaluator {bundle['sdk_version']}",
         date=str(bundle["timestamp"])[:10],
         settings=config,
@@ -143,19 +144,18 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
         raise BadInput(
             f"{path}: has no byob_results.json beside it, which names the benchmark; import its whole folder"
         )
-    tasks = _summary(results)["tasks"]
+    tasks = read_json(results, LARGEST, FIX)["tasks"]
     if len(tasks) != 1:
-        raise BadInput(f"{results}: has {len(tasks)} tasks, and not one")
+        raise BadInput(f"{results}: has {len(tasks)} tasks; import a folder of exactly one")
     ((task, content),) = tasks.items()
     scores = content["metrics"]["pass@1"]["scores"]
     rows = [_byob_row(path, number, row) for number, row in read_table(path)]
     _check_keys(path, rows)
-    names = sorted(scores)
-    if choice.metric is None and len(names) > 1:
-        raise BadInput(f"{path}: has the metrics {', '.join(names)}; choose one with --metric")
-    chosen = names[0] if choice.metric is None else choice.metric
-    if chosen not in scores:
-        raise BadInput(f"{path}: has no metric {chosen!r}; there are {', '.join(names)}")
+    fitting = [name for name in sorted(scores) if choice.metric in (None, name)]
+    if len(fitting) != 1:
+        fault = "has several metrics" if fitting else f"has no metric {choice.metric!r}"
+        raise BadInput(f"{path}: {fault}; choose one with --metric: {', '.join(sorted(scores))}")
+    (chosen,) = fitting
     values = [row.scores[chosen] for row in rows if row.record.error is None and chosen in row.scores]
     stats = scores[chosen]["stats"]
     if len(values) != stats["count"]:
@@ -163,24 +163,19 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
             f"{path}: {len(values)} lines have a score {chosen}, but {results.name} counts {stats['count']}; some are "
             "missing"
         )
-    mean = math.fsum(values) / len(values)
-    if round(mean, DIGITS) != stats["mean"] and not math.isclose(mean, stats["mean"], abs_tol=0.6 * 10**-DIGITS):
-        raise BadInput(
-            f"{path}: the samples' mean of {chosen} is {mean:.10g}, but {results.name} reports {stats['mean']:.10g}; "
-            "samples are missing or were changed"
-        )
+    check_mean(math.fsum(values) / len(values), stats["mean"], chosen, path, results, tolerance=ROUNDED)
     failed = len(rows) - len(values)
     return _task_log(
         path,
         rows,
         chosen,
         scale_of(chosen, (), choice.scale, str(path)),
-        model=choice.model or _model_of(path),
+        model=choice.model,
         task=task,
         reported=None,
-        note=f"{failed} samples were not scored, which its mean leaves out"
+        note=f"{count_of(failed, 'sample')} not scored, which the reported mean leaves out"
         if failed
-        else "its mean is rounded there, and agrees",
+        else "the reported mean is rounded; it agrees",
         tool="NeMo Evaluator BYOB",
         settings={},
     )
@@ -198,21 +193,6 @@ def _byob_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
     repeat, target, reply = int(about.get("_repeat", 0)), str(row["target"]), _text(row["response"])
     record = Record("", repeat, None, target, None, reply, None, None, None, 0.0, error)
     return Row(number, row["sample_id"], str(row["prompt"]), numbers, record)
-
-
-def _model_of(path: Path) -> str | None:
-    """The model that the results.yml above BYOB's folder names; None without one."""
-    for folder in (path.parent, path.parent.parent):
-        file = folder / "results.yml"
-        if file.is_file():
-            import yaml
-
-            try:
-                name = yaml.safe_load(read_plain(file, LARGEST))["target"]["api_endpoint"]["model_id"]
-            except (yaml.YAMLError, *MALFORMED) as error:
-                raise BadInput(f"{file}: cannot be read: {error}; name the model with --model") from error
-            return str(name)
-    return None
 
 
 def _task_log(
@@ -251,13 +231,12 @@ def _task_log(
 
 
 def _ids(task: str, rows: Sequence[Row]) -> list[str]:
-    """The id of each line: identical problems of one repeat count from 0, and every repeat of a problem has one id."""
-    seen: Counter[tuple[str, str, int]] = Counter()
+    """Return the id of each line: identical problems of one repeat count from 0, so that repeats share ids."""
     ids: dict[int, str] = {}
-    for row in sorted(rows, key=lambda row: (row.key[1], row.key[0])):
-        place = (row.prompt, row.record.target, row.record.repeat)
-        ids[row.number] = sample_id(task, row.prompt, row.record.target, seen[place])
-        seen[place] += 1
+    for repeat in {row.record.repeat for row in rows}:
+        own = sorted((row for row in rows if row.record.repeat == repeat), key=lambda row: row.problem)
+        of_repeat = numbered_ids(task, [(row.prompt, row.record.target) for row in own])
+        ids |= zip((row.number for row in own), of_repeat, strict=True)
     return [ids[row.number] for row in rows]
 
 
@@ -270,16 +249,8 @@ def _check_keys(path: Path, rows: Sequence[Row]) -> None:
     counts = Counter(row.key[1] for row in rows)
     if len(set(counts.values())) > 1:
         raise BadInput(
-            f"{path}: its repeats have {min(counts.values())} to {max(counts.values())} samples, not as many each"
+            f"{path}: its repeats have {min(counts.values())} to {max(counts.values())} samples; each needs as many"
         )
-
-
-def _summary(path: Path) -> Mapping[str, Any]:
-    fix = "import the folder that NeMo Evaluator wrote"
-    content = read_json(path, LARGEST, fix, encoding="utf-8-sig")
-    if not isinstance(content, dict):
-        raise BadInput(f"{path}: is not a JSON object; {fix}")
-    return content
 
 
 def _number(path: Path, number: int, name: str, value: Any) -> float:

@@ -19,6 +19,8 @@ from accgate.result import NAME, Result
 from accgate.stats.clusters import cluster_robust_error
 from accgate.verdict import Verdict
 
+FIGURES = ("gamma", "theta", "alpha", "beta", "p_value", "p_adjusted", "discordance", "lost", "gained")
+
 
 @dataclass(frozen=True)
 class CheckRun:
@@ -52,7 +54,7 @@ class CheckRun:
 
     @property
     def figures(self) -> dict[str, float]:
-        """The check's numbers by name, points where they are scores; those that do not exist are left out."""
+        """The check's numbers by name, in points where they are scores, without those that do not exist."""
         v = self.verdict
         low, high = (None, None) if v.interval is None else v.interval.two_sided
         numbers: dict[str, float | None] = {
@@ -65,15 +67,7 @@ class CheckRun:
             "interval_low": low,
             "interval_high": high,
             "bound": None if v.interval is None else v.interval.one_sided,
-            "gamma": v.gamma,
-            "theta": v.theta,
-            "alpha": v.alpha,
-            "beta": v.beta,
-            "p_value": v.p_value,
-            "p_adjusted": v.p_adjusted,
-            "discordance": v.discordance,
-            "lost": v.lost,
-            "gained": v.gained,
+            **{name: getattr(v, name) for name in FIGURES},
         }
         return {name: float(value) for name, value in numbers.items() if value is not None and math.isfinite(value)}
 
@@ -104,7 +98,7 @@ class CheckRun:
 
 
 def write_files(out: Path, files: Mapping[Path, bytes]) -> list[Path]:
-    """Write what a run is exported as into the folder `out`; the files.
+    """Write what a run is exported as into the folder `out`, and return the files.
 
     Raises
     ------

@@ -82,8 +82,10 @@ def sample_mean(scores: Iterable[tuple[str, float]]) -> float:
     return math.fsum(means) / len(means) if means else math.nan
 
 
-def check_mean(mean: float, reported: Any, what: str, source: Path, reports: Path) -> float:
-    """The mean that the tool reported, which must be that of the samples.
+def check_mean(
+    mean: float, reported: Any, what: str, source: Path, reports: Path, *, tolerance: float = TOLERANCE
+) -> float:
+    """Return the mean that the tool reported, which must be that of the samples.
 
     Raises
     ------
@@ -92,7 +94,7 @@ def check_mean(mean: float, reported: Any, what: str, source: Path, reports: Pat
     """
     if isinstance(reported, bool) or not isinstance(reported, (int, float)):
         raise BadInput(f"{reports}: {what} is {reported!r}, which is not a number; give the log as the tool wrote it")
-    if not math.isclose(mean, reported, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+    if not math.isclose(mean, reported, rel_tol=TOLERANCE, abs_tol=tolerance):
         raise BadInput(
             f"{source}: the samples' mean of {what} is {mean:.10g}, but {reports.name} reports {reported:.10g}; "
             "samples are missing or were changed, or the tool does not average them"
@@ -113,15 +115,11 @@ def write_run(out: Path, log: TaskLog) -> RecordPaths:
         if paths.records.exists() and read_records(paths.records) != list(log.records):
             raise BadInput(f"{paths.records}: holds other records; name another --out, or delete it")
         write_gzip_lines(paths.prompts, ({"id": id_, "prompt": text} for id_, text in log.prompts.items()))
-        write_settings(paths, _settings(log))
+        about = {"tool": log.tool, "file": log.source.name, "metric": log.metric, "scale": log.scale}
+        fingerprint = {f"task {part}": digest for part, digest in log.fingerprint.items()}
+        write_settings(paths, {"imported": about, "records": len(log.records), **fingerprint})
         write_atomically(paths.records, b"".join(map(to_line, log.records)))
     return paths
-
-
-def _settings(log: TaskLog) -> dict[str, Any]:
-    about = {"tool": log.tool, "file": log.source.name, "metric": log.metric, "scale": log.scale}
-    fingerprint = {f"task {part}": digest for part, digest in log.fingerprint.items()}
-    return {"imported": about, "records": len(log.records), **fingerprint}
 
 
 def files_of(paths: Iterable[Path], inside: Callable[[Path], Sequence[Path]], lack: str = "") -> list[Path]:
@@ -176,13 +174,12 @@ def import_each(
             logs.append(read(file, choice))
         except BadInput as error:
             left_out.append(str(error))
-    doubled = {}
-    for log, other in permutations(logs, 2):
-        if (log.model, log.task) == (other.model, other.task):
-            doubled[log.source] = (
-                f"{log.source}: {other.source.name} is of task {log.task} and model {log.model} too; name one of the "
-                "files, or give one another --model"
-            )
+    fix = "name one of the files, or give one another --model"
+    doubled = {
+        log.source: f"{log.source}: {other.source.name} is of task {log.task} and model {log.model} too; {fix}"
+        for log, other in permutations(logs, 2)
+        if (log.model, log.task) == (other.model, other.task)
+    }
     logs = [log for log in logs if log.source not in doubled]
     left_out += doubled.values()
     if not logs:

@@ -29,7 +29,7 @@ def score_rows(check: CheckRun) -> Iterator[tuple[str, float | None, float | Non
 
 
 def export_mlflow(run: RunFolder, out: Path, *, uri: str | None, experiment: str) -> list[str]:
-    """Log a run in MLflow, a run there for each model; their ids.
+    """Log a run in MLflow, one there for each model, and return their ids.
 
     The metrics are `<task>/<figure>`, the scores a table `scores/<task>.json`, and each task a dataset with its digest.
     Without a `uri` the store is a file `mlflow.db` in `out`, with the artifacts beside it.
@@ -43,7 +43,7 @@ def export_mlflow(run: RunFolder, out: Path, *, uri: str | None, experiment: str
         import mlflow
         from mlflow.exceptions import MlflowException
     except ImportError as error:
-        raise BadInput("needs MLflow; install accgate[mlflow]") from error
+        raise BadInput("this export needs MLflow: pip install 'accgate[mlflow]'") from error
     import logging
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)
@@ -110,7 +110,7 @@ def _mlflow_run(client: Any, experiment: str, run: RunFolder, model: str, checks
 
 
 def export_wandb(run: RunFolder, out: Path, *, project: str) -> list[Path]:
-    """Write a run as Weights & Biases keeps one offline, a run there for each model; their folders.
+    """Write a run as Weights & Biases keeps one offline, a folder for each model.
 
     Nothing is sent: `wandb sync FOLDER` does that. Summary and table are named as for MLflow, and the same result has
     the same run id.
@@ -123,7 +123,7 @@ def export_wandb(run: RunFolder, out: Path, *, project: str) -> list[Path]:
     try:
         import wandb
     except ImportError as error:
-        raise BadInput("needs wandb; install accgate[wandb]") from error
+        raise BadInput("this export needs wandb: pip install 'accgate[wandb]'") from error
     try:
         out.mkdir(parents=True, exist_ok=True)
         return [_wandb_run(wandb, run, out, project, model, checks) for model, checks in run.models.items()]

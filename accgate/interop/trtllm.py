@@ -122,7 +122,9 @@ def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | Non
     """
     defaults = DEFAULTS.get(path.stem)
     content = _content(path)
-    _check_lists(path, content)
+    if all(isinstance(entries, dict) for entries in content.values()):
+        keys = " and ".join(map(str, next(iter(content.values()))))
+        raise NoAccuracies(f"{path}: holds {keys} of tests, no accuracies of models, so nothing to import")
     if defaults is None and sigma is not None:
         defaults = Defaults(num_samples or 0, sigma)
     if defaults is None:
@@ -132,6 +134,8 @@ def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | Non
         )
     references: dict[str, SuiteReference] = {}
     for model, entries in content.items():
+        if not isinstance(entries, list):
+            raise BadInput(f"{path}: {model} has no list of accuracies; is it a file of references/ in the suite?")
         for number, entry in enumerate(entries, 1):
             reference = _reference(path, str(model), entry, defaults, f"{path}: entry {number} of {model}")
             first = references.setdefault(reference.name, reference)
@@ -141,16 +145,6 @@ def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | Non
                     "other figures; keep one"
                 )
     return list(references.values())
-
-
-def _check_lists(path: Path, content: Mapping[Any, Any]) -> None:
-    for model, entries in content.items():
-        if isinstance(entries, list):
-            continue
-        if isinstance(entries, dict) and not any(isinstance(one, list) for one in content.values()):
-            keys = " and ".join(map(str, entries))
-            raise NoAccuracies(f"{path}: holds {keys} of tests, no accuracies of models, so nothing to import")
-        raise BadInput(f"{path}: {model} has no list of accuracies; is it a file of references/ in the suite?")
 
 
 def suite_files(paths: Sequence[Path]) -> list[Path]:

@@ -51,7 +51,9 @@ class Job:
         BadInput
             With a line for every fault.
         """
-        faults = [f"--{option} is {value}; give {low} or more" for option, value, low in self._counts() if value < low]
+        counts = [("shards", self.shards, 1), ("gpus", self.gpus, 0), ("nodes", self.nodes, 1)]
+        counts += [] if self.seconds is None else [("time", self.seconds, 60)]
+        faults = [f"--{option} is {value}; give {low} or more" for option, value, low in counts if value < low]
         longest = LONGEST - len(self.full_name) + len(self.name)
         if not NAME.fullmatch(self.name) or len(self.name) > longest:
             what = f"at most {longest} of a to z, 0 to 9 and -, a letter first and no - last"
@@ -72,10 +74,6 @@ class Job:
                 faults.append(f'{str(path)!r}: a job file cannot hold line ends, ", % or \\ in a path; rename it')
         if faults:
             raise BadInput(*faults)
-
-    def _counts(self) -> list[tuple[str, int, int]]:
-        seconds = [] if self.seconds is None else [("time", self.seconds, 60)]
-        return [("shards", self.shards, 1), ("gpus", self.gpus, 0), ("nodes", self.nodes, 1), *seconds]
 
     @property
     def full_name(self) -> str:

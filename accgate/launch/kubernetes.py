@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,7 +11,7 @@ from accgate.errors import BAD_INPUT, BadInput
 from accgate.launch.job import RESTARTS, Job
 
 QUEUE = "kueue.x-k8s.io/queue-name"
-SHELL = "/bin/sh"
+INDEX = '`expr "$JOB_COMPLETION_INDEX" + 1`'  # of a pod; Kubernetes counts from 0
 SHARED_MEMORY = PurePosixPath("/dev/shm")
 # `ray job submit` takes a command apart and puts it together with quotes for spaces alone, before a shell reads it.
 RAY_WORD = re.compile(r"[\w@%+=:,./ -]+")
@@ -29,6 +29,8 @@ def indexed_job(job: Job) -> str:
         Without an image or a volume, which pods have in place of this machine's files.
     """
     _require(job)
+    out = shlex.quote(str(job.out))
+    run = job.run_shard('"$shard"', out)
     spec: dict[str, Any] = {
         "completionMode": "Indexed",
         "completions": job.shards,
@@ -40,18 +42,18 @@ def indexed_job(job: Job) -> str:
                 {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [BAD_INPUT]}},
             ]
         },
-        "template": _pod(job, _shell(_indexed_command(job)), job.gpus, restart="Never"),
+        "template": _pod(job, _shell(f"shard={INDEX}; exec {run}"), job.gpus, restart="Never"),
     }
     if job.queue is not None:
         spec["suspend"] = True  # Kueue starts it
     merge = {
         "suspend": True,
         "backoffLimit": 0,  # a regression is no fault
-        "template": _pod(job, _shell(f"exec {job.merge(shlex.quote(str(job.out)))}"), 0, restart="Never"),
+        "template": _pod(job, _shell(f"exec {job.merge(out)}"), 0, restart="Never"),
     }
     shards = {**_head("batch/v1", "Job", job.full_name, job.queue), "spec": _deadline(spec, job)}
     merging = {**_head("batch/v1", "Job", f"{job.full_name}-merge", None), "spec": merge}
-    return _text({"apiVersion": "v1", "kind": "List", "items": [shards, merging]})
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [shards, merging]}, indent=2) + "\n"
 
 
 def merge_commands(job: Job) -> list[str]:
@@ -97,7 +99,8 @@ def ray_job(job: Job) -> str:
         "backoffLimit": 0,
         "rayClusterSpec": {"headGroupSpec": head, "workerGroupSpecs": [workers]},
     }
-    return _text({**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)})
+    whole = {**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)}
+    return json.dumps(whole, indent=2) + "\n"
 
 
 def _require(job: Job) -> None:
@@ -114,15 +117,9 @@ def _require(job: Job) -> None:
         raise BadInput(*faults)
 
 
-def _indexed_command(job: Job) -> str:
-    """Shell code of a pod; Kubernetes counts from 0."""
-    run = job.run_shard('"$shard"', shlex.quote(str(job.out)))
-    return f'shard=`expr "$JOB_COMPLETION_INDEX" + 1`; exec {run}'
-
-
 def _shell(code: str) -> list[str]:
     """A pod's command; the kubelet reads `$$` as `$`, and `$(NAME)` as a variable."""
-    return [SHELL, "-c", re.sub(r"\$(?=[$(])", "$$", code)]
+    return ["/bin/sh", "-c", re.sub(r"\$(?=[$(])", "$$", code)]
 
 
 def _head(version: str, kind: str, name: str, queue: str | None) -> dict[str, Any]:
@@ -148,7 +145,3 @@ def _pod(job: Job, command: Sequence[str] | None, gpus: int, restart: str | None
 
 def _deadline(spec: dict[str, Any], job: Job) -> dict[str, Any]:
     return spec if job.seconds is None else {**spec, "activeDeadlineSeconds": job.seconds}
-
-
-def _text(content: Mapping[str, Any]) -> str:
-    return json.dumps(content, indent=2) + "\n"

@@ -356,7 +356,7 @@ def _file_rows(path: Path, key: str | None) -> Iterator[Row]:
 
 
 def _json(path: Path, key: str | None) -> list[Row]:
-    content = read_json(path, MOST, "is the file cut off?", encoding="utf-8-sig")
+    content = read_json(path, MOST, "is the file cut off?")
     rows = content.get(key) if key is not None and isinstance(content, dict) else content
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         where = "the file" if key is None else f"dataset.path = {key!r}"

@@ -117,7 +117,7 @@ def test_every_way_to_rows_is_closed(tmp_path: Path) -> None:
     write(tmp_path / "x.parquet", questions(2))
     assert len(read_rows(tmp_path / "x.parquet")) == 2
     with without_native_readers():
-        with pytest.raises(Closed, match="not opened where the token is"):
+        with pytest.raises(Closed, match="not opened in a job with a token"):
             read_rows(tmp_path / "x.parquet")
         with without_native_readers(), pytest.raises(Closed):
             read_rows(tmp_path / "x.parquet")

@@ -192,7 +192,7 @@ def test_the_command_shows_and_prunes(gate: Gate, capsys: pytest.CaptureFixture[
     assert main(["cache", "prune", "--older-than", "1d", *folder]) == 0
     assert "removed 0 files" in capsys.readouterr().out
     assert main(["cache", "prune", "--max-size", "1KB", *folder]) == 0
-    assert "removed 1 files" in capsys.readouterr().out
+    assert "removed 1 file of" in capsys.readouterr().out
     assert gate.cached() == 40
 
 

@@ -122,7 +122,7 @@ def test_the_words_on_standard_output_say_that_merge_decides(
 ) -> None:
     assert run(project, "2/4") == 0
     assert capsys.readouterr().out == (
-        "shard 2/4: m / sums: 50 records\nshard 2/4 decides nothing; `accgate merge` does, on all 4\n"
+        "shard 2/4: m / sums: 50 records\nshard 2/4 is evaluated; decide with `accgate merge` of all 4 shards\n"
     )
     assert run(project, "2/4", "--json") == 0
     assert json.loads(capsys.readouterr().out) == left(project.folder / "shard-2")

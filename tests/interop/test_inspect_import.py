@@ -154,7 +154,7 @@ def test_epochs_that_inspect_reduces_in_another_way_than_their_mean_give_the_sco
     with pytest.raises(BadInput, match="in several ways; choose one: --reducer mode, --reducer max"):
         imported(two)
     assert imported(two, reducer="max").mean == 100.0
-    with pytest.raises(BadInput, match="reduces no epochs by mean; choose one"):
+    with pytest.raises(BadInput, match="does not reduce its epochs by mean; choose one"):
         imported(two, reducer="mean")
     three = write_json(tmp_path / "three.json", reduced(MODE, MEAN))
     assert len(imported(three).records) == 6
@@ -233,9 +233,9 @@ def no_epoch(log: dict[str, Any]) -> None:
         (missing, r"1 of 5 samples are missing: 5 \(epoch 1\)"),
         (missing_epoch, "4 of 8 samples are missing"),
         (twice, "sample 1 of epoch 1 comes twice"),
-        (extra, "1 samples are not of its dataset: 3"),
+        (extra, "has 1 sample beyond its dataset: 3"),
         (unfinished, "status is 'cancelled'"),
-        (invalid, "marked samples of it invalid"),
+        (invalid, "of its samples are marked invalid"),
         (empty, "holds no samples"),
         (no_results, "holds no eval or no results"),
         (no_number, r"sample 2 \(epoch 1\) has the value 'maybe'"),
@@ -309,4 +309,4 @@ def test_a_prompt_is_the_same_in_every_run_and_a_long_text_is_put_back() -> None
     assert prompt_text({"input": "short", "choices": ["a", "b"]}) == "short\na\nb"
     parts = [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "so"}, {"type": "image", "image": "x"}]
     assert message_text({}, {"content": parts}) == 'so\n{"image": "x", "type": "image"}'
-    assert message_text({}, None) is None
+    assert message_text({}, {}) is None

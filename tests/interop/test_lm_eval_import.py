@@ -218,7 +218,7 @@ def test_without_results_a_gap_is_an_error_and_the_rest_is_said_to_be_unchecked(
     found = imported(path, model="m")
     assert (found.reported, found.model) == (None, "m")
     assert "not checked" in found.note
-    with pytest.raises(BadInput, match="1 samples are missing, doc_id 1 first"):
+    with pytest.raises(BadInput, match="lacks 1 sample, doc_id 1 first"):
         imported(edited(path, lambda lines: [lines[0], *lines[2:]]))
 
 
@@ -318,6 +318,7 @@ def test_results_with_other_filters_are_of_another_run(tmp_path: Path) -> None:
     path = write_log(tmp_path, FILTERS)
     path.write_text("".join(json.dumps(row) + "\n" for row in unnamed(FILTERS[:3])), encoding="utf-8")
     with pytest.raises(
-        BadInput, match=r"for each sample, 1 in all, but results_.* has 2 \(strict-match, flexible-extract\)"
+        BadInput,
+        match=r"has 1 line for each sample, one for each filter, but results_.* has 2 \(strict-match, ",
     ):
         imported(path)

@@ -79,7 +79,7 @@ def test_a_problem_that_was_not_measured_is_no_wrong_answer(tmp_path: Path) -> N
     log = import_nemo(bundle(tmp_path / "a", results), Choice(scale=100.0))
     assert (log.records[0].score, log.records[0].error) == (None, "infra_error: no route to host")
     assert log.reported is None
-    assert "1 problems were not measured" in log.note
+    assert "1 problem not measured" in log.note
 
 
 def nothing(_: list[Row]) -> None: ...
@@ -88,7 +88,7 @@ def nothing(_: list[Row]) -> None: ...
 FAULTS: tuple[tuple[Callable[[list[Row]], Any], Row, str], ...] = (
     (lambda all_: [all_.pop(39), all_.pop(19)], {"n_results": 40}, "holds 38 lines, but eval-.*json says 40"),
     (lambda all_: all_.append(dict(all_[0])), {}, "holds sample 0, repeat 0, twice"),
-    (lambda all_: all_.pop(), {}, "19 to 20 samples, not as many each"),
+    (lambda all_: all_.pop(), {}, "19 to 20 samples; each needs as many"),
     (lambda all_: [all_.pop(20), all_.pop(0)], {}, "holds 19 problems, but eval-.*json says 20"),
     (lambda all_: all_[0].update(reward=None), {}, ":1: reward is None, not a score"),
     (lambda all_: all_[0].update(reward=float("nan")), {}, ":1: reward is nan"),
@@ -117,7 +117,7 @@ def test_a_mean_that_is_not_the_samples_a_scale_that_nobody_says_and_a_second_bu
     path = bundle(tmp_path / "a", rows(5))
     with pytest.raises(BadInput, match="is reward a fraction or in points"):
         import_nemo(path, Choice())
-    with pytest.raises(BadInput, match="has the metric reward alone"):
+    with pytest.raises(BadInput, match="has only the metric reward"):
         import_nemo(path, Choice(scale=100.0, metric="acc"))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows(6)))
     with pytest.raises(BadInput, match="the samples' mean of reward is"):
@@ -131,7 +131,7 @@ def test_means_alone_are_not_enough(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"holds no results\.jsonl and no byob_predictions\.jsonl; samples cannot"):
         nemo_files([tmp_path])
     (tmp_path / "results.yml").write_text("results: {}\n")
-    with pytest.raises(BadInput, match=r"results\.yml there holds means alone"):
+    with pytest.raises(BadInput, match=r"results\.yml there holds only means"):
         nemo_files([tmp_path])
     (tmp_path / "samples_gsm8k_2026-11-22T12-00-00.000000.jsonl").write_text("{}\n")
     with pytest.raises(BadInput, match="use `accgate import lm-eval"):

@@ -79,7 +79,7 @@ def test_a_folder_of_lm_eval_s_own_logs_imports_every_task_with_one_score(
     command = ["import", "lm-eval", str(tmp_path / "log"), "--model", "m", "--out", str(out)]
     assert main(command) == 2  # gsm8k has two filters, arc_easy two metrics
     told = capsys.readouterr()
-    assert "2 of 4 logs were left out" in told.err
+    assert "left out 2 of 4 logs" in told.err
     for choice in (["--metric", "acc_norm"], ["--filter", "flexible-extract"]):
         assert main([*command, *choice]) == 2
     keys = {"gsm8k": "exact_match,flexible-extract", "arc_easy": "acc_norm,none"}

@@ -92,4 +92,4 @@ def test_without_predictions_there_is_nothing_to_pair(tmp_path: Path, capsys: py
     with Server(sums(0.1)) as server:
         evaluated(tmp_path / "run", server.url)
     assert main(["import", "nemo", str(tmp_path / "run" / "out"), "--scale", "100"]) == 2
-    assert "byob_results.json there holds means alone" in capsys.readouterr().err
+    assert "byob_results.json there holds only means" in capsys.readouterr().err

@@ -70,11 +70,26 @@ class Answers:
     metric: str | None = None
 
 
-def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None = None, asks_all: bool = False) -> str:
+@dataclass(frozen=True)
+class OwnTask:
+    """A task over a file of rows: its name, its fields, and the metric with what is extracted for it.
+
+    With `asks_all` a run does not stop early: so few rows show a smaller drop then. `about` says in words what was
+    guessed and how replies are scored.
+    """
+
+    name: str
+    text: str
+    theta: float
+    asks_all: bool
+    about: tuple[str, ...]
+
+
+def config_text(answers: Answers, tasks: Mapping[str, float], own: OwnTask | None = None) -> str:
     """A starter accuracy.toml; `tasks` has the drop in points that each task must detect.
 
-    `own` names the one that is no task of the library: its file stands beside, and is named after it. With `asks_all`
-    no run stops early. A model that reasons is asked several times, with room for its thoughts.
+    `own` is the one that is no task of the library: its file stands beside, and is named after it. A model that reasons
+    is asked several times, with room for its thoughts.
 
     Raises
     ------
@@ -100,9 +115,8 @@ def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None
         toml=_toml_string,
         tasks=tasks,
         own=own,
-        asks_all=asks_all,
         room=ROOM_TO_REASON if answers.reasoning else ROOM,
-        repeats={task: 4 if task == own else repeats_of(task) for task in tasks} if answers.reasoning else {},
+        repeats={task: repeats_of(task) if own is None else 4 for task in tasks} if answers.reasoning else {},
     )
 
 

@@ -10,32 +10,16 @@ from typing import Any
 
 import tomli_w
 
-from accgate.cli.starter.files import Answers
+from accgate.cli.starter.files import THETA, Answers, OwnTask
 from accgate.cli.starter.shapes import SHOWN, Rows, Shape, Unsure, shape_of
 from accgate.errors import BadInput
 from accgate.inputs.parquet import MOST
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_json
 from accgate.tasks.sample import OWN_IDS
 from accgate.text import clip, count_of, visible
 
 NUMBER = r"[-+]?[$€£]?\s*\d[\d,]*(\.\d+)?\s*%?"
 FEW_LABELS, FEW_WORDS = 12, 5
-USUAL_THETA = 4.0  # points
-
-
-@dataclass(frozen=True)
-class OwnTask:
-    """A task over a file of rows: its name, its fields, and the metric with what is extracted for it.
-
-    With `asks_all` a run does not stop early: so few rows show a smaller drop then. `about` says in words what was
-    guessed and how replies are scored.
-    """
-
-    name: str
-    text: str
-    theta: float
-    asks_all: bool
-    about: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -81,9 +65,9 @@ def own_task(data: Path, home: Path, answers: Answers) -> OwnTask:
         *(f"each sample is shown by its {name!r}" for name in ids),
     )
     theta, asks_all = _theta_of(count)
-    many = plan(USUAL_THETA, test="paired").n
-    if theta > USUAL_THETA:
-        shows = f"a drop of {theta:g} points or more; one of {USUAL_THETA:g} would take about {many:,}"
+    if theta > THETA:
+        many = plan(THETA, test="paired").n
+        shows = f"a drop of {theta:g} points or more; one of {THETA:g} would take about {many:,}"
         about = (*about, f"{count:,} questions show {shows}")
     return OwnTask(_name_of(data), _task_text(data, home, key, shape, scoring), theta, asks_all, about)
 
@@ -94,7 +78,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _key_of_rows(data: Path) -> str | None:
     """The key of a JSON object that holds the rows; None of a list, and of other files."""
-    content = json.loads(read_plain(data, MOST).decode("utf-8-sig")) if data.suffix.lower() == ".json" else []
+    content = read_json(data, MOST, "is the file cut off?") if data.suffix.lower() == ".json" else []
     keys = [key for key, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
     if len(keys) > 1:
         raise BadInput(f"{data}: has lists in {_quoted(keys)}; save the one with the questions as a file of its own")
@@ -110,13 +94,11 @@ def _with_labels(data: Rows, shape: Shape, answers: Answers) -> Shape:
     if not is_class or answers.metric is not None:
         return shape
     if answers.labels is None:
-        fault = (
-            f"{data.path}: {name!r} holds the numbers {sorted(numbers)}, which stand for labels that no column names"
-        )
+        fault = f"{data.path}: {name!r} holds the numbers {sorted(numbers)}, and no column says what they stand for"
         raise Unsure(fault, "labels", ["their names with commas between them, from the lowest number on"])
     names, first = [label.strip() for label in answers.labels.split(",")], min(numbers)
-    if len(names) != max(numbers) - first + 1:
-        raise BadInput(f"--labels has {len(names)} names, and {name!r} goes from {first} to {max(numbers)}; name each")
+    if len(names) != (wanted := max(numbers) - first + 1):
+        raise BadInput(f"--labels: {name!r} goes from {first} to {max(numbers)}; give {wanted} names, not {len(names)}")
     own = f"{data.expression(name)} | int - {first}"
     return replace(shape, answer=f"{{{{ {json.dumps(names, ensure_ascii=False)}[{own}] }}}}")
 
@@ -139,9 +121,8 @@ def _refuse_gaps(data: Path, rows: Sequence[Mapping[str, Any]], field: str) -> N
         if all(each in (None, [], {}) or not str(each).strip() for each in inner):
             raise BadInput(f"{data}: row {number:,} has nothing in {field!r}; write it, or remove the row")
         if isinstance(value, list) and not all(isinstance(item, (str, dict)) for item in value):
-            raise BadInput(
-                f"{data}: row {number:,} has {_short(value)} in {field!r}; write text, a number or an object"
-            )
+            shown = repr(clip(visible(str(value)), SHOWN, "…"))
+            raise BadInput(f"{data}: row {number:,} has {shown} in {field!r}; write text, a number or an object")
 
 
 def _scoring_of(data: Rows, shape: Shape) -> _Scoring:
@@ -214,11 +195,7 @@ def _theta_of(rows: int) -> tuple[float, bool]:
     """A drop in points that so many rows can show, 4 or more, and whether only where all of them are asked."""
     from accgate.planning.samples import plan
 
-    if plan(USUAL_THETA, test="gsprt").n <= rows:
-        return USUAL_THETA, False
-    sizes = (half / 2.0 for half in range(int(2 * USUAL_THETA), 200))
+    if plan(THETA, test="gsprt").n <= rows:
+        return THETA, False
+    sizes = (half / 2.0 for half in range(int(2 * THETA), 200))
     return next((theta for theta in sizes if plan(theta, test="paired").n <= rows), 100.0), True
-
-
-def _short(value: Any) -> str:
-    return repr(clip(visible(str(value)), SHOWN, "…"))

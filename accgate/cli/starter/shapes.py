@@ -28,6 +28,7 @@ LOOKED_AT = 1000  # rows, to guess from
 SHOWN = 60  # characters of a value
 
 TURN = (("role", "content"), ("from", "value"), ("role", "text"), ("speaker", "text"))
+EMPTY, BLANK = '"in", ["", none]', r'"\n\n"'  # in templates: what has no text, and an empty line
 ASK_LETTER = "Answer with the letter of the right option alone."
 FORMS = {"letter": "its letter", "text": "its text", "0": "its number from 0", "1": "its number from 1"}
 
@@ -140,12 +141,11 @@ def _question(data: Rows, prompt: str | None, answer: str | None, form: str | No
     choices, offered = _options(data)
     others = [name for name in data.names if name not in (*offered, prompt)]
     answer = answer or _one(data, data.named("answer", others), "answer_field")
-    before, last, after = _parts(data, prompt, answer, offered)
-    own = [data.expression(name) for name in (*before, last, *after)]
-    asked = "".join(f"{{% if {each} %}}{{{{ {each} }}}}\n\n{{% endif %}}" for each in own[: len(before)])
-    asked += f"{{{{ {own[len(before)]} }}}}"
-    asked += "".join(f"{{% if {each} %}}\n\n{{{{ {each} }}}}{{% endif %}}" for each in own[len(before) + 1 :])
-    shape = Shape({"prompt": asked}, *_answer(data, answer), (last, answer), (*before, *after))
+    parts, question = _parts(data, prompt, answer, offered)
+    own = ", ".join(map(data.expression, parts))
+    asked = f"{{{{ {own if len(parts) == 1 else f'[{own}] | reject({EMPTY}) | join({BLANK})'} }}}}"
+    context = tuple(name for name in parts if name != question)
+    shape = Shape({"prompt": asked}, *_answer(data, answer), (question, answer), context)
     lines = "\n\n{% for option in options %}{{ option.label }}. {{ option.text }}\n{% endfor %}"
     about = f"one of the options of {', '.join(map(repr, offered))}"
     with_options = Shape(
@@ -154,24 +154,25 @@ def _question(data: Rows, prompt: str | None, answer: str | None, form: str | No
     return (_with_right_option(data, with_options, form) if choices else None) or shape
 
 
-def _parts(data: Rows, prompt: str | None, answer: str, offered: Sequence[str]) -> tuple[list[str], str, list[str]]:
-    """The columns before the question, the question's own, and those behind it."""
+def _parts(data: Rows, prompt: str | None, answer: str, offered: Sequence[str]) -> tuple[list[str], str]:
+    """Return the columns that a prompt is put together from, in order, and the one that no row may lack."""
     if prompt is not None:
         parts = [prompt] if prompt in data.names else [part.strip() for part in prompt.split(",")]
         for part in parts:
             if part not in data.names:
                 raise BadInput(f"--prompt-field {part}: no row of {data.path} has it; {nearest(part, data.names)}")
-        return parts[:-1], parts[-1], []
+        return parts, parts[-1]
     texts = [name for name in data.names if name not in (answer, *offered) and data.all(name, (str, type(None)))]
     first = data.named("instruction", texts)
     questions = data.named("question", [name for name in texts if name not in first]) or first
     context = [name for name in data.named("context", texts) if name not in questions]
     if not questions and len(context) == 1:
-        return [], context[0], []
+        return context, context[0]
     if len(questions) == 2 and (own := [name for name in questions if name not in data.named("context", questions)]):
         questions, context = own, [*context, *(name for name in questions if name not in own)]
     question = _one(data, questions, "prompt_field", texts)
-    return (context, first[0], [question]) if first and first != questions else (context, question, [])
+    needed = first[0] if first and first != questions else question
+    return list(dict.fromkeys((*context, needed, question))), needed
 
 
 def _one(data: Rows, names: Sequence[str], option: str, others: Sequence[str] | None = None) -> str:
@@ -239,7 +240,7 @@ def _chat(data: Rows, name: str, answer: str | None) -> Shape:
 
 def _options(data: Rows) -> tuple[Mapping[str, str], list[str]]:
     """The templates of a choice's options and labels, and the columns that have them."""
-    as_texts = ' | reject("in", ["", none]) | map("string") | map("trim") | list | tojson'
+    as_texts = f' | reject({EMPTY}) | map("string") | map("trim") | list | tojson'
     for name in data.named("option", surely=True):
         own, first = data.expression(name), data.values(name)[0]
         if data.all(name, str):
@@ -283,7 +284,7 @@ def _with_right_option(data: Rows, shape: Shape, form: str | None) -> Shape | No
     if form is None and "letter" in read and "labels" in shape.choices:
         form = "letter"
     if form is not None and form not in read:
-        raise BadInput(f"--answer-form {form}: not all answers in {answer!r} are so; {nearest(form, read)}")
+        raise BadInput(f"--answer-form {form}: not all answers in {answer!r} have this form; {nearest(form, read)}")
     if form is None and len({*read.values()}) > 1:
         fault = f"{data.path}: {answer!r} names the right option by {' or '.join(FORMS[name] for name in read)}"
         raise Unsure(f"{fault}; all rows fit both", "answer_form", [*read])
@@ -291,7 +292,7 @@ def _with_right_option(data: Rows, shape: Shape, form: str | None) -> Shape | No
         return None  # columns of one letter may be anything
     if not read:
         value = visible(clip(str(data.values(answer)[0]), SHOWN, "…"))
-        fault = "name no option of all rows by its letter, text or number; correct them, or name another --answer-field"
+        fault = "do not all name an option by letter, text or number; correct them, or name another --answer-field"
         raise BadInput(f"{data.path}: the answers in {answer!r}, such as {value!r}, {fault}")
     return replace(shape, answer=templates[form or next(iter(read))])
 

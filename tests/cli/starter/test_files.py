@@ -135,7 +135,7 @@ def test_an_unknown_task_is_refused_with_the_nearest(folder: Path, capsys) -> No
     assert main(["init", "--task", "arithmetics"]) == 2
     assert "no task 'arithmetics' in the library; did you mean 'arithmetic'?" in capsys.readouterr().err
     assert main(["init", "--tasks", ","]) == 2
-    assert "--tasks names none" in capsys.readouterr().err
+    assert "--tasks is empty" in capsys.readouterr().err
     assert list(folder.iterdir()) == []
 
 

@@ -104,7 +104,7 @@ def test_from_a_jsonl_to_a_gate_that_passes_and_fails_with_nothing_written_by_ha
         base = server.url.removesuffix("/v1")
         assert main(["init", "--base-url", base, "--data", "My sums.jsonl"]) == 0
         out, err = capsys.readouterr()
-        assert f"{base} does not answer, so {server.url} is taken, which does" in err
+        assert f"{base} does not answer; {server.url} does, and is used" in err
         assert "scored by numeric_match: the answers are numbers; the last number of a reply is compared" in out
         assert "valid: accuracy.toml: 1 check" in out
         assert (folder / ".github/workflows/accuracy.yml").is_file()

@@ -77,6 +77,6 @@ def test_what_no_reasoning_model_can_be_asked_is_refused(folder: Path, capsys: p
     fault = "mmlu is a raw completion, in which a model does not reason; name tasks that are asked in a chat"
     assert capsys.readouterr().err == f"accgate: {fault}\n"
     assert main(["init", "--reasoning", "--engine", "recorded"]) == 2
-    assert "--reasoning is for an engine that asks a model" in capsys.readouterr().err
+    assert "--reasoning is for engines that ask a model" in capsys.readouterr().err
     assert main(["init", "--reasoning", "--theta", "0"]) == 2
     assert list(folder.iterdir()) == []

@@ -137,8 +137,8 @@ SHAPES: dict[str, tuple[Rows, Sequence[str], str, str, str, str]] = {
 DOUBTS: list[tuple[Rows, str]] = [
     ([PERU | {"answer": 1}, NEXT | {"answer": 2}],
      "its number from 0 or its number from 1; all rows fit both; give --answer-form: 0, 1"),
-    ([PERU | {"answer": 7}], "such as '7', name no option of all rows"),
-    ([PERU | {"answer": -1}], "such as '-1', name no option of all rows"),
+    ([PERU | {"answer": 7}], "such as '7', do not all name an option"),
+    ([PERU | {"answer": -1}], "such as '-1', do not all name an option"),
     ([{"question": "x", "answer": "y", "target": "z"}],
      "'answer' and 'target' may be it; give --answer-field: answer, target"),
     ([{"question": "x", "prompt": "y", "answer": "z"}], "'question' and 'prompt' may be it; give --prompt-field"),
