@@ -1,7 +1,7 @@
-"""A history as one HTML page with a chart of each check, and its latest run as a badge.
+"""A history as one HTML page with a chart of each check.
 
 The page needs nothing else: no script, no network, light and dark. Here are the positions in a chart, which the
-template draws. The badge is an SVG, and the JSON from which shields.io draws its own.
+template draws.
 """
 
 import math
@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from accgate.errors import VerdictName, worst
+from accgate.errors import VerdictName
 from accgate.history.file import History
-from accgate.history.run import Run
 from accgate.history.series import HEADINGS, Series, Step, cells, series_of
 from accgate.report.charts.axes import Axis, axis_around
-from accgate.report.charts.svg import pixel
-from accgate.report.html.inline import page_parts, page_template, whole_page
+from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.story import SIGNS
-from accgate.text import count_of, number, p_relation, visible
+from accgate.text import count_of, number, p_relation
 
 WIDTH, HEIGHT = 760.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
@@ -257,74 +255,3 @@ def _headline(series: Sequence[Series]) -> str:
     declining = sum(one.last.point.is_declining for one in series)
     but = f", but {declining} {'declines' if declining == 1 else 'decline'} slowly" if declining else ""
     return f"Accuracy over time: {which} passed in the latest run{but}"
-
-
-# White text on each colour has a contrast of 4.5 to 1 or more.
-BADGES: dict[VerdictName, tuple[str, str]] = {
-    "pass": ("no regression", "#1a7f37"),
-    "regression": ("regressed", "#b42318"),
-    "inconclusive": ("too few samples", "#8a5a00"),
-    "no-reference": ("no reference", "#59636e"),
-    "error": ("not evaluated", "#59636e"),
-}
-DRIFTING = "#8a5a00"
-
-
-@dataclass(frozen=True)
-class Badge:
-    """What a badge says; `color` is a hexadecimal number after #."""
-
-    label: str
-    message: str
-    color: str
-
-    def endpoint(self) -> dict[str, str | int]:
-        """The JSON of shields.io's endpoint badge: https://shields.io/badges/endpoint-badge.
-
-        >>> Badge("accuracy", "no regression", "#1a7f37").endpoint()["schemaVersion"]
-        1
-        """
-        return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.color}
-
-
-def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
-    """The badge of the latest run, or of one check in the latest run that had it, "MODEL/TASK".
-
-    Where a model has several variants, the worst of them counts.
-
-    Raises
-    ------
-    BadInput
-        Where there is no run, or no check of that name.
-    """
-    series = series_of(runs, check)
-    points = runs[-1].checks if check is None else [one.last.point for one in series]
-    verdict = runs[-1].verdict if check is None else worst(point.verdict for point in points)
-    label = visible(series[0].task) or "accuracy" if check is not None else "accuracy"
-    (message, colour), step = BADGES[verdict], series[0].last
-    if check is not None and len(series) == 1 and verdict in ("pass", "regression") and step.levels.mean is not None:
-        error = "" if step.point.error is None else f" ± {step.text(step.point.error)}"
-        figure = f"{step.text(step.levels.mean)}{error}"
-        message = figure if verdict == "pass" else f"{figure}, {message}"
-    if verdict == "pass" and any(point.is_declining for point in points):
-        return Badge(label, f"{message}, but declining", DRIFTING)
-    return Badge(label, message, colour)
-
-
-PADDING = 6.0  # pixels at both ends of a text
-
-
-def svg(badge: Badge) -> str:
-    """The badge as an SVG that needs nothing else."""
-    left, right = (_width(text) + 2 * PADDING for text in (badge.label, badge.message))
-    template = page_template("accgate.history", "badge.svg.j2")
-    return template.render(badge=badge, left=left, right=right, padding=PADDING, tenth=pixel) + "\n"
-
-
-WIDTHS = {"ijlI.,:;|!' ": 3.5, "frt()[]-": 4.6, "cksvxyz": 6.0, "mwMW@%": 10.4}
-
-
-def _width(text: str) -> float:
-    """About how wide a text is in Verdana of 11 pixels."""
-    widths = {c: width for group, width in WIDTHS.items() for c in group}
-    return sum(widths.get(c, 7.8 if c.isupper() else 6.9) for c in text)

@@ -58,8 +58,8 @@ def figures_legend(result: Result) -> str:
     )
 
 
-def find_check(result: Result, name: str | None) -> Verdict:
-    """The check of this name: MODEL/TASK, or the model or task alone where it is unique; None names the only check.
+def find_check(result: Result, name: str) -> Verdict:
+    """Return the check of this name: MODEL/TASK, or the model or task alone where it is unique.
 
     Raises
     ------
@@ -69,10 +69,6 @@ def find_check(result: Result, name: str | None) -> Verdict:
     checks = {"/".join(_parts(verdict)) or "candidate": verdict for verdict in result.decided}
     if not checks:
         raise BadInput("the result has no checks; run the gate again")
-    if name is None:
-        if len(checks) == 1:
-            return result.checks[0]
-        raise BadInput(f"the result has {len(checks)} checks; name one of {', '.join(checks)}")
     wanted = name.replace(" / ", "/").strip()
     if wanted in checks:
         return checks[wanted]
