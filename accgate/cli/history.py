@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accgate.cli.common import CONFIG, json_option, print_note, print_outcome, write
 from accgate.cli.parser import Command, add_commands, count, result_file
 from accgate.cli.working_folder import nearest_config
-from accgate.errors import PASSED, BadInput
+from accgate.errors import PASSED
 from accgate.text import count_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ template draws.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from accgate.errors import VerdictName
 from accgate.history.file import History
@@ -36,13 +36,7 @@ class Dot:
     drift: bool
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A place on an axis and its text; `place` says which date it is: first, last, between or only."""
-
-    at: float
-    text: str
-    place: str = "between"
+Ticks = tuple[tuple[float, str], ...]  # places on an axis, and their texts
 
 
 @dataclass(frozen=True)
@@ -56,8 +50,8 @@ class Chart:
     line: str
     dots: tuple[Dot, ...]
     changes: tuple[float, ...]
-    rows: tuple[Tick, ...]
-    dates: tuple[Tick, ...]
+    rows: Ticks
+    dates: Ticks
 
 
 def chart_of(series: Series) -> Chart | None:
@@ -85,7 +79,7 @@ def chart_of(series: Series) -> Chart | None:
             if (mean := step.levels.mean) is not None
         ),
         changes=tuple(x.pixel(at) for at, step in enumerate(steps) if step.changed),
-        rows=tuple(Tick(y.pixel(value), number(value, digits)) for value in y.ticks()),
+        rows=tuple((y.pixel(value), number(value, digits)) for value in y.ticks()),
         dates=_dates(steps, x),
     )
 
@@ -123,19 +117,14 @@ def _values(step: Step) -> list[float]:
 
 
 def _spans(steps: Sequence[Step]) -> list[range]:
-    """The stretches of runs with one reference, and with an error or without."""
-    spans: list[range] = []
-    keys, stretch = [], 0
-    for step in steps:
-        stretch += step.changed
-        keys.append((stretch, step.levels.reference is None, step.point.error is None))
-    at = 0
-    for (_, no_reference, _), group in groupby(keys):
-        size = sum(1 for _ in group)
-        if not no_reference:
-            spans.append(range(at, at + size))
-        at += size
-    return spans
+    """Return the stretches of runs with one reference, and with an error or without."""
+    stretches = accumulate(step.changed for step in steps)
+    keys = [
+        (stretch, step.levels.reference is None, step.point.error is None)
+        for stretch, step in zip(stretches, steps, strict=True)
+    ]
+    groups = [[*places] for _, places in groupby(range(len(steps)), keys.__getitem__)]
+    return [range(places[0], places[-1] + 1) for places in groups if steps[places[0]].levels.reference is not None]
 
 
 def _level(steps: Sequence[Step], span: range, errors: float, x: Axis, y: Axis) -> str:
@@ -167,12 +156,11 @@ def _line(steps: Sequence[Step], x: Axis, y: Axis) -> str:
     return path
 
 
-def _dates(steps: Sequence[Step], x: Axis) -> tuple[Tick, ...]:
+def _dates(steps: Sequence[Step], x: Axis) -> Ticks:
     """The days of some runs, evenly spread; the first and last among them."""
     count = min(len(steps), DATES)
     places = sorted({round(k * (len(steps) - 1) / max(count - 1, 1)) for k in range(count)})
-    named = {0: "first", len(steps) - 1: "last"} if len(steps) > 1 else {0: "only"}
-    return tuple(Tick(x.pixel(at + 0.5), steps[at].date, named.get(at, "between")) for at in places)
+    return tuple((x.pixel(at + 0.5), steps[at].date) for at in places)
 
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
@@ -180,16 +168,6 @@ ROWS = 50  # runs in a table
 DRAWN = {
     "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "bottom": HEIGHT - BOTTOM,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class View:
-    """A check on the page; `rows` are the latest runs, newest first, and `drift` what the latest says of it."""
-
-    series: Series
-    chart: Chart | None
-    rows: tuple[tuple[VerdictName, tuple[str, ...]], ...]
-    drift: str
 
 
 def html_page(history: History, check: str | None = None) -> str:
@@ -209,7 +187,7 @@ def html_page(history: History, check: str | None = None) -> str:
         "history.html.j2",
         style=page_parts("accgate.report", "tokens.css") + page_parts("accgate.history", "history.css"),
         headline=_headline(series),
-        views=[_view(one) for one in series],
+        views=map(_view, series),
         signs=SIGNS,
         headings=HEADINGS,
         drawn=DRAWN,
@@ -217,20 +195,19 @@ def html_page(history: History, check: str | None = None) -> str:
         runs=len(runs),
         first=runs[0].started[:10],
         last=runs[-1].started[:10],
-        damaged=len(history.damaged),
-        unread=sum(line.run is None for line in history.lines),
+        hidden=len(history.damaged) + sum(line.run is None for line in history.lines),
         version=runs[-1].accgate,
     )
 
 
-def _view(series: Series) -> View:
-    steps = series.steps[-SHOWN:]
-    rows = tuple((step.point.verdict, cells(step)) for step in reversed(steps[-ROWS:]))
-    return View(series, chart_of(replace(series, steps=steps)), rows, _drift(series))
+def _view(series: Series) -> tuple[Series, Chart | None, list[tuple[VerdictName, tuple[str, ...]]], str]:
+    """Return a check with its chart, its latest runs, newest first, and the outcome of its drift test."""
+    rows = [(step.point.verdict, cells(step)) for step in series.steps[: -ROWS - 1 : -1]]
+    return series, chart_of(replace(series, steps=series.steps[-SHOWN:])), rows, _drift(series)
 
 
 def _drift(series: Series) -> str:
-    """The outcome of the drift test in the latest run."""
+    """Describe the outcome of the drift test in the latest run."""
     drift = series.last.point.drift
     if drift is None or drift.difference is None or drift.p_value is None:
         return ""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -172,24 +172,14 @@ def _utc_text(when: datetime) -> str:
 
 
 def _point(verdict: Verdict, config: Config | None) -> Point:
-    model, task = verdict.model or "", verdict.task or ""
+    """Make the point of a check, which has the other figures of its verdict under the same names."""
+    own = {
+        "model": _label(verdict.model or "", config),
+        "task": verdict.task or "",
+        "reference": _against(verdict, config),
+    }
     return Point(
-        _label(model, config),
-        task,
-        verdict.verdict,
-        verdict.test,
-        verdict.n,
-        _against(verdict, config),
-        verdict.candidate,
-        verdict.difference,
-        verdict.sigma,
-        verdict.error,
-        verdict.gamma,
-        verdict.theta,
-        verdict.higher_is_better,
-        verdict.statistic,
-        verdict.drift,
-        verdict.n_max,
+        **own, **{field.name: getattr(verdict, field.name) for field in fields(Point) if field.name not in own}
     )
 
 

@@ -12,7 +12,7 @@ from accgate.inputs.rows import id_of, read_table, repeat_of, text_of
 from accgate.records.file import paths_of, read_gzip_lines
 from accgate.records.pairing import other_texts
 from accgate.references.store import Reference, read_reference
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,8 @@ def questions_of(reference: Side, candidate: Side, *, subset: bool) -> tuple[Que
     for kind in ("prompts", "targets"):
         if other := other_texts(getattr(reference, kind), getattr(candidate, kind)):
             ids = some_of([id_ for id_, *_ in other])
-            raise BadInput(f"{len(other)} samples have other {kind} in {reference.path} and {candidate.path}: {ids}")
+            have = f"{count_of(len(other), 'sample')} {'has' if len(other) == 1 else 'have'} different {kind}"
+            raise BadInput(f"{have} in {reference.path} and {candidate.path}: {ids}")
     prompts = {**reference.prompts, **candidate.prompts}
     if without := [id_ for id_ in candidate.replies if id_ not in prompts]:
         fix = "give a run's record with its .prompts.jsonl.gz beside it, or rows with a prompt"

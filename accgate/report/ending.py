@@ -152,7 +152,7 @@ def _print_undecided(printer: _Printer, result: Result, story: Story) -> None:
         lack = "for the same reason." if is_same and verdict.reasons else _lack(verdict)
         printer.paragraph(lack, first=names[verdict], hanging=4 + width)
     if len(rest) > GROUPS:
-        printer.paragraph(f"and {len(rest) - GROUPS} more that have no verdict")
+        printer.paragraph(f"and {len(rest) - GROUPS} more without a verdict")
     if rest:
         printer.line()
 

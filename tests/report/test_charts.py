@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from accgate import compare, metrics
+from accgate import compare
 from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.report.charts.axes import Axis, axis_of
 from accgate.report.charts.distribution import distribution_chart, power_at
 from accgate.report.charts.svg import ACROSS, BELOW, HEIGHT, Chart, element
-from accgate.report.html.checks import coverage_chart, reliability_chart
 from accgate.stats.unconditional import order_limit
 from accgate.text import figure
 from accgate.verdict import Verdict
@@ -166,28 +165,6 @@ def test_the_power_of_a_normal_test_goes_through_alpha_and_theta() -> None:
     assert power_at(verdict, 0.0) == pytest.approx(0.05)
     assert power_at(verdict, verdict.theta) == pytest.approx(0.8)
     assert power_at(verdict, 2.5) == pytest.approx(norm.cdf(2.5 / error + norm.ppf(0.05)))
-
-
-def test_the_charts_of_confidence_draw_the_aggregates_own_figures() -> None:
-    draw = np.random.default_rng(2)
-    sure = draw.uniform(0.3, 1.0, 300).round(3)
-    rows = [
-        {"id": str(i), "repeat": 0, "score": 100.0 * (draw.random() < c * 0.8), "confidence": float(c)}
-        for i, c in enumerate(sure)
-    ]
-    error, area = metrics.aggregate("ece").outcome(rows), metrics.aggregate("accuracy_coverage_auc").outcome(rows)
-    assert error.value is not None
-    assert area.value is not None
-    picture = drawn(reliability_chart(error.value, error.details["bins"], "k"))
-    dots = [given for given in picture.all("circle", "at") if "data-answers" in given]
-    assert picture.figure("ece") == error.value
-    gaps = [int(d["data-answers"]) * abs(float(d["data-accuracy"]) - float(d["data-confidence"])) for d in dots]
-    assert sum(gaps) / 300 == pytest.approx(error.value)
-    chart = coverage_chart(area.value, area.details["curve"], "k")
-    assert drawn(chart).figure("area") == area.value
-    (curve,) = drawn(chart).all("path", "ln")
-    last = float(curve["d"].rsplit(" ", 1)[1])
-    assert last == pytest.approx(HEIGHT * (1 - np.mean([row["score"] for row in rows]) / 100), abs=0.1)
 
 
 @given(low=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), most=st.integers(2, 9))

@@ -9,7 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from accgate.text import visible
+from accgate.report.charts.svg import percent, pixel
+from accgate.text import clip, visible
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -31,6 +32,7 @@ def page_template(package: str, name: str) -> Template:
         autoescape=True,
         finalize=_on_one_line,
     )
+    environment.globals |= {"clip": clip, "percent": percent, "pixel": pixel}
     return environment.get_template(name)
 
 

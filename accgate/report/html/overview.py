@@ -49,21 +49,6 @@ class Row:
         return clip(self.verdict.model or "", NAME, " …") if self.verdict.task else ""
 
     @property
-    def words(self) -> str:
-        """What a search looks through."""
-        return f"{self.verdict.task or ''} {self.verdict.model or ''}".lower()
-
-    @property
-    def outcome(self) -> str:
-        """What its drawing is of: a group, or the verdict on the scores, not on the costs."""
-        return "group" if self.group is not None else self.verdict.by_scores or self.verdict.verdict
-
-    @property
-    def why(self) -> str:
-        """Why it has no place."""
-        return "; ".join(self.verdict.reasons[:1]) or "not decided"
-
-    @property
     def about(self) -> str:
         """The drawing in words."""
         name = clip(visible(name_of(self.verdict)), NAME)

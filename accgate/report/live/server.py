@@ -162,18 +162,18 @@ class _Handler(BaseHTTPRequestHandler):
         viewer = self.server
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host not in viewer.hosts or origin not in (None, f"http://{host}"):
-            return self._refuse(HTTPStatus.FORBIDDEN, "this address is for a browser of its own machine")
+            return self._refuse(HTTPStatus.FORBIDDEN, "open this address in a browser on the machine that serves it")
         _, token, *rest = [*self.path.split("/"), ""]
         if not secrets.compare_digest(token.encode(), viewer.token.encode()):
-            return self._refuse(HTTPStatus.FORBIDDEN, "the address lacks its token; copy all of it from the terminal")
+            return self._refuse(
+                HTTPStatus.FORBIDDEN, "the address lacks its token; copy the whole address from the terminal"
+            )
         viewer.note_visit()
         try:
-            return self._answer(viewer, "/".join(rest).rstrip("/"))
+            content = viewer.content("/".join(rest).rstrip("/"))
         except AccgateError as error:
             return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, message_line(str(error)))
-
-    def _answer(self, viewer: Viewer, name: str) -> None:
-        if (content := viewer.content(name)) is None:
+        if content is None:
             return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
         return self._send(*content)
 
