@@ -78,7 +78,7 @@ def test_a_check_without_figures_says_its_reasons_and_the_fix(verdict: Any) -> N
     told = parts(check)
     assert list(told) == ["verdict", "Why", "Failed", "Rules", "Next"]
     assert told["Why"] == "the server is down."
-    assert told["Failed"].startswith("no score for 4 of 9 samples.")
+    assert told["Failed"].startswith("4 of 9 samples have no score.")
     assert told["Next"] == advice(check, ALONE)
 
 

@@ -173,7 +173,7 @@ def _utc_text(when: datetime) -> str:
 
 def _point(verdict: Verdict, config: Config | None) -> Point:
     """Make the point of a check, which has the other figures of its verdict under the same names."""
-    own = {
+    own: dict[str, Any] = {
         "model": _label(verdict.model or "", config),
         "task": verdict.task or "",
         "reference": _against(verdict, config),

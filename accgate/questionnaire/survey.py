@@ -202,7 +202,8 @@ def survey_of(
             item.id,
             item.text,
             item.reversed,
-            *(float(np.mean(side.values)) for side in sides[item.id]),
+            float(np.mean(sides[item.id][0].values)),
+            float(np.mean(sides[item.id][1].values)),
             agreement_of(levels[item.id]),
         )
         for item in key.items

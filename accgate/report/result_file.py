@@ -229,17 +229,9 @@ def _ctrf_test(verdict: Verdict) -> dict[str, Any]:
 
 def _labels(verdict: Verdict) -> dict[str, float]:
     low, high = (None, None) if verdict.interval is None else verdict.interval.two_sided
-    figures: dict[str, float | None] = {
-        "reference": verdict.reference.mean,
-        "mean": verdict.candidate.mean,
-        "n": verdict.n,
-        "difference": verdict.difference,
-        "interval_low": low,
-        "interval_high": high,
-        "gamma": verdict.gamma,
-        "theta": verdict.theta,
-        "p_value": verdict.p_value,
-    }
+    figures = {name: getattr(verdict, name) for name in ("n", "difference", "gamma", "theta", "p_value")}
+    figures |= {"reference": verdict.reference.mean, "mean": verdict.candidate.mean}
+    figures |= {"interval_low": low, "interval_high": high}
     return {name: value for name, value in figures.items() if value is not None and math.isfinite(value)}
 
 

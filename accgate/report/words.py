@@ -70,15 +70,14 @@ def find_check(result: Result, name: str) -> Verdict:
     if not checks:
         raise BadInput("the result has no checks; run the gate again")
     wanted = name.replace(" / ", "/").strip()
-    if wanted in checks:
-        return checks[wanted]
-    matches = [each for each, verdict in checks.items() if wanted in (verdict.model, verdict.task)]
+    parts = [each for each, verdict in checks.items() if wanted in (verdict.model, verdict.task)]
+    matches = [wanted] if wanted in checks else parts
     if len(matches) == 1:
         return checks[matches[0]]
     if matches:
         raise BadInput(f"{name!r} is the name of {len(matches)} checks; name one of {', '.join(matches)}")
-    parts = {part for verdict in result.decided for part in _parts(verdict)}
-    raise BadInput(f"no check {name!r}; {nearest(wanted, {*checks, *parts})}")
+    names = {part for verdict in result.decided for part in _parts(verdict)}
+    raise BadInput(f"no check {name!r}; {nearest(wanted, {*checks, *names})}")
 
 
 def _parts(verdict: Verdict) -> list[str]:

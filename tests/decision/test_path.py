@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from accgate.decision.evidence import Evidence
 from accgate.decision.path import SequentialPath, path_of
-from accgate.records.membership import codes_of
-from accgate.records.scores import Scores
 from accgate.report.charts.evidence import evidence_chart
-from accgate.report.html.run import evidence_from
+from accgate.report.html.run import Sides
 from accgate.verdict import Verdict
 from tests.cases import each
 from tests.decisions import compare_in_order as compare
@@ -32,8 +31,8 @@ def path_from(
     n = verdict.n
     ids, binary = tuple(map(str, range(n))), all(score in (0.0, 100.0) for score in before)
     used = None if clusters is None else clusters[:n]
-    candidate, reference = (Scores(ids, np.array(side[:n])[:, None]) for side in (after, before))
-    evidence = evidence_from(verdict, candidate, reference, None if used is None else codes_of(used), binary)
+    evidence = Sides(ids, np.array(after[:n]), np.array(before[:n]), used, (), binary).evidence(verdict)
+    assert isinstance(evidence, Evidence)
     path = path_of(evidence, verdict)
     assert path is not None, "no path"
     return path

@@ -85,13 +85,13 @@ def figures_below(x: Axis, *, sign: float = 1.0, whole: bool = False) -> str:
     return "".join(parts)
 
 
-def figures_beside(y: Axis, *, plus: bool = False, whole: bool = False) -> str:
+def figures_beside(y: Axis, *, whole: bool) -> str:
     """Lines across a chart, and their figures left of it."""
     parts = []
     for value in y.ticks(whole=whole):
         place = y.at(value)
         parts.append(line(0, place, 1, place, "ax" if value == 0.0 else "gr"))
-        parts.append(label(0, place + 4, short(value, plus=plus), anchor="end", dx=-8))
+        parts.append(label(0, place + 4, short(value, plus=True), anchor="end", dx=-8))
     return "".join(parts)
 
 

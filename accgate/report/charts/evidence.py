@@ -34,7 +34,7 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         key,
         "evidence",
         f"{what} after each sample: {total} after {verdict.n:,} of {verdict.n_max or verdict.n:,} samples.",
-        figures_beside(y, plus=True, whole=steps.exact),
+        figures_beside(y, whole=steps.exact),
         stretch(*filter(None, curves)),
         figures_below(x, whole=True),
         *_limits(verdict, x, y, fails, passes),
@@ -46,9 +46,8 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         data_difference=oriented(steps.sums[-1] / steps.n[-1], verdict.higher_is_better),
         data_boundaries="recomputed" if steps.is_whole else "final",
     )
-    return Chart(
-        "Evidence, sample by sample", f"{what}, by samples used", svg, _caption(verdict, steps, fails), scale=True
-    )
+    caption = _caption(verdict, steps, fails)
+    return Chart("Evidence, sample by sample", f"{what}, by samples used", svg, caption, scale=True)
 
 
 def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[float, float]]:

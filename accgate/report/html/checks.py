@@ -7,7 +7,7 @@ from accgate.decision.path import path_of
 from accgate.report.charts.distribution import distribution_chart
 from accgate.report.charts.evidence import evidence_chart
 from accgate.report.charts.svg import Chart
-from accgate.report.html.run import evidence_of
+from accgate.report.html.run import sides_of
 from accgate.text import with_capital, with_stop
 from accgate.verdict import (
     Verdict,
@@ -54,7 +54,8 @@ def _of_samples(verdict: Verdict, folder: Path | None, seed: int, key: str) -> C
     """Return the chart of single samples, or the reason why there is none."""
     if verdict.statistic is not None:
         return f"{verdict.statistic} is not a mean of single samples"
-    evidence = "the run's folder was not given" if folder is None else evidence_of(verdict, folder, seed)
+    sides = "the run's folder was not given" if folder is None else sides_of(verdict, folder, seed)
+    evidence = sides if isinstance(sides, str) else sides.evidence(verdict)
     if isinstance(evidence, str):
         return evidence
     steps = path_of(evidence, verdict)

@@ -2,25 +2,24 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from accgate.decision.evidence import Evidence
-from accgate.records.file import Record, paths_of, to_line
-from accgate.records.scores import Scores
-from accgate.report.html.run import evidence_of
+from accgate import compare
+from accgate.records.file import paths_of
+from accgate.report.html.run import Sides, sides_of
 from tests.gates import Project
 from tests.report.html_pages import changed, keep_reference_scores, page_of
-from tests.report.runs import verdict_of
 
 
-def test_with_failed_samples_the_reason_is_said(tmp_path: Path) -> None:
-    records = [
-        Record(id_, 0, score, "x", "x", "x", "stop", 1, 1, 1.0, None) for id_, score in (("a", 0.0), ("b", None))
-    ]
-    paths = paths_of(tmp_path, "m", "t")
-    paths.records.parent.mkdir()
-    paths.records.write_bytes(b"".join(map(to_line, records)))
-    assert evidence_of(verdict_of("pass", n=2), tmp_path, 0) == "some samples have no score"
+def test_without_the_references_scores_or_with_failed_samples_the_reason_is_said() -> None:
+    before, after = changed(900, 0.10, 0.02)
+    verdict = compare(before, after, test="gsprt", theta=3.0)
+    ids, scores = tuple(map(str, range(verdict.n))), np.array(after[: verdict.n])
+    without = Sides(ids, scores, None, None, ())
+    assert without.evidence(verdict) == "the reference's scores are not beside accgate.json"
+    scores[3] = np.nan
+    assert Sides(ids, scores, np.array(before[: verdict.n]), None, ()).evidence(verdict) == "some samples have no score"
 
 
 @pytest.mark.parametrize("lost", [0.02, 0.12])
@@ -58,9 +57,9 @@ def test_repeats_are_averaged_and_samples_stand_in_the_fixed_order(tmp_path: Pat
     project.run(after)
     keep_reference_scores(project)
     (verdict,), _ = page_of(project)
-    evidence = evidence_of(verdict, project.out, 0)
-    assert isinstance(evidence, Evidence)
-    assert list(evidence.candidate.ids) == project.ids()
-    assert evidence.candidate.means().tolist() == after
-    assert isinstance(evidence.reference, Scores)
-    assert evidence.reference.means().tolist() == before
+    sides = sides_of(verdict, project.out, 0)
+    assert isinstance(sides, Sides)
+    assert list(sides.ids) == project.ids()
+    assert sides.candidate.tolist() == after
+    assert sides.reference is not None
+    assert sides.reference.tolist() == before
