@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Tier
 from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
 from accgate.stats.names import DEFAULT_SEQUENTIAL, FEWEST_UNITS, MOST_PAIRS
 from accgate.text import drop_word
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     Figure = TypeVar("Figure", float, npt.NDArray[np.float64])
 
 FEWEST_CLUSTERS = 30  # under which there is no early stop
-Tier = Literal["required", "advisory"]  # whether a check can fail the run
 
 
 @dataclass(frozen=True)

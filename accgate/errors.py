@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 VerdictName = Literal["pass", "inconclusive", "no-reference", "regression", "error"]
+Tier = Literal["required", "advisory"]  # whether a check can fail the run
 
 PASSED = 0
 REGRESSION = 1

@@ -7,8 +7,7 @@ from typing import Literal, get_args
 from accgate.config.config import Config
 from accgate.config.tables import Gate
 from accgate.decision.progress import watch_of
-from accgate.design import Tier
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Tier
 from accgate.evaluation.assignment import Watch
 from accgate.evaluation.presence import refuse_unknown_ids
 from accgate.evaluation.shards.run import plan_of

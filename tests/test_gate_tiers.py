@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -70,3 +71,24 @@ def test_a_result_that_hides_a_required_regression_as_advisory_is_not_believed(t
     result["checks"][1]["tier"] = "advisory"
     path.write_text(json.dumps(result), encoding="utf-8")
     assert main(["verify", str(project.out), "--config", str(project.config)]) == 2
+
+
+def test_reports_of_a_passing_run_say_what_an_advisory_check_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = project_of(tmp_path, more="advisory")
+    assert project.run(SAME, BAD) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    lost = "Advisory, so it fails nothing: more fell 20.0 points, 90.0 to 70.0."
+    assert "✓ Passed: sums stayed at 90.0" in printed
+    assert lost in printed
+    report = (project.out / "report.md").read_text(encoding="utf-8")
+    assert lost in report
+    assert "advisory" in report.split("| Check |")[1].splitlines()[2]
+    assert (
+        main(["report", str(project.out), "--junit", str(tmp_path / "j.xml"), "--ctrf", str(tmp_path / "c.json")]) == 0
+    )
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert [suite.get(name) for name in ("failures", "errors", "skipped")] == ["0", "0", "1"]
+    summary = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["results"]["summary"]
+    assert [summary[name] for name in ("passed", "failed", "other")] == [1, 0, 1]

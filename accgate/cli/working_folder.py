@@ -31,10 +31,7 @@ def in_an_empty_folder(arguments: argparse.Namespace) -> Iterator[None]:
     CannotEvaluate
         When no folder can be made.
     """
-    try:
-        start = Path.cwd()
-    except OSError as error:
-        raise BadInput(f"the working folder cannot be used: {error.strerror}; change into one that exists") from error
+    start = _here()
     with contextlib.ExitStack() as stack:
         folder = start if _is_empty_for_good(start) else Path(stack.enter_context(_new_folder()))
         for name, value in vars(arguments).items():
@@ -46,6 +43,13 @@ def in_an_empty_folder(arguments: argparse.Namespace) -> Iterator[None]:
         finally:
             _start.pop()
             os.chdir(start)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise BadInput(f"the working folder cannot be used: {error.strerror}; change into one that exists") from error
 
 
 def _is_empty_for_good(folder: Path) -> bool:
@@ -65,7 +69,7 @@ def _new_folder() -> tempfile.TemporaryDirectory[str]:
 
 def nearest_config() -> Path:
     """Return the path of accuracy.toml: here, or in the nearest folder above within the repository."""
-    folders = [here := Path.cwd(), *here.parents]
+    folders = [here := _here(), *here.parents]
     root = next((place for place, folder in enumerate(folders) if (folder / ".git").exists()), 0)
     path = next((path for folder in folders[: root + 1] if (path := folder / CONFIG).is_file()), here / CONFIG)
     if path.parent == here:

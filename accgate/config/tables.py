@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.design import Tier
+from accgate.errors import Tier
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole
 from accgate.stats import Correction, TestName
 from accgate.tasks.schema import Beta, ChosenBy, Level, ReasoningUse, Share

@@ -12,8 +12,7 @@ from accgate.decision.comparison import decide
 from accgate.decision.costs import CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
-from accgate.design import Tier
-from accgate.errors import BadInput, exit_code, worst
+from accgate.errors import BadInput, Tier, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, account_of

@@ -192,7 +192,8 @@ def _verdicts(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
     warns = outcome.result.on_inconclusive == "warn"
     for verdict in outcome.result.decided:
         if verdict.verdict != "pass":
-            level: Level = "warning" if verdict.verdict == "inconclusive" and warns else "failure"
+            is_mild = verdict.tier == "advisory" or (verdict.verdict == "inconclusive" and warns)
+            level: Level = "warning" if is_mild else "failure"
             line = source.line(("gate",) if verdict.test == "overall" else ("tasks", verdict.task or ""))
             title = f"{name_of(verdict)}: {verdict.verdict}"
             yield Annotation(trees.config, line, level, title, sentence(verdict))

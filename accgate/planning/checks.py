@@ -15,14 +15,13 @@ from accgate.design import (
     Design,
     Mean,
     Target,
-    Tier,
     allowed_points,
     allowed_share,
     choose_test,
     given_of,
     oriented,
 )
-from accgate.errors import BadInput, CannotEvaluate, KeyFaults
+from accgate.errors import BadInput, CannotEvaluate, KeyFaults, Tier
 from accgate.inputs.parquet import Closed
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
 from accgate.planning.baselines import missing_note

@@ -144,7 +144,8 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
 
 def _print_undecided(printer: _Printer, result: Result, story: Story) -> None:
     """What the checks behind the first lack, where that is undecided; the first one's reason is not repeated."""
-    rest = [verdict for verdict in story.checks[1:] if verdict.verdict not in ("pass", "regression")]
+    told = ("pass", "regression")
+    rest = [verdict for verdict in story.checks if verdict is not story.lead and verdict.verdict not in told]
     names = {verdict: clip(visible(name_in(result, verdict)), 32, "…") for verdict in rest[:GROUPS]}
     width = max(map(len, names.values()), default=0)
     for verdict in rest[:GROUPS]:

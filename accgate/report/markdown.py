@@ -60,7 +60,7 @@ def values_of(
         "answers": answers,
         "plot": text_plot(story.checks) if room.plot else None,
         "alone": len(story.checks) == 1,
-        "passed": short is not None and bool(story.checks) and story.checks[0].verdict == "pass",
+        "passed": short is not None and story.lead is not None and story.lead.verdict == "pass",
         "shows_flips": False,
         "waits": False,
         "beside_words": ("", "") if result is None else other_rules(result.rules),

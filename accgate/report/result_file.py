@@ -150,16 +150,19 @@ def result_schema() -> dict[str, Any]:
 def junit_xml(result: Result) -> str:
     """The result as JUnit XML, a test case per check and overall check.
 
-    A regression or inconclusive check is a failure; one without a reference or a verdict is an error.
+    A regression or inconclusive check is a failure; one without a reference or a verdict is an error. An advisory check
+    that did not pass is skipped there, with its sentence.
     """
-    failures = [v for v in result.decided if v.verdict in ("regression", "inconclusive")]
-    errors = [v for v in result.decided if v.verdict in ("error", "no-reference")]
+    required = [v for v in result.decided if v.tier == "required"]
+    failures = [v for v in required if v.verdict in ("regression", "inconclusive")]
+    errors = [v for v in required if v.verdict in ("error", "no-reference")]
     suite = ElementTree.Element(
         "testsuite",
         name="accgate",
         tests=str(len(result.decided)),
         failures=str(len(failures)),
         errors=str(len(errors)),
+        skipped=str(sum(v.verdict != "pass" and v.tier == "advisory" for v in result.decided)),
         time=f"{result.seconds or 0.0:.3f}",
     )
     for verdict in result.decided:
@@ -167,7 +170,7 @@ def junit_xml(result: Result) -> str:
             suite, "testcase", classname=_xml(verdict.model or "accgate"), name=_xml(verdict.task or "compare")
         )
         if verdict.verdict != "pass":
-            kind = "failure" if verdict in failures else "error"
+            kind = "failure" if verdict in failures else "error" if verdict in errors else "skipped"
             fault = ElementTree.SubElement(case, kind, type=verdict.verdict, message=_xml(sentence(verdict)))
             fault.text = _xml("\n".join(verdict.reasons))
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
@@ -191,10 +194,10 @@ def ctrf_json(result: Result) -> str:
     duration of each test, which a run does not measure: it is 0.
     """
     tests = [_ctrf_test(verdict) for verdict in result.decided]
-    passed = sum(test["status"] == "passed" for test in tests)
+    passed, other = (sum(test["status"] == status for test in tests) for status in ("passed", "other"))
     start = int(datetime.fromisoformat(result.started).timestamp() * 1000) if result.started else 0
     duration = round(1000 * (result.seconds or 0.0))
-    summary = {"tests": len(tests), "passed": passed, "failed": len(tests) - passed}
+    summary = {"tests": len(tests), "passed": passed, "failed": len(tests) - passed - other}
     report = {
         "reportFormat": "CTRF",
         "specVersion": CTRF,
@@ -202,7 +205,14 @@ def ctrf_json(result: Result) -> str:
         "results": {
             "tool": {"name": "accgate", "version": result.accgate or __version__},
             "summary": summary
-            | {"skipped": 0, "pending": 0, "other": 0, "start": start, "stop": start + duration, "duration": duration},
+            | {
+                "skipped": 0,
+                "pending": 0,
+                "other": other,
+                "start": start,
+                "stop": start + duration,
+                "duration": duration,
+            },
             "tests": tests,
         },
     }
@@ -213,7 +223,7 @@ def _ctrf_test(verdict: Verdict) -> dict[str, Any]:
     test: dict[str, Any] = {
         "testId": f"{verdict.model or 'accgate'}/{verdict.task or 'compare'}",
         "name": visible(name_of(verdict)),
-        "status": "passed" if verdict.verdict == "pass" else "failed",
+        "status": "passed" if verdict.verdict == "pass" else "other" if verdict.tier == "advisory" else "failed",
         "rawStatus": verdict.verdict,
         "duration": 0,
         "suite": [verdict.model or "accgate"],

@@ -25,6 +25,7 @@ from accgate.verdict import (
     settings_of,
     sight_sentence,
     subject_of,
+    words_of,
 )
 from accgate.verdict.advice import after_pass, steps_of
 from accgate.verdict.allowed import runs_text
@@ -71,10 +72,11 @@ def story_of(
     headline = headline_of(result)
     if result is None or not result.decided:
         return Story(headline)
-    lead, *_ = checks = worst_first(result.decided)
+    checks = worst_first(result.decided)
+    lead, *_ = own = _deciding(checks)
     return Story(
         headline,
-        sentences=tuple(_sentences(result, checks)),
+        sentences=(*_sentences(result, own), *_advisory_lines(result, checks)),
         steps=tuple(steps_of(lead, surroundings_of(result, lead, answers_commands=answers_commands))),
         settings=settings_of(lead),
         answers=first_answers(checks, flips or {}),
@@ -84,11 +86,15 @@ def story_of(
 
 
 def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
-    """Checks in the order of a report: regressions, what has no verdict, passes; of each the largest loss first."""
+    """Checks in the order of a report: regressions, what has no verdict, passes; of each the largest loss first.
 
-    def place(verdict: Verdict) -> tuple[int, float]:
+    Advisory checks follow the required ones that did not pass.
+    """
+
+    def place(verdict: Verdict) -> tuple[int, int, float]:
         loss = loss_of(verdict)
-        return WORST_FIRST.index(verdict.verdict), 0.0 if loss is None else -loss
+        rank = 2 if verdict.verdict == "pass" else int(verdict.tier == "advisory")
+        return rank, WORST_FIRST.index(verdict.verdict), 0.0 if loss is None else -loss
 
     return tuple(sorted(checks, key=place))
 
@@ -136,11 +142,27 @@ def _verdict(result: Result | None, exit_code: int | None) -> Headline:
     if result is None or exit_code is not None:
         why = "the run left no result" if exit_code is None else exit_reason(exit_code)
         return Headline(SIGNS["error"], f"No verdict: {why}")
-    checks = worst_first(result.decided)
+    checks = _deciding(worst_first(result.decided))
     if not checks:
         return Headline(SIGNS["error"], "No verdict: nothing was checked")
     lead = checks[0]
     return Headline(SIGNS[lead.verdict], _run_line(result, checks))
+
+
+def _deciding(checks: Sequence[Verdict]) -> Sequence[Verdict]:
+    """Return the required checks, or all where none is."""
+    return [verdict for verdict in checks if verdict.tier == "required"] or checks
+
+
+def _advisory_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
+    """What became of advisory checks that did not pass, beside required ones."""
+    own = _deciding(checks)
+    lost = [verdict for verdict in checks if verdict not in own and verdict.verdict != "pass"]
+    if not lost:
+        return []
+    first = drop_sentence(lost[0]) if lost[0].verdict == "regression" else f"{name_in(result, lost[0])} did not pass"
+    more = f", and {len(lost) - 1:,} more did not pass" if len(lost) > 1 else ""
+    return [f"Advisory, so it fails nothing: {first}{more}."]
 
 
 def _with_guard(line: Headline, guard: Guard) -> Headline:
@@ -242,6 +264,8 @@ def _regression_lines(result: Result, lead: Verdict) -> list[str]:
     chance, lines = chance_sentence(lead, together_words(result, lead)), []
     if lead.failed_cost is not None:
         return [f"{chance}.", f"Its accuracy alone: {lead.by_scores}."]
+    if (cause := lead.failed_beside) is not None:
+        return [f"{with_capital(words_of(cause))}.", f"Its mean alone: {lead.by_scores}."]
     if lead.test != "target":
         who = lead.model if lead.model and lead.task else "The candidate"
         lines.append(f"{who} lost this much {samples_words(lead)}.")

@@ -165,7 +165,8 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
     """One check, with as many of its flips as there is room for."""
     first, before, now = flips[: room.flips], verdict.reference.mean, verdict.candidate.mean
     task = subject_of(verdict)
-    word = f"{verdict.verdict.replace('-', ' ')}{', new' if verdict.is_new else ''}"
+    marks = f"{', new' if verdict.is_new else ''}{', advisory' if verdict.tier == 'advisory' else ''}"
+    word = f"{verdict.verdict.replace('-', ' ')}{marks}"
     model = (verdict.model or "") if verdict.task else ""
     change, interval = change_text(verdict), interval_text(verdict)
     means = [points_text(verdict, mean) for mean in (before, now)]
@@ -179,7 +180,7 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         change=change,
         interval=interval,
         row=(
-            f"{SIGNS[verdict.verdict]} {task}{', new' if verdict.is_new else ''}{f', {model}' if model else ''}",
+            f"{SIGNS[verdict.verdict]} {task}{marks}{f', {model}' if model else ''}",
             change,
             "→".join(means) if before is not None or now is not None else means[0],
             gamma_of(verdict),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from accgate.design import Tier
-from accgate.errors import VerdictName
+from accgate.errors import Tier, VerdictName
 from accgate.stats import error_of_mean, quantile, quantile_sum
 from accgate.stats.result import Interval
 from accgate.text import figure
@@ -69,9 +68,10 @@ class ReferenceSummary:
     mean: float | None
     n: int | None
     readings: Readings | None = None
-    name: str | None = None
-    date: str | None = None
-    commit: str | None = None
+    # Where it comes from decides nothing.
+    name: str | None = field(default=None, compare=False)
+    date: str | None = field(default=None, compare=False)
+    commit: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -383,6 +383,13 @@ class Figures:
         if self.by_scores is None or self.verdict != "regression":
             return None
         return next((cost for cost in self.costs if cost.outcome == "regression"), None)
+
+    @property
+    def failed_beside(self) -> Reason | None:
+        """The group or the slow decline that failed a check whose mean did not; None elsewhere."""
+        if self.by_scores is None or self.verdict != "regression":
+            return None
+        return next((cause for cause in self.causes if cause.kind in ("group-fell", "declined")), None)
 
     @property
     def is_early(self) -> bool:

@@ -1,6 +1,8 @@
 """What a check found, for a reader in a hurry: what dropped, how likely that is by chance, what would decide it."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from accgate.text import asked_figure, count_of, drop_word, figure, visible, with_capital
 from accgate.verdict.allowed import RUNS, runs_text
@@ -39,6 +41,8 @@ def drop_sentence(verdict: Figures) -> str:
     before, now, subject = verdict.reference.mean, verdict.candidate.mean, subject_of(verdict)
     if (cost := verdict.failed_cost) is not None:
         return f"{subject} {cost_words(cost)}"
+    if (cause := verdict.failed_beside) is not None:
+        return _beside_words(subject, cause.figures)
     if before is None or now is None or (loss := loss_of(verdict)) is None:
         return f"{subject} has no mean"
     size, sides = size_text(verdict), (points_text(verdict, before), points_text(verdict, now))
@@ -49,6 +53,15 @@ def drop_sentence(verdict: Figures) -> str:
     if loss == 0.0 or sides[0] == sides[1]:
         return f"{subject} stayed at {sides[1]}"
     return f"{subject} {'rose' if now > before else 'fell'} {size}{unit}, {' to '.join(sides)}"
+
+
+def _beside_words(subject: str, of: Mapping[str, Any]) -> str:
+    """How a group, or the mean since the first reference, moved."""
+    if "group" in of:
+        size, moved = abs(of["now"] - of["before"]), "fell" if of["now"] < of["before"] else "rose"
+        return f"{of['group']} in {subject} {moved} {size:.1f} points, {of['before']:.1f} to {of['now']:.1f}"
+    moved, since = "fell" if of["difference"] < 0.0 else "rose", of["since"] or "an unknown date"
+    return f"{subject} {moved} {abs(of['difference']):.1f} points since the first reference, of {since}"
 
 
 def cost_words(cost: Cost) -> str:
@@ -102,6 +115,8 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
     if (cost := verdict.failed_cost) is not None and cost.p_value is not None and cost.alpha is not None:
         start = f"A change that takes the {100 * (cost.allowed or 0.0):.4g}% more that {cost.key} allows does so"
         return f"{start} in {runs_text(cost.p_value)} of {RUNS:,} runs; {_allows(cost.alpha, together)}"
+    if verdict.failed_beside is not None:
+        return None
     p, alpha = verdict.p_value, verdict.alpha_applied
     if alpha is None:  # a result of an earlier version
         p, alpha = p if verdict.p_adjusted is None else verdict.p_adjusted, verdict.alpha

@@ -46,7 +46,7 @@ def test_a_reference_is_replaced_only_with_a_reason(tmp_path: Path, capsys: pyte
     command = ["import", "lm-eval", str(log(tmp_path, 30)), "--references", str(tmp_path / "store"), "--no-replies"]
     assert main(command) == 0
     assert main(command) == 2
-    assert "say why it is replaced" in capsys.readouterr().err
+    assert "say with --reason TEXT why it is replaced" in capsys.readouterr().err
     assert main([*command, "--reason", "a longer log"]) == 0
 
 
@@ -127,13 +127,13 @@ def test_a_folder_of_the_suite_imports_what_it_can_and_is_not_called_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mmlu.yaml").write_text("a:\n  - accuracy: 68.2\n")
-    (tmp_path / "mixed_modality_omni.yaml").write_text("a:\n  - accuracy: 70\n    num_samples: 50\n")
+    (tmp_path / "unheard_of.yaml").write_text("a:\n  - accuracy: 70\n    num_samples: 50\n")
     (tmp_path / "gsm8k.yaml").write_text("a: [")
     command = ["import", "trtllm", str(tmp_path), "--references", str(tmp_path / "store")]
     assert main(command) == 2
     told = capsys.readouterr().err
     assert "gsm8k.yaml: is not YAML" in told
-    assert "sigma, the standard deviation of one score, is not known for mixed_modality_omni" in told
+    assert "sigma, the standard deviation of one score, is not known for unheard_of" in told
     assert "left out 2 of 3 files, so the import is incomplete; what is written is sound" in told
     assert find_reference(tmp_path / "store", "a", "mmlu") is not None
     (tmp_path / "alone.yaml").write_text("x:\n  ref_al: 2.0\n  min_al: 1.9\n")

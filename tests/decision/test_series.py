@@ -21,7 +21,7 @@ pd = pytest.importorskip("pandas")
     (pd.Series([100, 0], ["a", "a"]), {"a": 1}, "reference: 1 labels come more than once: a; each sample must"),
     (pd.DataFrame({"id": ["a"], "score": [100]}), {"a": 1}, "reference: is a table; give one column of it, as"),
     (pd.Series(["x", "y"]), {"0": 1}, "reference: scores must be numbers"),
-    (pd.Series([100, None]), {"0": 1}, "reference: 1 of 2 samples have no finite score: 1"),
+    (pd.Series([100, None]), {"0": 1}, "reference: no finite score for 1 of 2 samples: 1"),
     ([True, 100.0], [100.0, 0.0], "reference: has true or false beside scores other than 0 and 1"),
 ])  # fmt: skip
 def test_a_series_pairs_by_its_labels(before: Any, now: Any, result: float | str) -> None:
@@ -47,5 +47,5 @@ def test_clusters_in_a_series_without_labels_go_by_place() -> None:
     named = {f"q{i}": 100.0 * (i % 3 > 0) for i in range(60)}
     clusters = [i // 2 for i in range(60)]
     assert compare(named, named, clusters=pd.Series(clusters)) == compare(named, named, clusters=clusters)
-    with pytest.raises(BadInput, match="60 of 60 samples have none"):
+    with pytest.raises(BadInput, match="none for 60 of 60 samples"):
         compare(named, named, clusters=pd.Series(clusters, [f"p{i}" for i in range(60)]))

@@ -375,7 +375,7 @@ def test_shards_of_a_server_one_of_them_broken_and_resumed_give_the_verdict_of_o
     assert result(project)["prompt_tokens"] == project.result["prompt_tokens"] > 0
     with gzip.open(paths_of(tmp_path / "merged", "m", "arithmetic").before) as file:
         replied = [row for row in map(json.loads, file) if row["reply"] is not None]
-    assert len(replied) == len(result(project)["checks"][0]["flips"])
+    assert len(replied) == 60  # the reference has a reply to each
 
 
 def test_a_check_without_records_leaves_those_of_the_next_one(tmp_path: Path) -> None:

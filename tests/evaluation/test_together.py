@@ -180,7 +180,7 @@ def test_together_is_for_shards_and_instead_of_out(
     assert command(tmp_path, "run", "--together", str(tmp_path / "all")) == 2
     assert "give --shard i/N too" in said(capsys)
     assert together(tmp_path, "1/2", "--out", str(tmp_path / "out")) == 2
-    assert "leave out --out" in said(capsys)
+    assert "leave --out out" in said(capsys)
     assert command(tmp_path, "run", "--first") == 2
     assert "give --shard i/N too" in said(capsys)
     assert together(tmp_path, "1/2", "--first") == 2

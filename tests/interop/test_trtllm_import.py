@@ -218,7 +218,7 @@ def test_a_folder_names_its_files_each_once(tmp_path: Path) -> None:
 def test_a_reference_is_replaced_only_with_a_reason_and_all_or_none(tmp_path: Path) -> None:
     one, other = suite(tmp_path, "mmlu", "a:\n  - accuracy: 30\nb:\n  - accuracy: 40")
     keep_means(tmp_path / "store", [other], reason=None, date="")
-    with pytest.raises(BadInput, match="say why it is replaced"):
+    with pytest.raises(BadInput, match="say with --reason TEXT why it is replaced"):
         keep_means(tmp_path / "store", [one, other], reason=None, date="")
     assert find_reference(tmp_path / "store", "a", "mmlu") is None
     keep_means(tmp_path / "store", [one, other], reason="a newer file", date="")

@@ -337,4 +337,4 @@ def test_a_check_against_itself_keeps_the_first_run_and_what_the_second_changed(
     assert twice.run(right_but(10, N)) == 0
     for refused in (["--add"], ["--runs", "2"]):
         assert twice.record(args=["--check", *refused]) == 2
-        assert "--check evaluates every sample twice" in said(capsys)
+        assert "--check evaluates all twice" in said(capsys)

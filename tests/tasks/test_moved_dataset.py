@@ -70,8 +70,11 @@ def test_a_run_is_refused_where_the_dataset_is_another_than_the_reference_had(
         code, said = run("run", rows=rows)
         assert code in (0, 4), said
         other = [{**rows[0], "a": 7}, *rows[1:]]
-        for moved in (other, rows[1:], [*rows, {"q": "What is 900 + 1?", "a": 901}]):
+        for moved in (other, rows[1:]):
             asked = len(server.seen)
             code, said = run("run", rows=moved)
             assert (code, len(server.seen)) == (2, asked), said
             assert "dataset" in said
+        code, said = run("run", rows=[*rows, {"q": "What is 900 + 1?", "a": 901}])
+        assert code in (0, 4)
+        assert f"{N} of {N + 1} questions have a reference" in said

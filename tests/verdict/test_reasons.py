@@ -30,6 +30,23 @@ ABILITY = {"n": 60, "drop": "drop", "theta": 10.153, "power": 0.8, "asked": 8.0}
 PROOF = {"possible": 4.218, "limit": 3.0}
 FAILED = {"failed": 3, "used": 60, "worst_mean": 61.0, "best_mean": 66.0}
 WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
+    "group-fell": (
+        {"group": "law", "before": 52.0, "now": 20.8, "n": 57, "more": ", and 1 more of 20 groups"},
+        "the group law fell, 52.0 to 20.8 on 57 samples, and 1 more of 20 groups: more than chance explains",
+    ),
+    "groups-open": (
+        {"names": "law, art"},
+        "failed samples leave open whether a group fell: law, art; evaluate them again with --resume",
+    ),
+    "groups-unseen": (
+        {"count": 57},
+        'none of 57 groups has enough right answers to fail: evaluate more samples, or set `groups = "report"`',
+    ),
+    "declined": (
+        {"since": "2026-03-01", "runs": 9, "difference": -2.1, "bound": -0.8, "losses": "4e1c0aa (-1.20)"},
+        "since the anchor of 2026-03-01, over 9 runs: -2.10 points, at least -0.80; most was lost by 4e1c0aa (-1.20). "
+        "`accgate record --reason TEXT` accepts it and moves the anchor",
+    ),
     "undefined": ({"fact": "no value"}, "not decided: no value"),
     "too-few-evaluated": (
         {"n": 9, "n_max": 1319}, "only 9 of 1,319 samples were evaluated: too few to decide"
