@@ -173,22 +173,18 @@ def _utc_text(when: datetime) -> str:
 
 def _point(verdict: Verdict, config: Config | None) -> Point:
     """Make the point of a check, which has the other figures of its verdict under the same names."""
+    from accgate.references.store import baseline_of
+
+    model = verdict.model or ""
+    settings = None if config is None else config.models.get(model)
     own: dict[str, Any] = {
-        "model": _label(verdict.model or "", config),
+        "model": model if settings is None else baseline_of(model, settings.variant, None),
         "task": verdict.task or "",
         "reference": _against(verdict, config),
     }
     return Point(
         **own, **{field.name: getattr(verdict, field.name) for field in fields(Point) if field.name not in own}
     )
-
-
-def _label(model: str, config: Config | None) -> str:
-    """model@variant; the model alone where no config tells the variant."""
-    from accgate.references.store import baseline_of
-
-    settings = None if config is None else config.models.get(model)
-    return model if settings is None else baseline_of(model, settings.variant, None)
 
 
 def _against(verdict: Verdict, config: Config | None) -> Against:

@@ -100,14 +100,12 @@ def _of_table(path: Path, name: str | None) -> Side:
             rows[id_] = (repeat, line, row)
     if not rows:
         raise BadInput(f"{path}: holds no answers; give a file with one of every sample")
-    replies = {id_: _text(row, "reply", path, line) for id_, (_, line, row) in rows.items()}
-    prompts = {id_: _optional(row, "prompt", path, line) for id_, (_, line, row) in rows.items()}
-    targets = {id_: _optional(row, "target", path, line) for id_, (_, line, row) in rows.items()}
-    clusters = {id_: text_of(row, "cluster", path, line) for id_, (_, line, row) in rows.items()}
-    beside = {**_prompts_beside(path), **_present(prompts)}
-    return Side(
-        name or str(path), path, _present(replies), _absent(replies), beside, _present(targets), _present(clusters)
+    readers = {"reply": _text, "prompt": _optional, "target": _optional, "cluster": text_of}
+    replies, prompts, targets, clusters = (
+        {id_: read(row, column, path, line) for id_, (_, line, row) in rows.items()} for column, read in readers.items()
     )
+    texts = ({**_prompts_beside(path), **_present(prompts)}, _present(targets), _present(clusters))
+    return Side(name or str(path), path, _present(replies), _absent(replies), *texts)
 
 
 def _present(texts: Mapping[str, str | None]) -> dict[str, str]:

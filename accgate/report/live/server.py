@@ -12,7 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from accgate.errors import AccgateError
+from accgate.report.html.inline import page_template
+from accgate.report.html.page import answers_page, html_report
+from accgate.report.html.viewer import Beside
 from accgate.report.live.progress import Follower
+from accgate.report.result_file import read_result
+from accgate.result import NAME, SAMPLES
 from accgate.text import message_line
 
 HOME = "127.0.0.1"
@@ -99,11 +104,6 @@ class Viewer(ThreadingHTTPServer):
         AccgateError
             When the run's files are damaged.
         """
-        from accgate.report.html.page import html_report
-        from accgate.report.html.viewer import Beside
-        from accgate.report.result_file import read_result
-        from accgate.result import NAME, SAMPLES
-
         path = self.follower.folder / NAME
         with self._reading:
             if not path.is_file():
@@ -118,9 +118,6 @@ class Viewer(ThreadingHTTPServer):
 
     def answers(self) -> bytes:
         """The answers so far as HTML; raises as `report` does."""
-        from accgate.report.html.page import answers_page
-        from accgate.report.html.viewer import Beside
-
         with self._reading, tempfile.TemporaryFile() as spool:
             beside = Beside("answers.samples.js")
             page = answers_page(self.follower.answers(spool), beside, answered=self.follower.is_answered)
@@ -142,8 +139,6 @@ class Viewer(ThreadingHTTPServer):
 
     def page(self) -> tuple[bytes, str]:
         """The page that follows the run, and the policy under which its script and style alone may run."""
-        from accgate.report.html.inline import page_template
-
         nonce = secrets.token_urlsafe(12)
         html = page_template("accgate.report", "live.html.j2").render(nonce=nonce, folder=str(self.follower.folder))
         policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'"
