@@ -12,7 +12,7 @@ from itertools import accumulate, groupby
 from accgate.errors import VerdictName
 from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, Step, cells, series_of
-from accgate.report.charts.axes import Axis, axis_around
+from accgate.report.charts.axes import Axis, axis_around, thin
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.story import SIGNS
 from accgate.text import count_of, number, p_relation
@@ -27,7 +27,7 @@ MARKS = {"pass": "circle", "regression": "cross", "inconclusive": "ring", "no-re
 
 @dataclass(frozen=True)
 class Dot:
-    """One run's mean; `kind` is the shape: circle, ring or cross. `drift` marks a decline since the anchor."""
+    """The mean of one run. `kind` is its shape (circle, ring or cross), `drift` marks a decline since the anchor."""
 
     x: float
     y: float
@@ -41,7 +41,7 @@ Ticks = tuple[tuple[float, str], ...]  # places on an axis, and their texts
 
 @dataclass(frozen=True)
 class Chart:
-    """Paths and places in a drawing of WIDTH x HEIGHT; `words` describe it."""
+    """Paths and places in a drawing of WIDTH x HEIGHT, and `words` that describe it."""
 
     words: str
     band: str
@@ -55,7 +55,7 @@ class Chart:
 
 
 def chart_of(series: Series) -> Chart | None:
-    """The chart of a check; None where no run of it has a figure."""
+    """Make the chart of a check. It is None where no run of it has a figure."""
     steps = series.steps
     values = [value for step in steps for value in _values(step)]
     if not values:
@@ -80,7 +80,7 @@ def chart_of(series: Series) -> Chart | None:
         ),
         changes=tuple(x.pixel(at) for at, step in enumerate(steps) if step.changed),
         rows=tuple((y.pixel(value), number(value, digits)) for value in y.ticks()),
-        dates=_dates(steps, x),
+        dates=tuple((x.pixel(at + 0.5), step.date) for at, step in thin([*enumerate(steps)], DATES)),
     )
 
 
@@ -154,13 +154,6 @@ def _line(steps: Sequence[Step], x: Axis, y: Axis) -> str:
         path += "" if mean is None else f"{pen}{x.pixel(at + 0.5)} {y.pixel(mean)}"
         pen = "M" if mean is None else "L"
     return path
-
-
-def _dates(steps: Sequence[Step], x: Axis) -> Ticks:
-    """The days of some runs, evenly spread; the first and last among them."""
-    count = min(len(steps), DATES)
-    places = sorted({round(k * (len(steps) - 1) / max(count - 1, 1)) for k in range(count)})
-    return tuple((x.pixel(at + 0.5), steps[at].date) for at in places)
 
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other

@@ -94,7 +94,7 @@ class Addition:
 
 
 def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Addition:
-    """Add a run to the content of a history; with `page` an index.html belongs beside it.
+    """Add a run to the content of a history, and with `page` write an index.html beside it.
 
     Raises
     ------

@@ -31,7 +31,7 @@ NAME, SENTENCE = 60, 400  # characters of them
 
 @dataclass(frozen=True)
 class CauseView:
-    """What came of a search, as a template shows it: raw texts, one line each."""
+    """The outcome of a search as a template shows it, in raw texts of one line each."""
 
     sentences: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...] = ()
@@ -66,7 +66,7 @@ def _view(blame: Blame) -> CauseView:
 
 
 def blame_sentences(blame: Blame) -> list[str]:
-    """What came of the search: the causes first, then what bounds the answer."""
+    """Describe the outcome of a search, the causes first, then what bounds the answer."""
     sentences = _causes(blame)
     if flipping := [row.name for row in rows_of(blame) if row.is_single and row.finding == EITHER_WAY]:
         flip = "flip" if len(flipping) > 1 else "flips"
@@ -138,12 +138,12 @@ def print_blame(console: Console, blame: Blame) -> None:
 
 
 def blame_markdown(blame: Blame) -> str:
-    """What explains the loss as GitHub-flavoured Markdown; names and values are escaped."""
+    """Describe the outcome of a search as GitHub-flavoured Markdown, in which names and values are escaped."""
     return fill_template({"cause": _view(blame).cut(ROOMS[0])}, "cause.md.j2")
 
 
 class Row(NamedTuple):
-    """A setting, or some that were tried together, with their trials: put back, and set alone."""
+    """A setting, or several that were tried together, with the trials of putting back and of setting alone."""
 
     name: str
     before: str
@@ -153,7 +153,7 @@ class Row(NamedTuple):
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one setting; several together are never set alone."""
+        """Whether it is one setting. Several together are never set alone."""
         return self.back is None or self.back.kind == "put back"
 
     @property
@@ -243,7 +243,7 @@ def write_cause(cause: CauseFile, path: Path) -> None:
 
 
 def read_cause(path: Path) -> CauseFile | None:
-    """The file; None where there is none.
+    """Read the file, or return None where there is none.
 
     Nothing in it is believed that does not follow from its own counts.
 

@@ -190,7 +190,7 @@ CTRF = "0.0.0"
 
 
 def ctrf_json(result: Result) -> str:
-    """The result as CTRF, a test per check and overall check; its figures, in points, are labels.
+    """Render a result as CTRF, with a test for each check and overall check, and its figures in points as labels.
 
     What did not pass has failed there, so that no reader takes a check without a verdict for a pass. CTRF wants a
     duration of each test, which a run does not measure: it is 0.

@@ -59,7 +59,7 @@ def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, l
 def print_table(
     console: Console, headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]
 ) -> None:
-    """Print rows under headings; where the terminal is too narrow, a paragraph a row.
+    """Print rows under headings, or a paragraph a row where the terminal is too narrow.
 
     The columns `left` are those of `table_of`. The first two cells name a row.
     """

@@ -59,7 +59,7 @@ def figures_legend(result: Result) -> str:
 
 
 def find_check(result: Result, name: str) -> Verdict:
-    """Return the check of this name: MODEL/TASK, or the model or task alone where it is unique.
+    """Return the check named MODEL/TASK, or by its model or task alone where that is unique.
 
     Raises
     ------

@@ -37,7 +37,7 @@ def _change(verdict: Figures, row: GroupFigures) -> str:
 
 
 def groups_paragraph(verdict: Figures) -> str | None:
-    """What the groups' figures say, and how sure; None where there are no groups."""
+    """Describe what the groups' figures say, and how sure that is. It is None where there are no groups."""
     groups = verdict.groups
     if groups is None:
         return None

@@ -45,7 +45,7 @@ def other_rules(rules: str) -> tuple[str, str]:
 
 
 def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
-    """Headings with a paragraph each; the first is the verdict, the last what to do.
+    """Explain a verdict in paragraphs under headings, from the verdict itself to what to do next.
 
     Only what applies is there: a check without a p-value has no test, a fixed number of samples no stopping.
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from accgate.decision.path import SequentialPath
 from accgate.design import oriented
-from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, upright
+from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, thin, upright
 from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretch
 from accgate.verdict import Verdict
 
@@ -82,10 +82,3 @@ def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:
     if steps.is_whole:
         return f"{start} The limits depend on how many samples had changed by then."
     return f"{start} The limit shown holds at the last sample." if fails else start
-
-
-def thin(points: Points, most: int) -> Points:
-    """At most so many of the points, with the first and the last."""
-    if len(points) <= most:
-        return points
-    return [points[round(k * (len(points) - 1) / (most - 1))] for k in range(most)]

@@ -26,7 +26,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class CauseSection:
-    """The outcome of a search, each setting with its bar; `sentences` alone where there is nothing to draw."""
+    """The outcome of a search, with a bar for each setting. There are no rows where nothing was tried."""
 
     title: str
     sentences: tuple[str, ...]
@@ -41,7 +41,7 @@ def blame_html(blame: Blame) -> str:
 
 
 def cause_section(result: Result, folder: Path | None) -> CauseSection | None:
-    """The section of a run's report, from the cause.json in its folder; None where there is none.
+    """Make the section of a run's report from the cause.json in its folder, if there is one.
 
     Raises
     ------

@@ -32,7 +32,7 @@ class Pictures:
 
 
 def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> Pictures:
-    """The charts of a check: how the evidence grew, which needs the run's folder, and whether it can be chance.
+    """Draw how the evidence of a check grew, which needs the run's folder, and whether it can be chance.
 
     Raises
     ------

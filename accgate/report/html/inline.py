@@ -21,7 +21,7 @@ ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 @cache
 def page_template(package: str, name: str) -> Template:
-    """A template of a package, which escapes each value; compiled once, which takes longer than to fill it."""
+    """Compile a template of a package, once for all its uses. It escapes each value."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -28,7 +28,7 @@ Labels = tuple[tuple[float, str], ...]  # of an axis: a place across and its wor
 
 @dataclass(frozen=True)
 class Row:
-    """A check on the page's scale, or one of its groups; `number` is the check's."""
+    """A check on the page's scale, or one of its groups, with the `number` of the check."""
 
     number: int
     verdict: Verdict

@@ -31,14 +31,9 @@ from accgate.verdict import (
     theta_text,
 )
 from accgate.verdict.advice import Words
+from accgate.verdict.paragraphs import RULES
 
 DRAWN = 40  # checks that did not pass and have charts
-RULES = {
-    "own": "",
-    "base": "by the rules of the base branch",
-    "bootstrap": "by its own rules: the base branch has none",
-    "approved": "by this pull request's own rules, which were approved",
-}
 NOUNS = {
     "regression": ("regression", "regressions"),
     "error": ("error", "errors"),
@@ -153,7 +148,7 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
         "tally": tally,
         "stats": stats_of(result),
         "started": start_text(result),
-        "rules": RULES[result.rules],
+        "rules": "" if result.rules == "own" else f"by {RULES[result.rules]}",
     }
 
 

@@ -128,7 +128,7 @@ def _is_answered(paths: RecordPaths) -> bool:
 
 
 def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:
-    """The samples that are done in the fixed order without a gap, and their mean difference to the reference."""
+    """Count the samples done in the fixed order without a gap, and average their difference to the reference."""
     reference = check.reference
     if reference is None or check.task.content.aggregate is not None:
         return 0, None

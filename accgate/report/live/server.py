@@ -97,7 +97,7 @@ class Viewer(ThreadingHTTPServer):
                 return {"finished": False, "answered": False, "checks": [], "fault": message_line(str(error))}
 
     def report(self) -> bytes | None:
-        """The run's report as HTML; None before it is decided.
+        """Render the run's report as HTML, once the run is decided.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Viewer(ThreadingHTTPServer):
             return self._report[1]
 
     def answers(self) -> bytes:
-        """The answers so far as HTML; raises as `report` does."""
+        """Render the answers so far as HTML. It raises as `report` does."""
         with self._reading, tempfile.TemporaryFile() as spool:
             beside = Beside("answers.samples.js")
             page = answers_page(self.follower.answers(spool), beside, answered=self.follower.is_answered)
@@ -146,7 +146,7 @@ class Viewer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET for the pages under the token; no path names a file."""
+    """Answers GET for the pages under the token. No path names a file."""
 
     server: Viewer
     server_version, sys_version = "accgate", ""
