@@ -36,11 +36,6 @@ class _Figures:
     limit: float | None
 
     @property
-    def curves(self) -> list[float]:
-        """The centres of the curves."""
-        return [self.reference] if self.dropped is None else [self.reference, self.dropped]
-
-    @property
     def bar(self) -> tuple[float, float] | None:
         """The limits of the run's mean, from those of its difference to the reference."""
         if self.verdict.interval is None:
@@ -103,7 +98,7 @@ def _figures(verdict: Verdict) -> _Figures | None:
 
 def _axis(figures: _Figures) -> Axis:
     """The axis on which the curves stand, and the figures that are not too far from them; worse is left."""
-    curves, error = figures.curves, figures.error
+    error, curves = figures.error, [each for each in (figures.reference, figures.dropped) if each is not None]
     ends = [center + side * REACH * error for center in curves for side in (-1, 1)]
     values = [figures.mean, *(figures.bar or ()), *([] if figures.limit is None else [figures.limit])]
     ends += [value for value in values if min(abs(value - center) for center in curves) <= FURTHEST * error]
