@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import CONFIG, json_option, print_json, print_note, print_outcome, write
+from accgate.cli.common import CONFIG, json_option, print_note, print_outcome, write
 from accgate.cli.parser import Command, add_commands, count, result_file
 from accgate.cli.working_folder import nearest_config
-from accgate.errors import PASSED, BadInput
+from accgate.errors import PASSED
 from accgate.text import count_of
 
 if TYPE_CHECKING:
@@ -52,12 +52,6 @@ def _push_options(command: argparse.ArgumentParser) -> None:
 def _html_options(command: argparse.ArgumentParser) -> None:
     _history_options(command)
     command.add_argument("--out", default="-", metavar="FILE", help="file to write; - is standard output (-)")
-
-
-def _badge_options(command: argparse.ArgumentParser) -> None:
-    _history_options(command)
-    command.add_argument("--out", metavar="FILE", help="write the SVG; - is standard output")
-    command.add_argument("--json", action="store_true", help="print shields.io's endpoint JSON on standard output")
 
 
 def _result_options(command: argparse.ArgumentParser) -> None:
@@ -106,21 +100,6 @@ def _html(arguments: argparse.Namespace) -> int:
     from accgate.history.page import html_page
 
     write(arguments.out, html_page(_read(arguments), arguments.check))
-    return PASSED
-
-
-def _badge(arguments: argparse.Namespace) -> int:
-    from accgate.history.page import badge_of, svg
-
-    if arguments.out is None and not arguments.json:
-        raise BadInput("say --out FILE for the SVG, --json for shields.io's endpoint, or both")
-    if arguments.out == "-" and arguments.json:
-        raise BadInput("--json prints on standard output; write the SVG to a file")
-    badge = badge_of(_read(arguments).runs, arguments.check)
-    if arguments.out is not None:
-        write(arguments.out, svg(badge))
-    if arguments.json:
-        print_json(badge.endpoint())
     return PASSED
 
 
@@ -191,5 +170,4 @@ ACTIONS = (
     Command("merge", "join histories; their order does not matter", _merge_options, _merge),
     Command("push", "add a run to the history on a branch of its own on GitHub", _push_options, _push),
     Command("html", "write each check over time as one HTML file", _html_options, _html),
-    Command("badge", "draw the latest run as a badge", _badge_options, _badge),
 )

@@ -172,7 +172,6 @@ EXAMPLES: Mapping[str, str] = {
     "accgate sigma": "accgate sigma run-1.jsonl run-2.jsonl --theta 2",
     "accgate report": "accgate report accgate-out/accgate.json --html report.html",
     "accgate view": "accgate view accgate-out",
-    "accgate explain": "accgate explain llama/gsm8k",
     "accgate publish": "accgate publish --dry-run",
     "accgate respond": "accgate respond --check-name accgate",
     "accgate propose": "accgate propose references --head-sha 0123456789abcdef0123456789abcdef01234567",
@@ -192,7 +191,6 @@ EXAMPLES: Mapping[str, str] = {
     "accgate history merge": "accgate history merge a.jsonl b.jsonl --out history.jsonl",
     "accgate history push": "accgate history push accgate-out/accgate.json --page",
     "accgate history html": "accgate history html history.jsonl --out history.html",
-    "accgate history badge": "accgate history badge --out badge.svg",
     "accgate schema": "accgate schema config > accuracy.schema.json",
     "accgate completion": "source <(accgate completion bash)",
 }

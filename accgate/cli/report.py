@@ -1,48 +1,47 @@
 """The commands that show a finished run, or decide it anew (`verify`)."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accgate.cli.common import CONFIG, RESULT, console, print_json, print_note, selection_options, write, write_html
 from accgate.cli.parser import result_file, run_option
 from accgate.cli.run import base_option, rules_of
 from accgate.errors import PASSED, BadInput
 
+if TYPE_CHECKING:
+    from accgate.result import Result
+
 
 def report_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `report`."""
     what = f"a result, or a verdict of compare --json ({RESULT})"
     command.add_argument("result", nargs="?", type=result_file, default=RESULT, metavar="accgate.json", help=what)
+    command.add_argument("--check", metavar="CHECK", help="explain one check's verdict: MODEL/TASK, or one of the two")
     command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output")
     command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
     command.add_argument("--ctrf", metavar="FILE", help="write a CTRF report (JSON); - is standard output")
     command.add_argument("--html", metavar="FILE", help="write one HTML file; - is standard output")
 
 
-def explain_options(command: argparse.ArgumentParser) -> None:
-    """Add the options of `explain`."""
-    command.add_argument("check", nargs="?", metavar="CHECK", help="MODEL/TASK, or one of the two where that is enough")
-    command.add_argument(
-        "result", nargs="?", type=result_file, default=RESULT, metavar="accgate.json", help=f"a result ({RESULT})"
-    )
-
-
 def report(arguments: argparse.Namespace) -> int:
-    """Print a result for the terminal, or write it in the forms that are asked for."""
+    """Print a result or one of its checks for the terminal, or write the result in the forms that are asked for."""
     from accgate.report.flips import flips_of_result
     from accgate.report.result_file import ctrf_json, junit_xml, read_result
 
-    result = read_result(arguments.result)
-    if {arguments.markdown, arguments.junit, arguments.ctrf, arguments.html} == {None}:
+    result, folder = read_result(arguments.result), arguments.result.parent
+    if arguments.check is not None:
+        _print_check(result, arguments.check)
+    elif {arguments.markdown, arguments.junit, arguments.ctrf, arguments.html} == {None}:
         from accgate.report.ending import print_result
 
-        print_result(console(), result, flips_of_result(result, arguments.result.parent))
-        return PASSED
+        print_result(console(), result, flips_of_result(result, folder))
     for name, text_of in ((arguments.junit, junit_xml), (arguments.ctrf, ctrf_json)):
         if name is not None:
             write(name, text_of(result))
-    folder = arguments.result.parent
     if arguments.html is not None:
         write_html(arguments.html, result, folder)
     if arguments.markdown is not None:
@@ -52,23 +51,16 @@ def report(arguments: argparse.Namespace) -> int:
     return PASSED
 
 
-def explain(arguments: argparse.Namespace) -> int:
-    """Explain in words how a check got its verdict."""
+def _print_check(result: Result, name: str) -> None:
     from accgate.report.ending import print_groups
-    from accgate.report.result_file import read_result
     from accgate.report.terminal import print_explanation
     from accgate.report.words import explanation_of, find_check
 
-    name, path = arguments.check, arguments.result
-    if name is not None and (file := result_file(name)).suffix == ".json" and file.is_file():  # no check was named
-        path, name = file, None
-    result = read_result(path)
     check = find_check(result, name)
     print_explanation(console(), explanation_of(result, check))
     if check.groups is not None and check.groups.rows:
         print()
         print_groups(console(), check)
-    return PASSED
 
 
 def view_options(command: argparse.ArgumentParser) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from accgate.decision.evidence import Evidence
-from accgate.decision.sequential import Bets
 from accgate.decision.stopping import sequential_test
 from accgate.design import oriented
 from accgate.stats import Boundaries, SequentialResult
@@ -21,8 +20,7 @@ class SequentialPath:
     `n` are the samples used by then and `sums` the sums of their differences in points, turned so that worse is down.
     The run fails where the sum falls to `fails` and passes where it rises to `passes`, pairs of samples and sum. With
     `is_whole` these are the boundaries by which the test decided; else `fails` holds the limit at the last sample
-    alone, below which it fails. `exact` says that every unit is one sample scored 0 or 100. `bets` are those of an
-    e-process test.
+    alone, below which it fails. `exact` says that every unit is one sample scored 0 or 100.
     """
 
     n: tuple[int, ...]
@@ -31,14 +29,13 @@ class SequentialPath:
     fails: Points = ()
     passes: Points = ()
     is_whole: bool = False
-    bets: Bets | None = None
 
 
 def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
     """The path by which a check came to its verdict, from the samples that it used.
 
     The test is the one that decided, at the alpha that decided. Where it does not lead to the verdict, as with files
-    of another run, the path is without the test's boundaries and bets; so is that of a test at a fixed n.
+    of another run, the path is without the test's boundaries; so is that of an e-process test and of one at a fixed n.
 
     Parameters
     ----------
@@ -62,7 +59,7 @@ def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
     drawn = test.boundaries() if _leads_to(test.result(), verdict) else None
     if isinstance(drawn, Boundaries):
         return replace(path, fails=drawn.fails, passes=drawn.passes, is_whole=True)
-    return replace(path, fails=_last_limit(verdict), bets=drawn)
+    return replace(path, fails=_last_limit(verdict))
 
 
 def _at_fixed_n(evidence: Evidence, verdict: Verdict) -> SequentialPath:

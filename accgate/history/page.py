@@ -1,23 +1,21 @@
-"""A history as one HTML page with a chart of each check, and its latest run as a badge.
+"""A history as one HTML page with a chart of each check.
 
 The page needs nothing else: no script, no network, light and dark. Here are the positions in a chart, which the
-template draws. The badge is an SVG, and the JSON from which shields.io draws its own.
+template draws.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 
-from accgate.errors import VerdictName, worst
+from accgate.errors import VerdictName
 from accgate.history.file import History
-from accgate.history.run import Run
 from accgate.history.series import HEADINGS, Series, Step, cells, series_of
-from accgate.report.charts.axes import Axis, axis_around
-from accgate.report.charts.svg import pixel
-from accgate.report.html.inline import page_parts, page_template, whole_page
+from accgate.report.charts.axes import Axis, axis_around, thin
+from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.story import SIGNS
-from accgate.text import count_of, number, p_relation, visible
+from accgate.text import count_of, number, p_relation
 
 WIDTH, HEIGHT = 760.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
@@ -29,7 +27,7 @@ MARKS = {"pass": "circle", "regression": "cross", "inconclusive": "ring", "no-re
 
 @dataclass(frozen=True)
 class Dot:
-    """One run's mean; `kind` is the shape: circle, ring or cross. `drift` marks a decline since the anchor."""
+    """The mean of one run. `kind` is its shape (circle, ring or cross), `drift` marks a decline since the anchor."""
 
     x: float
     y: float
@@ -38,18 +36,12 @@ class Dot:
     drift: bool
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A place on an axis and its text; `place` says which date it is: first, last, between or only."""
-
-    at: float
-    text: str
-    place: str = "between"
+Ticks = tuple[tuple[float, str], ...]  # places on an axis, and their texts
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Paths and places in a drawing of WIDTH x HEIGHT; `words` describe it."""
+    """Paths and places in a drawing of WIDTH x HEIGHT, and `words` that describe it."""
 
     words: str
     band: str
@@ -58,12 +50,12 @@ class Chart:
     line: str
     dots: tuple[Dot, ...]
     changes: tuple[float, ...]
-    rows: tuple[Tick, ...]
-    dates: tuple[Tick, ...]
+    rows: Ticks
+    dates: Ticks
 
 
 def chart_of(series: Series) -> Chart | None:
-    """The chart of a check; None where no run of it has a figure."""
+    """Make the chart of a check. It is None where no run of it has a figure."""
     steps = series.steps
     values = [value for step in steps for value in _values(step)]
     if not values:
@@ -87,8 +79,8 @@ def chart_of(series: Series) -> Chart | None:
             if (mean := step.levels.mean) is not None
         ),
         changes=tuple(x.pixel(at) for at, step in enumerate(steps) if step.changed),
-        rows=tuple(Tick(y.pixel(value), number(value, digits)) for value in y.ticks()),
-        dates=_dates(steps, x),
+        rows=tuple((y.pixel(value), number(value, digits)) for value in y.ticks()),
+        dates=tuple((x.pixel(at + 0.5), step.date) for at, step in thin([*enumerate(steps)], DATES)),
     )
 
 
@@ -125,19 +117,14 @@ def _values(step: Step) -> list[float]:
 
 
 def _spans(steps: Sequence[Step]) -> list[range]:
-    """The stretches of runs with one reference, and with an error or without."""
-    spans: list[range] = []
-    keys, stretch = [], 0
-    for step in steps:
-        stretch += step.changed
-        keys.append((stretch, step.levels.reference is None, step.point.error is None))
-    at = 0
-    for (_, no_reference, _), group in groupby(keys):
-        size = sum(1 for _ in group)
-        if not no_reference:
-            spans.append(range(at, at + size))
-        at += size
-    return spans
+    """Return the stretches of runs with one reference, and with an error or without."""
+    stretches = accumulate(step.changed for step in steps)
+    keys = [
+        (stretch, step.levels.reference is None, step.point.error is None)
+        for stretch, step in zip(stretches, steps, strict=True)
+    ]
+    groups = [[*places] for _, places in groupby(range(len(steps)), keys.__getitem__)]
+    return [range(places[0], places[-1] + 1) for places in groups if steps[places[0]].levels.reference is not None]
 
 
 def _level(steps: Sequence[Step], span: range, errors: float, x: Axis, y: Axis) -> str:
@@ -169,29 +156,11 @@ def _line(steps: Sequence[Step], x: Axis, y: Axis) -> str:
     return path
 
 
-def _dates(steps: Sequence[Step], x: Axis) -> tuple[Tick, ...]:
-    """The days of some runs, evenly spread; the first and last among them."""
-    count = min(len(steps), DATES)
-    places = sorted({round(k * (len(steps) - 1) / max(count - 1, 1)) for k in range(count)})
-    named = {0: "first", len(steps) - 1: "last"} if len(steps) > 1 else {0: "only"}
-    return tuple(Tick(x.pixel(at + 0.5), steps[at].date, named.get(at, "between")) for at in places)
-
-
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
 ROWS = 50  # runs in a table
 DRAWN = {
     "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "bottom": HEIGHT - BOTTOM,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class View:
-    """A check on the page; `rows` are the latest runs, newest first, and `drift` what the latest says of it."""
-
-    series: Series
-    chart: Chart | None
-    rows: tuple[tuple[VerdictName, tuple[str, ...]], ...]
-    drift: str
 
 
 def html_page(history: History, check: str | None = None) -> str:
@@ -211,7 +180,7 @@ def html_page(history: History, check: str | None = None) -> str:
         "history.html.j2",
         style=page_parts("accgate.report", "tokens.css") + page_parts("accgate.history", "history.css"),
         headline=_headline(series),
-        views=[_view(one) for one in series],
+        views=map(_view, series),
         signs=SIGNS,
         headings=HEADINGS,
         drawn=DRAWN,
@@ -219,20 +188,19 @@ def html_page(history: History, check: str | None = None) -> str:
         runs=len(runs),
         first=runs[0].started[:10],
         last=runs[-1].started[:10],
-        damaged=len(history.damaged),
-        unread=sum(line.run is None for line in history.lines),
+        hidden=len(history.damaged) + sum(line.run is None for line in history.lines),
         version=runs[-1].accgate,
     )
 
 
-def _view(series: Series) -> View:
-    steps = series.steps[-SHOWN:]
-    rows = tuple((step.point.verdict, cells(step)) for step in reversed(steps[-ROWS:]))
-    return View(series, chart_of(replace(series, steps=steps)), rows, _drift(series))
+def _view(series: Series) -> tuple[Series, Chart | None, list[tuple[VerdictName, tuple[str, ...]]], str]:
+    """Return a check with its chart, its latest runs, newest first, and the outcome of its drift test."""
+    rows = [(step.point.verdict, cells(step)) for step in series.steps[: -ROWS - 1 : -1]]
+    return series, chart_of(replace(series, steps=series.steps[-SHOWN:])), rows, _drift(series)
 
 
 def _drift(series: Series) -> str:
-    """The outcome of the drift test in the latest run."""
+    """Describe the outcome of the drift test in the latest run."""
     drift = series.last.point.drift
     if drift is None or drift.difference is None or drift.p_value is None:
         return ""
@@ -257,74 +225,3 @@ def _headline(series: Sequence[Series]) -> str:
     declining = sum(one.last.point.is_declining for one in series)
     but = f", but {declining} {'declines' if declining == 1 else 'decline'} slowly" if declining else ""
     return f"Accuracy over time: {which} passed in the latest run{but}"
-
-
-# White text on each colour has a contrast of 4.5 to 1 or more.
-BADGES: dict[VerdictName, tuple[str, str]] = {
-    "pass": ("no regression", "#1a7f37"),
-    "regression": ("regressed", "#b42318"),
-    "inconclusive": ("too few samples", "#8a5a00"),
-    "no-reference": ("no reference", "#59636e"),
-    "error": ("not evaluated", "#59636e"),
-}
-DRIFTING = "#8a5a00"
-
-
-@dataclass(frozen=True)
-class Badge:
-    """What a badge says; `color` is a hexadecimal number after #."""
-
-    label: str
-    message: str
-    color: str
-
-    def endpoint(self) -> dict[str, str | int]:
-        """The JSON of shields.io's endpoint badge: https://shields.io/badges/endpoint-badge.
-
-        >>> Badge("accuracy", "no regression", "#1a7f37").endpoint()["schemaVersion"]
-        1
-        """
-        return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.color}
-
-
-def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
-    """The badge of the latest run, or of one check in the latest run that had it, "MODEL/TASK".
-
-    Where a model has several variants, the worst of them counts.
-
-    Raises
-    ------
-    BadInput
-        Where there is no run, or no check of that name.
-    """
-    series = series_of(runs, check)
-    points = runs[-1].checks if check is None else [one.last.point for one in series]
-    verdict = runs[-1].verdict if check is None else worst(point.verdict for point in points)
-    label = visible(series[0].task) or "accuracy" if check is not None else "accuracy"
-    (message, colour), step = BADGES[verdict], series[0].last
-    if check is not None and len(series) == 1 and verdict in ("pass", "regression") and step.levels.mean is not None:
-        error = "" if step.point.error is None else f" ± {step.text(step.point.error)}"
-        figure = f"{step.text(step.levels.mean)}{error}"
-        message = figure if verdict == "pass" else f"{figure}, {message}"
-    if verdict == "pass" and any(point.is_declining for point in points):
-        return Badge(label, f"{message}, but declining", DRIFTING)
-    return Badge(label, message, colour)
-
-
-PADDING = 6.0  # pixels at both ends of a text
-
-
-def svg(badge: Badge) -> str:
-    """The badge as an SVG that needs nothing else."""
-    left, right = (_width(text) + 2 * PADDING for text in (badge.label, badge.message))
-    template = page_template("accgate.history", "badge.svg.j2")
-    return template.render(badge=badge, left=left, right=right, padding=PADDING, tenth=pixel) + "\n"
-
-
-WIDTHS = {"ijlI.,:;|!' ": 3.5, "frt()[]-": 4.6, "cksvxyz": 6.0, "mwMW@%": 10.4}
-
-
-def _width(text: str) -> float:
-    """About how wide a text is in Verdana of 11 pixels."""
-    widths = {c: width for group, width in WIDTHS.items() for c in group}
-    return sum(widths.get(c, 7.8 if c.isupper() else 6.9) for c in text)

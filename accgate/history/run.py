@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -172,33 +172,19 @@ def _utc_text(when: datetime) -> str:
 
 
 def _point(verdict: Verdict, config: Config | None) -> Point:
-    model, task = verdict.model or "", verdict.task or ""
-    return Point(
-        _label(model, config),
-        task,
-        verdict.verdict,
-        verdict.test,
-        verdict.n,
-        _against(verdict, config),
-        verdict.candidate,
-        verdict.difference,
-        verdict.sigma,
-        verdict.error,
-        verdict.gamma,
-        verdict.theta,
-        verdict.higher_is_better,
-        verdict.statistic,
-        verdict.drift,
-        verdict.n_max,
-    )
-
-
-def _label(model: str, config: Config | None) -> str:
-    """model@variant; the model alone where no config tells the variant."""
+    """Make the point of a check, which has the other figures of its verdict under the same names."""
     from accgate.references.store import baseline_of
 
+    model = verdict.model or ""
     settings = None if config is None else config.models.get(model)
-    return model if settings is None else baseline_of(model, settings.variant, None)
+    own: dict[str, Any] = {
+        "model": model if settings is None else baseline_of(model, settings.variant, None),
+        "task": verdict.task or "",
+        "reference": _against(verdict, config),
+    }
+    return Point(
+        **own, **{field.name: getattr(verdict, field.name) for field in fields(Point) if field.name not in own}
+    )
 
 
 def _against(verdict: Verdict, config: Config | None) -> Against:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from accgate.errors import BadInput, CannotEvaluate, reading
 from accgate.history.file import History, history_of, merge_histories, read_content
-from accgate.history.page import badge_of, html_page, svg
+from accgate.history.page import html_page
 from accgate.history.run import Run, line_of
 from accgate.records.lock import holding
 from accgate.records.replacement import write_atomically
@@ -95,7 +94,7 @@ class Addition:
 
 
 def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Addition:
-    """Add a run to the content of a history; beside it belong its badge and, with `page`, an index.html.
+    """Add a run to the content of a history, and with `page` write an index.html beside it.
 
     Raises
     ------
@@ -107,12 +106,7 @@ def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Additi
     if present.has(run):
         return Addition(present, {}, message)
     history = merge_histories(present, history_of([run]))
-    badge = badge_of(history.runs)
-    files = {
-        NAME: history.content,
-        "badge.svg": svg(badge).encode(),
-        "badge.json": json.dumps(badge.endpoint()).encode() + b"\n",
-    }
+    files = {NAME: history.content}
     if page:
         files["index.html"] = html_page(history).encode("utf-8", "replace")
     return Addition(history, files, message)

@@ -12,7 +12,7 @@ from accgate.inputs.rows import id_of, read_table, repeat_of, text_of
 from accgate.records.file import paths_of, read_gzip_lines
 from accgate.records.pairing import other_texts
 from accgate.references.store import Reference, read_reference
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,12 @@ def _of_table(path: Path, name: str | None) -> Side:
             rows[id_] = (repeat, line, row)
     if not rows:
         raise BadInput(f"{path}: holds no answers; give a file with one of every sample")
-    replies = {id_: _text(row, "reply", path, line) for id_, (_, line, row) in rows.items()}
-    prompts = {id_: _optional(row, "prompt", path, line) for id_, (_, line, row) in rows.items()}
-    targets = {id_: _optional(row, "target", path, line) for id_, (_, line, row) in rows.items()}
-    clusters = {id_: text_of(row, "cluster", path, line) for id_, (_, line, row) in rows.items()}
-    beside = {**_prompts_beside(path), **_present(prompts)}
-    return Side(
-        name or str(path), path, _present(replies), _absent(replies), beside, _present(targets), _present(clusters)
+    readers = {"reply": _text, "prompt": _optional, "target": _optional, "cluster": text_of}
+    replies, prompts, targets, clusters = (
+        {id_: read(row, column, path, line) for id_, (_, line, row) in rows.items()} for column, read in readers.items()
     )
+    texts = ({**_prompts_beside(path), **_present(prompts)}, _present(targets), _present(clusters))
+    return Side(name or str(path), path, _present(replies), _absent(replies), *texts)
 
 
 def _present(texts: Mapping[str, str | None]) -> dict[str, str]:
@@ -162,7 +160,8 @@ def questions_of(reference: Side, candidate: Side, *, subset: bool) -> tuple[Que
     for kind in ("prompts", "targets"):
         if other := other_texts(getattr(reference, kind), getattr(candidate, kind)):
             ids = some_of([id_ for id_, *_ in other])
-            raise BadInput(f"{len(other)} samples have other {kind} in {reference.path} and {candidate.path}: {ids}")
+            have = f"{count_of(len(other), 'sample')} {'has' if len(other) == 1 else 'have'} different {kind}"
+            raise BadInput(f"{have} in {reference.path} and {candidate.path}: {ids}")
     prompts = {**reference.prompts, **candidate.prompts}
     if without := [id_ for id_ in candidate.replies if id_ not in prompts]:
         fix = "give a run's record with its .prompts.jsonl.gz beside it, or rows with a prompt"

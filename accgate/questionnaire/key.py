@@ -16,7 +16,8 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from accgate import errors
-from accgate.errors import BadInput, reading
+from accgate.errors import BadInput
+from accgate.inputs.paths import read_plain
 from accgate.inputs.toml import locate_faults, read_toml
 from accgate.inputs.typed import CLOSED, Flag, Text, Texts, parse_table_of
 
@@ -200,11 +201,8 @@ def read_object(path: Path, kind: str, wanted: str) -> dict[str, Any]:
         When it cannot be read, is not JSON, names a key twice or is of another kind; `wanted` says what to give.
     """
     try:
-        with reading(path, f"give {wanted}"):
-            if path.stat().st_size > LIMIT:
-                raise BadInput(f"{path}: has more than {LIMIT:,} bytes; give {wanted}")
-            content = path.read_bytes()
-        data = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_number)
+        content = read_plain(path, LIMIT).decode("utf-8-sig")
+        data = json.loads(content, object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: cannot be read as JSON ({error}); give {wanted}") from error
     if not isinstance(data, dict) or data.get("kind") != kind:

@@ -27,7 +27,7 @@ def headline(result: SurveyResult) -> str:
         return f"People rate the candidate lower: {', '.join(worse)}.{more}"
     if unsure:
         return f"No verdict: too few questions to detect the drop that matters in {', '.join(unsure)}."
-    return f"People do not rate the candidate lower by any of {len(checks)} items."
+    return f"People do not rate the candidate lower on any of {len(checks)} items."
 
 
 def summary(survey: Survey) -> str:

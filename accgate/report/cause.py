@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from accgate.decision.cause import Blame, Explained, Trial, is_consistent, selection_of
 from accgate.errors import BadInput, writing
@@ -16,14 +15,15 @@ from accgate.report.flips import opening
 from accgate.report.markdown import fill_template
 from accgate.report.room import ROOMS, Room
 from accgate.result import Result, to_json
-from accgate.text import visible
+from accgate.text import visible, with_stop
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 HEADINGS = ("Setting", "Reference", "Now", "Came back with it put back", "Lost with it alone", "Finding")
 EITHER_WAY = "flips either way, loses nothing"
-FINDINGS = {"cause": "explains", "no cause": "does not", "either way": EITHER_WAY, "open": "not shown"}
+# Of both trials of a setting the first of these counts.
+FINDINGS = {"cause": "explains", "open": "not shown", "either way": EITHER_WAY, "no cause": "does not"}
 ORIGIN = "The evaluating job says so, after its verdict; it is not part of the verdict."
 ROWS, SENTENCES = 10, 4  # of a comment
 NAME, SENTENCE = 60, 400  # characters of them
@@ -31,7 +31,7 @@ NAME, SENTENCE = 60, 400  # characters of them
 
 @dataclass(frozen=True)
 class CauseView:
-    """What came of a search, as a template shows it: raw texts, one line each."""
+    """The outcome of a search as a template shows it, in raw texts of one line each."""
 
     sentences: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...] = ()
@@ -55,19 +55,22 @@ class CauseView:
 def cause_view(cause: CauseFile, result: Result) -> CauseView:
     """What a cause file says of a result, marked as what the evaluating job says."""
     if cause.blame is None:
-        return CauseView((f"That is unknown: {cause.failure}.".replace("..", "."),), origin=ORIGIN)
+        return CauseView((with_stop(f"That is unknown: {cause.failure}"),), origin=ORIGIN)
     if not is_of(cause, result):
         return CauseView(("That is unknown: the search was for a check that did not regress in this run.",))
     return replace(_view(cause.blame), origin=ORIGIN)
 
 
 def _view(blame: Blame) -> CauseView:
-    return CauseView(tuple(blame_sentences(blame)), tuple(rows_of(blame)), method_of(blame))
+    return CauseView(tuple(blame_sentences(blame)), tuple(row.cells for row in rows_of(blame)), method_of(blame))
 
 
 def blame_sentences(blame: Blame) -> list[str]:
-    """What came of the search: the causes first, then what bounds the answer."""
-    sentences = [*_causes(blame), *_flips(blame)]
+    """Describe the outcome of a search, the causes first, then what bounds the answer."""
+    sentences = _causes(blame)
+    if flipping := [row.name for row in rows_of(blame) if row.is_single and row.finding == EITHER_WAY]:
+        flip = "flip" if len(flipping) > 1 else "flips"
+        sentences.append(f"{' and '.join(flipping)} {flip} answers either way: as many came back as went.")
     if blame.by_chance:
         those = f"{blame.by_chance} of the {blame.control} lost answers that were asked again"
         sentences.append(f"{those} came back with nothing changed: by chance.")
@@ -78,9 +81,8 @@ def blame_sentences(blame: Blame) -> list[str]:
         sentences.append(f"What also differs and cannot be put back here: {others}.")
     problems = {trial.problem: trial for trial in blame.trials if trial.problem}
     for problem, trial in problems.items():
-        name = "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
         way = "set alone" if trial.kind == "set alone" else "put back"
-        sentences.append(f"With {name} {way} the model could not be asked: {problem}.")
+        sentences.append(f"With {_name_of(trial)} {way} the model could not be asked: {problem}.")
     if blame.ended_early is not None:
         sentences.append(f"The search ended {blame.ended_early}; `accgate blame --resume` with more goes on.")
     return sentences
@@ -103,16 +105,6 @@ def _causes(blame: Blame) -> list[str]:
     return [
         f"The settings together explain the loss ({whole.back} of {whole.lost} lost answers came back with all of them "
         "put back), but no single one, and no pair of them, is shown to."
-    ]
-
-
-def _flips(blame: Blame) -> list[str]:
-    """Name the settings that flip answers and lose nothing."""
-    names = [change.name for change in blame.changes if finding_of(*trials_of(blame, (change.name,))) == EITHER_WAY]
-    if not names:
-        return []
-    return [
-        f"{' and '.join(names)} {'flip' if len(names) > 1 else 'flips'} answers either way: as many came back as went."
     ]
 
 
@@ -140,52 +132,76 @@ def print_blame(console: Console, blame: Blame) -> None:
     for sentence in others:
         print_paragraph(console, Text(visible(sentence)))
     console.print()
-    print_table(console, HEADINGS, [[visible(text) for text in row] for row in rows_of(blame)], left=(0, 1, 2, 5))
+    print_table(console, HEADINGS, [[*map(visible, row.cells)] for row in rows_of(blame)], left=(0, 1, 2, 5))
     console.print()
     print_paragraph(console, Text(method_of(blame)))
 
 
 def blame_markdown(blame: Blame) -> str:
-    """What explains the loss as GitHub-flavoured Markdown; names and values are escaped."""
+    """Describe the outcome of a search as GitHub-flavoured Markdown, in which names and values are escaped."""
     return fill_template({"cause": _view(blame).cut(ROOMS[0])}, "cause.md.j2")
 
 
-def rows_of(blame: Blame) -> Iterator[tuple[str, ...]]:
-    """A row for each setting, and for those that were tried together."""
+class Row(NamedTuple):
+    """A setting, or several that were tried together, with the trials of putting back and of setting alone."""
+
+    name: str
+    before: str
+    now: str
+    back: Trial | None
+    alone: Trial | None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one setting. Several together are never set alone."""
+        return self.back is None or self.back.kind == "put back"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The texts under `HEADINGS`."""
+        alone = share_of(self.alone) if self.is_single else ""
+        return self.name, self.before, self.now, share_of(self.back), alone, self.finding
+
+    @property
+    def tried(self) -> list[Trial]:
+        """The trials that were made."""
+        return [trial for trial in (self.back, self.alone) if trial is not None]
+
+    @property
+    def finding(self) -> str:
+        """What the trials show, in a word or two."""
+        if not self.tried:
+            return "not tried"
+        if all(trial.problem for trial in self.tried):
+            return "could not be asked"
+        findings = [trial.finding for trial in self.tried]
+        finding = next(each for each in FINDINGS if each in findings)
+        no_sign = finding == "open" and all(trial.back <= trial.gone for trial in self.tried)
+        return "no sign" if no_sign else FINDINGS[finding]
+
+
+def rows_of(blame: Blame) -> list[Row]:
+    """List a row for each setting, and for those that were tried together."""
+    trials = {(trial.kind == "set alone", trial.settings): trial for trial in blame.trials}
+    rows = []
     for change in blame.changes:
-        back, alone = trials_of(blame, (change.name,))
-        yield change.name, change.before, change.now, share_of(back), share_of(alone), finding_of(back, alone)
-    for trial in blame.trials:
-        if trial.kind in ("all back", "pair back"):
-            name = "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
-            yield name, "", "", share_of(trial), "", finding_of(trial, None)
+        back, alone = (trials.get((is_alone, (change.name,))) for is_alone in (False, True))
+        rows.append(Row(change.name, change.before, change.now, back, alone))
+    together = [trial for trial in blame.trials if trial.kind in ("all back", "pair back")]
+    return rows + [Row(_name_of(trial), "", "", trial, None) for trial in together]
 
 
-def trials_of(blame: Blame, settings: tuple[str, ...]) -> tuple[Trial | None, Trial | None]:
-    """The trials of some settings: put back, and set alone."""
-    of = {trial.kind == "set alone": trial for trial in blame.trials if trial.settings == settings}
-    return of.get(False), of.get(True)
+def _name_of(trial: Trial) -> str:
+    return "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
 
 
 def share_of(trial: Trial | None) -> str:
-    """How many of the lost answers came back, or were lost again, and how many of the gained ones are its doing."""
+    """Say how many lost answers came back, or were lost again, and how many gained ones are its doing."""
     if trial is None or not trial.lost:
         return "-"
     against = f", {trial.gone} the other way" if trial.gone else ""
     gained = f"; {trial.undone} of {trial.gained} gained" if trial.gained else ""
     return f"{trial.back} of {trial.lost}{against}{gained}"
-
-
-def finding_of(back: Trial | None, alone: Trial | None) -> str:
-    """What both trials of a setting show, in a word or two."""
-    findings = [trial.finding for trial in (back, alone) if trial is not None]
-    if not findings:
-        return "not tried"
-    if all(trial.problem for trial in (back, alone) if trial is not None):
-        return "could not be asked"
-    finding = next((each for each in ("cause", "open", "either way", "no cause") if each in findings), "open")
-    no_sign = finding == "open" and all(trial.back <= trial.gone for trial in (back, alone) if trial is not None)
-    return "no sign" if no_sign else FINDINGS[finding]
 
 
 def method_of(blame: Blame) -> str:
@@ -227,7 +243,7 @@ def write_cause(cause: CauseFile, path: Path) -> None:
 
 
 def read_cause(path: Path) -> CauseFile | None:
-    """The file; None where there is none.
+    """Read the file, or return None where there is none.
 
     Nothing in it is believed that does not follow from its own counts.
 
@@ -252,7 +268,7 @@ def read_cause(path: Path) -> CauseFile | None:
     if not holds_only(data, asdict(cause), text=LONGEST, entries=MOST):
         raise BadInput(f"{path}: holds more than `accgate blame` writes; {FIX}")
     if (cause.blame is None) == (cause.failure is None):
-        raise BadInput(f"{path}: holds neither what a search found nor why there is nothing, or both; {FIX}")
+        raise BadInput(f"{path}: must hold either the outcome of a search or the reason why there is none; {FIX}")
     if cause.blame is not None and not is_consistent(cause.blame):
         raise BadInput(f"{path}: its figures contradict each other; {FIX}")
     return cause

@@ -153,7 +153,7 @@ def _print_undecided(printer: _Printer, result: Result, story: Story) -> None:
         lack = "for the same reason." if is_same and verdict.reasons else _lack(verdict)
         printer.paragraph(lack, first=names[verdict], hanging=4 + width)
     if len(rest) > GROUPS:
-        printer.paragraph(f"and {len(rest) - GROUPS} more that have no verdict")
+        printer.paragraph(f"and {len(rest) - GROUPS} more without a verdict")
     if rest:
         printer.line()
 
@@ -192,7 +192,7 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
     remarks = [text for text in remarks if text.lower() != lack.lower()]
     yield from remarks[:NOTES]
     if len(remarks) > NOTES:
-        yield f"and {len(remarks) - NOTES} more, which `accgate explain` lists"
+        yield f"and {len(remarks) - NOTES} more, which `accgate report --check` lists"
 
 
 def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:
@@ -202,7 +202,7 @@ def print_groups(console: Console, verdict: Verdict, *, most: int | None = None)
         return
     print_table(console, SHORT_HEADINGS, rows[:most], left=(0,))
     if most is not None and len(rows) > most:
-        console.print(Text(f" and {len(rows) - most:,} more, which `accgate explain` lists"))
+        console.print(Text(f" and {len(rows) - most:,} more, which `accgate report --check` lists"))
 
 
 def _print_settings(printer: _Printer, settings: Sequence[Setting], of: str) -> None:
@@ -258,8 +258,8 @@ def _print_steps(printer: _Printer, story: Story, report: str, place: str) -> No
         pairs.append(("Figures", figures))
         pairs.append(("Answers", "" if lead.lost is None else f"{lead.lost:,} got worse, {lead.gained:,} better"))
     if report and lead is not None:
-        name = "/".join(part for part in (lead.model, lead.task) if part) if len(story.checks) > 1 else ""
-        pairs.append(("Details", " ".join(filter(None, ("accgate explain", name, place)))))
+        name = "/".join(part for part in (lead.model, lead.task) if part)
+        pairs.append(("Details", " ".join(filter(None, ("accgate report", place, "--check", name)))))
         pairs.append(("Report", report))
     for key, text in pairs:
         if text:

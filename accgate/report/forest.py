@@ -10,7 +10,6 @@ from functools import partial
 
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, axis_around, short
-from accgate.report.charts.svg import pixel
 from accgate.report.html.inline import page_template
 from accgate.report.story import SIGNS
 from accgate.text import clip, visible
@@ -152,8 +151,6 @@ def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
         description=description_of(rows),
         width=WIDTH,
         height=68 + 24 * len(rows) + 28 * len({row.model for row in rows if row.model}),
-        clip=clip,
-        pixel=pixel,
     )
     return {name: f"{picture(dark=dark).strip()}\n" for name, dark in zip(FILES, (False, True), strict=True)}
 

@@ -175,11 +175,8 @@ def _few_marks(line: str) -> str:
         return line
     letters: list[str] = []
     for c in line:
-        if (
-            not unicodedata.combining(c)
-            or not all(map(unicodedata.combining, letters[-MARKS:]))
-            or len(letters) < MARKS
-        ):
+        last = letters[-MARKS:]
+        if not unicodedata.combining(c) or len(last) < MARKS or not all(map(unicodedata.combining, last)):
             letters.append(c)
     return "".join(letters)
 

@@ -25,8 +25,10 @@ def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
     each = "once" if done.times == 1 else f"{done.times} times"
     gone, flickering = len(done.lost), len(done.flickering)
     silent = len(back) - gone - flickering
-    text = f"{done.model} / {done.task}: of {len(back)} lost answers, asked again {each}, {gone} are lost for good"
-    text += f" and {flickering} flicker" + (f"; {silent} never got a score." if silent else ".")
+    flicker = f"{flickering} flicker{'s' if flickering == 1 else ''}"
+    text = f"{done.model} / {done.task}: of {len(back)} lost answers, asked again {each}, {gone} "
+    text += f"{'is' if gone == 1 else 'are'} lost for good and {flicker}"
+    text += f"; {silent} never got a score." if silent else "."
     print_paragraph(console, Text(visible(text), style="bold"))
     if failed := asked - sum(scored.values()):
         text = f"{failed} of {asked} answers failed and are not counted; the first: {done.failure}"
@@ -78,11 +80,8 @@ def _key_of(verdict: Verdict, run: Path, id_: str) -> str | None:
     path = paths_of(run, verdict.model, verdict.task).records
     if any(records_with(path, {id_})):
         return id_
-    return (
-        next((record.id for _, record in numbered_records(path) if record.own_id == id_), None)
-        if path.exists()
-        else None
-    )
+    by_own_id = (record.id for _, record in numbered_records(path) if record.own_id == id_)
+    return next(by_own_id, None) if path.exists() else None
 
 
 # Over commits

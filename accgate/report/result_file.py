@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -147,30 +148,31 @@ def result_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **adapter_of(Result).json_schema()}
 
 
+JUNIT = {"regression": "failure", "inconclusive": "failure"}
+
+
 def junit_xml(result: Result) -> str:
     """The result as JUnit XML, a test case per check and overall check.
 
     A regression or inconclusive check is a failure; one without a reference or a verdict is an error. An advisory check
     that did not pass is skipped there, with its sentence.
     """
-    required = [v for v in result.decided if v.tier == "required"]
-    failures = [v for v in required if v.verdict in ("regression", "inconclusive")]
-    errors = [v for v in required if v.verdict in ("error", "no-reference")]
+    kinds = ["skipped" if v.tier == "advisory" else JUNIT.get(v.verdict, "error") for v in result.decided]
+    counts = Counter(kind for kind, verdict in zip(kinds, result.decided, strict=True) if verdict.verdict != "pass")
     suite = ElementTree.Element(
         "testsuite",
         name="accgate",
         tests=str(len(result.decided)),
-        failures=str(len(failures)),
-        errors=str(len(errors)),
-        skipped=str(sum(v.verdict != "pass" and v.tier == "advisory" for v in result.decided)),
+        failures=str(counts["failure"]),
+        errors=str(counts["error"]),
+        skipped=str(counts["skipped"]),
         time=f"{result.seconds or 0.0:.3f}",
     )
-    for verdict in result.decided:
+    for kind, verdict in zip(kinds, result.decided, strict=True):
         case = ElementTree.SubElement(
             suite, "testcase", classname=_xml(verdict.model or "accgate"), name=_xml(verdict.task or "compare")
         )
         if verdict.verdict != "pass":
-            kind = "failure" if verdict in failures else "error" if verdict in errors else "skipped"
             fault = ElementTree.SubElement(case, kind, type=verdict.verdict, message=_xml(sentence(verdict)))
             fault.text = _xml("\n".join(verdict.reasons))
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
@@ -188,31 +190,24 @@ CTRF = "0.0.0"
 
 
 def ctrf_json(result: Result) -> str:
-    """The result as CTRF, a test per check and overall check; its figures, in points, are labels.
+    """Render a result as CTRF, with a test for each check and overall check, and its figures in points as labels.
 
     What did not pass has failed there, so that no reader takes a check without a verdict for a pass. CTRF wants a
     duration of each test, which a run does not measure: it is 0.
     """
     tests = [_ctrf_test(verdict) for verdict in result.decided]
-    passed, other = (sum(test["status"] == status for test in tests) for status in ("passed", "other"))
+    counts = Counter(test["status"] for test in tests)
     start = int(datetime.fromisoformat(result.started).timestamp() * 1000) if result.started else 0
     duration = round(1000 * (result.seconds or 0.0))
-    summary = {"tests": len(tests), "passed": passed, "failed": len(tests) - passed - other}
+    statuses = {status: counts[status] for status in ("passed", "failed", "skipped", "pending", "other")}
+    times = {"start": start, "stop": start + duration, "duration": duration}
     report = {
         "reportFormat": "CTRF",
         "specVersion": CTRF,
         "generatedBy": "accgate",
         "results": {
             "tool": {"name": "accgate", "version": result.accgate or __version__},
-            "summary": summary
-            | {
-                "skipped": 0,
-                "pending": 0,
-                "other": other,
-                "start": start,
-                "stop": start + duration,
-                "duration": duration,
-            },
+            "summary": {"tests": len(tests), **statuses, **times},
             "tests": tests,
         },
     }
@@ -239,17 +234,9 @@ def _ctrf_test(verdict: Verdict) -> dict[str, Any]:
 
 def _labels(verdict: Verdict) -> dict[str, float]:
     low, high = (None, None) if verdict.interval is None else verdict.interval.two_sided
-    figures: dict[str, float | None] = {
-        "reference": verdict.reference.mean,
-        "mean": verdict.candidate.mean,
-        "n": verdict.n,
-        "difference": verdict.difference,
-        "interval_low": low,
-        "interval_high": high,
-        "gamma": verdict.gamma,
-        "theta": verdict.theta,
-        "p_value": verdict.p_value,
-    }
+    figures = {name: getattr(verdict, name) for name in ("n", "difference", "gamma", "theta", "p_value")}
+    figures |= {"reference": verdict.reference.mean, "mean": verdict.candidate.mean}
+    figures |= {"interval_low": low, "interval_high": high}
     return {name: value for name, value in figures.items() if value is not None and math.isfinite(value)}
 
 

@@ -59,12 +59,14 @@ def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, l
 def print_table(
     console: Console, headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]
 ) -> None:
-    """Print rows under headings; where the terminal is too narrow, a paragraph a row.
+    """Print rows under headings, or a paragraph a row where the terminal is too narrow.
 
     The columns `left` are those of `table_of`. The first two cells name a row.
     """
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
-    if _fits(console, headings, cells):
+    columns = zip(map(Text, headings), *cells, strict=True)
+    widths = [max(cell.cell_len for cell in column) for column in columns]
+    if sum(widths) + 2 * (len(widths) - 1) <= console.width:
         console.print(table_of(headings, cells, left=left))
         return
     for row in cells:
@@ -78,13 +80,6 @@ def print_paragraph(console: Console, text: Text, *, indent: int = 0) -> None:
     for line in text.wrap(console, max(console.width - indent, 1)):
         line.rstrip()
         console.print(Text(" " * indent).append_text(line), no_wrap=True)
-
-
-def _fits(console: Console, headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> bool:
-    """Whether each column can be as wide as its widest cell."""
-    columns = zip([Text(heading) for heading in headings], *rows, strict=True)
-    widths = [max(cell.cell_len for cell in column) for column in columns]
-    return bool(sum(widths) + 2 * (len(widths) - 1) <= console.width)
 
 
 def print_explanation(console: Console, paragraphs: Sequence[Paragraph]) -> None:

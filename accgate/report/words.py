@@ -58,8 +58,8 @@ def figures_legend(result: Result) -> str:
     )
 
 
-def find_check(result: Result, name: str | None) -> Verdict:
-    """The check of this name: MODEL/TASK, or the model or task alone where it is unique; None names the only check.
+def find_check(result: Result, name: str) -> Verdict:
+    """Return the check named MODEL/TASK, or by its model or task alone where that is unique.
 
     Raises
     ------
@@ -69,20 +69,15 @@ def find_check(result: Result, name: str | None) -> Verdict:
     checks = {"/".join(_parts(verdict)) or "candidate": verdict for verdict in result.decided}
     if not checks:
         raise BadInput("the result has no checks; run the gate again")
-    if name is None:
-        if len(checks) == 1:
-            return result.checks[0]
-        raise BadInput(f"the result has {len(checks)} checks; name one of {', '.join(checks)}")
     wanted = name.replace(" / ", "/").strip()
-    if wanted in checks:
-        return checks[wanted]
-    matches = [each for each, verdict in checks.items() if wanted in (verdict.model, verdict.task)]
+    parts = [each for each, verdict in checks.items() if wanted in (verdict.model, verdict.task)]
+    matches = [wanted] if wanted in checks else parts
     if len(matches) == 1:
         return checks[matches[0]]
     if matches:
         raise BadInput(f"{name!r} is the name of {len(matches)} checks; name one of {', '.join(matches)}")
-    parts = {part for verdict in result.decided for part in _parts(verdict)}
-    raise BadInput(f"no check {name!r}; {nearest(wanted, {*checks, *parts})}")
+    names = {part for verdict in result.decided for part in _parts(verdict)}
+    raise BadInput(f"no check {name!r}; {nearest(wanted, {*checks, *names})}")
 
 
 def _parts(verdict: Verdict) -> list[str]:

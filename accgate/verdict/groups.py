@@ -1,6 +1,6 @@
 """The groups of a check, such as the subjects of MMLU: how far each changed, and which of them stand out."""
 
-from accgate.text import clip
+from accgate.text import clip, count_of
 from accgate.verdict.figures import Figures, GroupFigures
 from accgate.verdict.points import points_text
 
@@ -37,7 +37,7 @@ def _change(verdict: Figures, row: GroupFigures) -> str:
 
 
 def groups_paragraph(verdict: Figures) -> str | None:
-    """What the groups' figures say, and how sure; None where there are no groups."""
+    """Describe what the groups' figures say, and how sure that is. It is None where there are no groups."""
     groups = verdict.groups
     if groups is None:
         return None
@@ -45,7 +45,7 @@ def groups_paragraph(verdict: Figures) -> str | None:
         return f"{groups.note}."
     outcome = groups_sentence(verdict) or f"None of the {groups.count:,} groups stands out"
     absent = groups.count - len(groups.rows)
-    unseen = f" Of {absent:,} groups no sample was used." if absent else ""
+    unseen = f" The check used no sample of {count_of(absent, 'group')}." if absent else ""
     where = ", wherever the check stopped" if groups.any_stop else ""
     sure = f"All {groups.count:,} intervals hold together with {100 * (1 - groups.alpha):.4g}% probability{where}"
     more = " With early_stopping = false each group has all its samples." if verdict.is_early else ""

@@ -1,6 +1,6 @@
 """How a verdict came about, heading by heading."""
 
-from accgate.text import p_relation, with_stop
+from accgate.text import p_relation, with_capital, with_stop
 from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
@@ -45,35 +45,46 @@ def other_rules(rules: str) -> tuple[str, str]:
 
 
 def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
-    """Headings with a paragraph each; the first is the verdict, the last what to do.
+    """Explain a verdict in paragraphs under headings, from the verdict itself to what to do next.
 
     Only what applies is there: a check without a p-value has no test, a fixed number of samples no stopping.
     """
     meaning = MEANING[verdict.verdict] if verdict.failed_cost is None else "a sample takes more than is allowed"
-    first = (f"{name_of(verdict)}: {verdict.verdict}", f"{meaning.capitalize()}.")
-    drift = _optional("Drift", drift_sentence(verdict), " This is information only: it decides nothing.")
-    replies = _optional("Replies", readings_sentence(verdict))
-    rest = [*_failures(verdict), *drift, *_rules(verdict, run)]
+    replies = ("Replies", _stopped(readings_sentence(verdict)))
+    rest = (
+        ("Failed", _failures(verdict)),
+        ("Drift", _stopped(drift_sentence(verdict), " This is information only: it decides nothing.")),
+        ("Rules", _rules(verdict, run)),
+    )
     if verdict.p_value is None:
-        body = [("Why", with_stop("; ".join(verdict.reasons) or "No reason is recorded")), *replies, *rest]
+        body = [("Why", with_stop("; ".join(verdict.reasons) or "No reason is recorded")), replies, *rest]
     else:
         body = [
             ("Means", _means(verdict)),
-            *_changes(verdict),
-            *replies,
-            *_groups(verdict),
-            *_optional("Settings", settings_sentence(verdict)),
+            ("Samples", _changes(verdict)),
+            replies,
+            ("Groups", groups_paragraph(verdict) or ""),
+            ("Settings", _stopped(settings_sentence(verdict))),
             ("Test", _test(verdict)),
             ("Alpha", _alpha(verdict, run)),
             ("p", _p(verdict)),
             ("Gamma", _gamma(verdict)),
             ("Theta", _theta(verdict)),
-            *_stopping(verdict),
-            *_costs(verdict),
+            ("Stopping", _stopping(verdict)),
+            ("Beside accuracy", _costs(verdict)),
             *rest,
-            *_optional("Notes", "; ".join(verdict.reasons)),
+            ("Notes", _stopped("; ".join(verdict.reasons))),
         ]
-    return [first, *body, ("Next", advice(verdict, run))]
+    body = [(heading, text) for heading, text in body if text]
+    return [
+        (f"{name_of(verdict)}: {verdict.verdict}", f"{meaning.capitalize()}."),
+        *body,
+        ("Next", advice(verdict, run)),
+    ]
+
+
+def _stopped(text: str | None, more: str = "") -> str:
+    return f"{text}.{more}" if text else ""
 
 
 def _means(verdict: Figures) -> str:
@@ -93,17 +104,12 @@ def _means(verdict: Figures) -> str:
     )
 
 
-def _changes(verdict: Figures) -> list[Paragraph]:
+def _changes(verdict: Figures) -> str:
     if (counts := flip_counts(verdict)) is None:
-        return []
+        return ""
     clusters = f" They come in {verdict.clusters:,} clusters, each of which counts once." if verdict.clusters else ""
     same = " Nothing changed, so there is nothing for chance to explain." if verdict.discordance == 0.0 else ""
-    return [("Samples", f"{counts}.{same}{clusters}")]
-
-
-def _groups(verdict: Figures) -> list[Paragraph]:
-    text = groups_paragraph(verdict)
-    return [("Groups", text)] if text else []
+    return f"{counts}.{same}{clusters}"
 
 
 def _test(verdict: Figures) -> str:
@@ -172,43 +178,38 @@ def _theta(verdict: Figures) -> str:
     return f"{power} You asked for {target}; this run resolves only {theta_text(verdict)}.{ruled_out}"
 
 
-def _stopping(verdict: Figures) -> list[Paragraph]:
+def _stopping(verdict: Figures) -> str:
     if verdict.stop is None or verdict.n_max is None:
-        return []
+        return ""
     used = f"{verdict.n:,} of {verdict.n_max:,} samples were used: {stop_reason(verdict)}"
-    return [("Stopping", f"{used}. Alpha and beta hold for this way of stopping.")]
+    return f"{used}. Alpha and beta hold for this way of stopping."
 
 
-def _costs(verdict: Figures) -> list[Paragraph]:
-    """The change of tokens and seconds, and what a gate on them says."""
+def _costs(verdict: Figures) -> str:
+    """Describe the change of tokens and seconds, and the outcome of a gate on them."""
     sentences = []
     for cost in verdict.costs:
-        text = cost.sentence
-        sentences.append(f"{text[:1].upper()}{text[1:]}.")
+        sentences.append(f"{with_capital(cost.sentence)}.")
         if cost.p_value is not None and cost.alpha is not None:
             sentences.append(f"Chance alone would do so with p {p_relation(cost.p_value)} (alpha {cost.alpha:.4g}).")
     if verdict.by_scores is not None:
         sentences.append(f"The scores alone: {verdict.by_scores}.")
-    return [("Beside accuracy", " ".join(sentences))] if sentences else []
+    return " ".join(sentences)
 
 
-def _failures(verdict: Figures) -> list[Paragraph]:
+def _failures(verdict: Figures) -> str:
     failed, n = verdict.candidate.errors, verdict.candidate.n
     if not failed:
-        return [("Failed", f"None of {n:,} samples failed.")] if verdict.p_value is not None else []
+        return f"None of {n:,} samples failed." if verdict.p_value is not None else ""
     both = "The check was decided with the worst and with the best score for each; a verdict needs both to agree."
-    return [("Failed", f"{failed:,} of {n:,} samples have no score. {both}")]
+    return f"{failed:,} of {n:,} samples {'has' if failed == 1 else 'have'} no score. {both}"
 
 
-def _rules(verdict: Figures, run: Surroundings) -> list[Paragraph]:
+def _rules(verdict: Figures, run: Surroundings) -> str:
     if not verdict.model and not verdict.task:
-        return []  # two files or arrays were compared
+        return ""  # two files or arrays were compared
     new = " The check is new in this pull request." if verdict.is_new else ""
     heading, meaning = other_rules(run.rules)
     other = "" if run.other is None else f" {heading}: {run.other}. {meaning}"
     guard = " The guard says in its comment and check run whether a pull request weakened them."
-    return [("Rules", f"Decided by {RULES[run.rules]}.{new}{other}{guard if run.rules == 'base' else ''}")]
-
-
-def _optional(heading: str, text: str | None, more: str = "") -> list[Paragraph]:
-    return [(heading, f"{text}.{more}")] if text else []
+    return f"Decided by {RULES[run.rules]}.{new}{other}{guard if run.rules == 'base' else ''}"

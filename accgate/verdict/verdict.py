@@ -23,7 +23,7 @@ class Verdict(Figures):
         return visible(summary(self))
 
     def explain(self) -> str:
-        """How the verdict came about, in words and with its figures, as `accgate explain` prints it."""
+        """How the verdict came about, in words and with its figures, as `accgate report --check` prints it."""
         (title, meaning), *rest = explanation(self)
         body = [f"{heading}\n  {visible(text)}" for heading, text in rest]
         return "\n".join([visible(title), visible(meaning), *body])

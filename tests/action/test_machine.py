@@ -167,9 +167,9 @@ def test_a_cause_that_docker_names_is_told_as_what_it_is(machine: tuple[Runner, 
 
 
 def test_paths_of_the_container_are_those_of_the_repository(machine: tuple[Runner, FakeDocker]) -> None:
-    said = "/accgate/head/sub/accuracy.toml:3: none in /accgate/head/references; accgate explain /accgate/out/r.json"
+    said = "/accgate/head/sub/accuracy.toml:3: none in /accgate/head/references; accgate report /accgate/out/r.json"
     text = machine[0].evaluate(FAKE_SAYS=said).text
-    assert "\nsub/accuracy.toml:3: none in references; accgate explain r.json\n" in text
+    assert "\nsub/accuracy.toml:3: none in references; accgate report r.json\n" in text
 
 
 DENIED = "cat: /accgate/probe/host: Permission denied"

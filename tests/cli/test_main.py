@@ -269,7 +269,7 @@ def test_a_run_is_named_by_its_folder_or_its_result(project: Project, capsys) ->
     assert project.run(right_but(60, N)) == 1
     config = ["--config", str(project.config)]
     for name in (project.out, project.out / "accgate.json"):
-        for command, *options in (["report"], ["explain"], ["verify", *config], ["rerun", *config], ["view", *config]):
+        for command, *options in (["report"], ["verify", *config], ["rerun", *config], ["view", *config]):
             if command == "view":
                 options += ["--minutes", "0"]  # which is refused once the folder was found
             capsys.readouterr()

@@ -220,12 +220,12 @@ def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fai
     assert main(["record"]) == 0
     assert main(["run"]) == 0
     assert "✓ Passed: " in capsys.readouterr().out
-    assert main(["explain", "arithmetic"]) == 0
+    assert main(["report", "--check", "arithmetic"]) == 0
     assert capsys.readouterr().out.startswith("model / arithmetic: pass\n")
     write_lines(folder / "scores.jsonl", [*scores(200)])
     assert main(["run"]) == 1
     capsys.readouterr()
-    assert main(["explain", "arithmetic"]) == 0
+    assert main(["report", "--check", "arithmetic"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     check = json.loads((folder / "accgate-out/accgate.json").read_text())["checks"][0]
     assert told.startswith("model / arithmetic: regression The drop is larger than chance explains.")
@@ -234,15 +234,15 @@ def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fai
     assert f"{check['lost']} samples got worse, {check['gained']} better" in told
 
 
-def test_explain_takes_the_file_alone_and_refuses_what_is_not_there(folder: Path, capsys) -> None:
+def test_report_explains_a_check_and_refuses_what_is_not_there(folder: Path, capsys) -> None:
     write_lines(folder / "a.jsonl", [{"id": str(i), "score": RIGHT} for i in range(50)])
     assert main(["compare", "a.jsonl", "a.jsonl", "--json"]) == 0
     (folder / "verdict.json").write_text(capsys.readouterr().out)
-    assert main(["explain", "verdict.json"]) == 0
+    assert main(["report", "verdict.json", "--check", "candidate"]) == 0
     assert capsys.readouterr().out.startswith("candidate against reference: pass\n")
-    assert main(["explain"]) == 2
+    assert main(["report", "--check", "gsm8k"]) == 2
     assert "accgate-out/accgate.json: there is no result" in said(capsys)
-    assert main(["explain", "gsm8k", "verdict.json"]) == 2
+    assert main(["report", "verdict.json", "--check", "gsm8k"]) == 2
     assert "no check 'gsm8k'" in said(capsys)
 
 

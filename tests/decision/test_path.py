@@ -121,11 +121,11 @@ def test_where_too_few_clusters_changed_to_fail_no_limit_of_failing_is_drawn() -
 
 def test_a_check_without_a_target_is_drawn_at_the_drop_that_its_test_looked_for() -> None:
     before, after = changed(900, 0.10, 0.02)
-    for test in ("gsprt", "group-sequential", "e-process"):
+    for test in ("gsprt", "group-sequential"):
         verdict = compare(before, after, test=test)  # type: ignore[arg-type]
         path = path_from(verdict, before, after)
         assert verdict.stop == "regression"
-        assert path.is_whole or path.bets is not None
+        assert path.is_whole
 
 
 def test_the_boundaries_of_a_run_planned_with_a_discordance_are_its_own() -> None:
@@ -148,7 +148,7 @@ def test_boundaries_that_do_not_lead_to_the_verdict_are_not_drawn_as_its_own(cha
     assert verdict.gamma is not None
     assert verdict.reference.mean is not None
     assert (n, limit) == (verdict.n, pytest.approx((verdict.gamma - verdict.reference.mean) * verdict.n))
-    assert "The limit is that of the last sample" in evidence_chart(verdict, path, "k").caption
+    assert "The limit shown holds at the last sample" in evidence_chart(verdict, path, "k").caption
 
 
 def test_a_long_way_is_thinned_but_keeps_its_end() -> None:
@@ -159,19 +159,12 @@ def test_a_long_way_is_thinned_but_keeps_its_end() -> None:
     assert picture.figure("n") == verdict.n
 
 
-@pytest.mark.parametrize("lost", [0.02, 0.12])
-def test_the_bets_of_an_e_process_reach_their_bound_where_it_stopped_and_not_before(lost: float) -> None:
-    before, after = changed(1_500, lost, 0.02)
+def test_of_an_e_process_only_the_last_limit_is_drawn() -> None:
+    before, after = changed(1_500, 0.12, 0.02)
     verdict = compare(before, after, test="e-process", theta=4.0)
     path = path_from(verdict, before, after)
-    bets = path.bets
-    assert bets is not None
-    assert path.n[-1] == verdict.n
-    first, second = (bets.drop, bets.sound) if verdict.stop == "regression" else (bets.sound, bets.drop)
-    assert verdict.stop == ("regression" if lost > 0.1 else "futility")
-    assert first[-1] >= 1.0 > max(*first[:-1], *second)
-    (picture,) = document(evidence_chart(verdict, path, "k").svg).pictures
-    assert [picture.figure("drop"), picture.figure("sound")] == [bets.drop[-1], bets.sound[-1]]
+    assert (verdict.stop, path.n[-1], path.passes) == ("regression", verdict.n, ())
+    assert len(path.fails) <= 1
 
 
 def test_the_path_of_a_test_at_a_fixed_n_ends_at_the_difference_and_at_its_one_limit() -> None:
@@ -187,13 +180,6 @@ def test_the_path_of_a_test_at_a_fixed_n_ends_at_the_difference_and_at_its_one_l
     assert verdict.reference.mean is not None
     assert (n, limit / 400) == (400, pytest.approx(verdict.gamma - verdict.reference.mean))
     assert "fails below" in evidence_chart(verdict, path, "k").svg
-
-
-@pytest.mark.parametrize("change", [{"p_value": 0.3}, {"test": "gsprt"}, {"theta_target": 20.0}, {"stop": "end"}])
-def test_bets_that_do_not_lead_to_the_verdict_are_not_drawn(change: dict[str, object]) -> None:
-    before, after = changed(1_500, 0.12, 0.02)
-    verdict = compare(before, after, test="e-process", theta=4.0)
-    assert path_from(replace(verdict, **change), before, after).bets is None
 
 
 @each("test", ["gsprt", "group-sequential"])

@@ -92,7 +92,7 @@ def reported(folder: Path) -> Ended:
         f"{out}.xml",
     )
     if ended.code == 0:
-        ended = command("explain", "m/sums", folder / "out/accgate.json")
+        ended = command("report", folder / "out/accgate.json", "--check", "m/sums")
     return Ended(ended.code, ended.said)
 
 

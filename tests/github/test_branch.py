@@ -61,10 +61,10 @@ def chain(hub: GitHub) -> list[dict]:
 def test_the_first_run_makes_a_branch_without_ancestors_and_leaves_main_alone(hub: GitHub) -> None:
     main_before = hub.store.refs["refs/heads/main"]
     sha, addition = push(hub, run(1))
-    assert addition.files.keys() == {"history.jsonl", "badge.svg", "badge.json"}
+    assert addition.files.keys() == {"history.jsonl"}
     assert hub.store.refs == {"refs/heads/main": main_before, REF: sha}
     assert [commit["parents"] for commit in chain(hub)] == [[]]
-    assert set(hub.store.files(BRANCH)) == {"history.jsonl", "badge.svg", "badge.json"}
+    assert set(hub.store.files(BRANCH)) == {"history.jsonl"}
     assert hub.store.files(BRANCH)["history.jsonl"].encode() == history_of([run(1)]).content
 
 
@@ -228,12 +228,10 @@ class TestCommand:
         return tmp_path
 
     @pytest.mark.usefixtures("job")
-    def test_puts_the_run_of_a_push_to_main_on_the_branch_with_its_badge(self, hub: GitHub, capsys) -> None:
+    def test_puts_the_run_of_a_push_to_main_on_the_branch(self, hub: GitHub, capsys) -> None:
         assert main(["history", "push", "accgate.json"]) == 0
         (made,) = parse_history(hub.store.files(BRANCH)["history.jsonl"].encode(), "h").runs
         assert (made.commit, made.verdict) == ("c" * 40, "regression")
-        badge = json.loads(hub.store.files(BRANCH)["badge.json"])
-        assert badge == {"schemaVersion": 1, "label": "accuracy", "message": "regressed", "color": "#b42318"}
         said = capsys.readouterr().out
         assert "accgate-history: added the run; 1 run at" in said
         assert f"::add-mask::{TOKEN}" in said

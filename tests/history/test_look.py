@@ -1,15 +1,14 @@
-"""The page and the badge in a real browser: nothing is cut, covered or too wide, and axe finds no fault."""
+"""The page in a real browser: nothing is cut, covered or too wide, and axe finds no fault."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from accgate.history.file import history_of
-from accgate.history.page import Badge, html_page, svg
+from accgate.history.page import html_page
 from tests.browser.axe import axe
 from tests.browser.chromium import Browser, Page
 from tests.history.made import point, run, season
@@ -83,20 +82,3 @@ def test_the_marks_on_a_phone_are_large_enough_to_tell_apart(page: Page, tmp_pat
     assert dot >= 4
     assert cross >= 7
     assert ring >= cross + 4
-
-
-def test_the_badge_s_texts_stay_in_their_halves_in_the_browser_s_own_font(page: Page, tmp_path: Path) -> None:
-    for badge in (
-        Badge("accuracy", "no regression, but declining", "#9a6700"),
-        Badge("WWWW", "iiii 100.0 ± 0.1", "#59636e"),
-    ):
-        shown(page, tmp_path, svg(badge), 600)
-        boxes = page.value(
-            "[...document.querySelectorAll('rect[fill], text')].map((e) => "
-            "(b => [b.left, b.right])(e.getBoundingClientRect()))"
-        )
-        left, right, label, message = boxes
-        assert left[0] + 4 <= label[0], json.dumps(boxes)
-        assert label[1] <= left[1] - 4
-        assert right[0] + 4 <= message[0]
-        assert message[1] <= right[1] - 4

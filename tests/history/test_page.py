@@ -58,7 +58,7 @@ def test_a_better_mean_stands_higher_and_equal_ones_at_one_height() -> None:
 
 def test_the_axis_agrees_with_the_marks() -> None:
     made = chart(season(20))
-    (y1, v1), (y2, v2) = ((tick.at, float(tick.text)) for tick in (made.rows[0], made.rows[-1]))
+    (y1, v1), (y2, v2) = ((at, float(text)) for at, text in (made.rows[0], made.rows[-1]))
     for dot in made.dots:
         mean = float(re.search(r"mean ([\d.]+)", dot.text)[1])  # type: ignore[index]
         assert v1 + (dot.y - y1) / (y2 - y1) * (v2 - v1) == pytest.approx(mean, abs=0.05)
@@ -66,7 +66,7 @@ def test_the_axis_agrees_with_the_marks() -> None:
 
 def test_the_band_is_two_standard_errors_around_the_reference() -> None:
     made = chart(history_of([run(1), run(2)]))
-    (y1, v1), (y2, v2) = ((tick.at, float(tick.text)) for tick in (made.rows[0], made.rows[-1]))
+    (y1, v1), (y2, v2) = ((at, float(text)) for at, text in (made.rows[0], made.rows[-1]))
     ys = [float(y) for _, y in re.findall(r"(V)(-?[\d.]+)", made.band)]
     values = [v1 + (y - y1) / (y2 - y1) * (v2 - v1) for y in ys]
     assert values == pytest.approx([78.0, 78.0, 74.0, 74.0], abs=0.05)
@@ -84,17 +84,17 @@ def test_nothing_is_drawn_outside_the_drawing(made: list) -> None:
         for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", f"{drawn.line}{drawn.reference}{drawn.band}{drawn.gamma}"):
             assert LEFT - 0.1 <= float(x) <= WIDTH - RIGHT + 0.1
             assert TOP - 0.1 <= float(y) <= HEIGHT - BOTTOM + 0.1
-        for tick in drawn.rows:
-            assert TOP - 0.1 <= tick.at <= HEIGHT - BOTTOM + 0.1
+        for at, _ in drawn.rows:
+            assert TOP - 0.1 <= at <= HEIGHT - BOTTOM + 0.1
         assert 2 <= len(drawn.rows) <= 6
-        assert len({tick.text for tick in drawn.rows}) == len(drawn.rows)
+        assert len({text for _, text in drawn.rows}) == len(drawn.rows)
 
 
 def test_one_run_alone_and_equal_figures_have_a_chart() -> None:
     flat = point(50.0, reference=Against(50.0, 400), error=0.0, gamma=None)
     made = chart(history_of([run(1, flat)]))
     assert len(made.dots) == 1
-    assert [date.text for date in made.dates] == ["2026-01-01"]
+    assert [text for _, text in made.dates] == ["2026-01-01"]
 
 
 def test_a_chart_has_words_that_say_what_it_shows() -> None:

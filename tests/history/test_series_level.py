@@ -14,7 +14,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.history.file import history_of, merge_histories, parse_history
-from accgate.history.page import BAND, badge_of, chart_of, html_page
+from accgate.history.page import BAND, chart_of, html_page
 from accgate.history.run import Against, Point, read_line
 from accgate.history.series import HEADINGS, as_rows, cells, levels, series_of
 from accgate.history.store import read_history
@@ -108,14 +108,13 @@ def test_each_run_has_a_band_of_its_own_width() -> None:
     assert wide == pytest.approx(4.0 * narrow, rel=0.02)
 
 
-def test_table_badge_page_and_json_show_the_same_level() -> None:
+def test_table_page_and_json_show_the_same_level() -> None:
     runs = [run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0))]
     (one,) = series_of(runs)
     first, second = (dict(zip(HEADINGS, cells(step), strict=True)) for step in one.steps)
     for name in ("Reference", "Mean", "Gamma", "Difference"):
         assert first[name] == second[name]
     assert (first["Reference"], first["Mean"], first["Gamma"]) == ("76.0", "74.0", "70.0")
-    assert badge_of(runs, "m/gsm8k").message == "74.0 ± 4.5"
     shown = as_rows([one])[0]["runs"][1]
     assert shown["level"] == {"reference": 76.0, "mean": pytest.approx(74.0), "gamma": pytest.approx(70.0)}
     assert (shown["candidate"]["mean"], shown["n_max"]) == (34.0, 400)

@@ -127,7 +127,7 @@ FILES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     ([row()], TWO, "reference.jsonl: has no answer to 1 of 2 samples: q1"),
     (TWO, [row(), row(id="q1", reply=None)], "candidate.jsonl: 1 of 2 samples have no reply: q1; evaluate them again"),
     (TWO, [row(), row()], "candidate.jsonl:2: id 'q0' (repeat 0) is already on line 1"),
-    (TWO, [row(), row(id="q1", prompt="x")], "1 samples have other prompts"),
+    (TWO, [row(), row(id="q1", prompt="x")], "1 sample has different prompts"),
     (TWO, [{"id": "q0", "score": 100}], "candidate.jsonl:1: has no reply; write the answer as text"),
     (TWO, [row(reply=7)], "candidate.jsonl:1: reply is 7; write text"),
     (TWO, [row(prompt=["p"])], "candidate.jsonl:1: prompt is ['p']; write text"),

@@ -50,6 +50,6 @@ def test_from_an_empty_repository_to_a_passing_gate(tmp_path: Path) -> None:
         rf"{MODEL} / arithmetic: (mean \d+\.\d\d, difference [-+]?\d+\.\d\d|ended with \d+ of \d+ answers)\n", passed
     )
     (check,) = json.loads((tmp_path / "accgate-out/accgate.json").read_text())["checks"]
-    told = " ".join(accgate(tmp_path, "explain", "arithmetic").split())
+    told = " ".join(accgate(tmp_path, "report", "--check", "arithmetic").split())
     assert told.startswith(f"{MODEL} / arithmetic: pass No drop was found, and the run could have seen one.")
     assert f"candidate's {check['candidate']['mean']:.1f} on {check['n']:,}" in told

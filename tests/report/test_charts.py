@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
+from scipy.stats import norm
 
-from accgate import compare, metrics
+from accgate import compare
 from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.report.charts.axes import Axis, axis_of
-from accgate.report.charts.distribution import distribution_chart, power_at
+from accgate.report.charts.distribution import distribution_chart
 from accgate.report.charts.svg import ACROSS, BELOW, HEIGHT, Chart, element
-from accgate.report.html.checks import coverage_chart, reliability_chart
-from accgate.stats.unconditional import order_limit
 from accgate.text import figure
 from accgate.verdict import Verdict
 from accgate.verdict.points import theta_text
@@ -129,7 +127,6 @@ def test_where_nothing_changed_the_caption_says_where_the_width_is_from() -> Non
     assert drawn(chart).all("rect", "zone")
     assert chart is not None
     assert "The run shows no spread; the width is that of its interval." in chart.caption
-    assert power_at(verdict, 0.0) == 0.0
     before, now = (one_each(pair * 50) for pair in ([40.0, 60.0], [41.0, 61.0]))
     free = Evidence(now, before, Design(theta=3.0), worst=None, best=None)
     alike = distribution_chart(decide([free])[0], "k")
@@ -139,55 +136,6 @@ def test_where_nothing_changed_the_caption_says_where_the_width_is_from() -> Non
 
 def test_without_spread_or_theta_there_is_no_picture() -> None:
     assert distribution_chart(verdict_of(sigma=None, theta=None), "k") is None
-
-
-@pytest.mark.parametrize("effect", [0.5, 2.0, 6.0])
-@pytest.mark.parametrize("test", ["paired", "unconditional"])
-def test_the_power_of_an_exact_test_is_the_sum_over_both_binomials(test: str, effect: float) -> None:
-    verdict = paired(test=test)
-    assert verdict.discordance is not None
-    q, drop = max(verdict.discordance, effect / 100), effect / 100
-    m = np.arange(verdict.n + 1)
-    critical = binom.isf(0.05, m, 0.5) + 1
-    if test == "unconditional":
-        c, limit = np.arange(verdict.n + 1)[:, None], order_limit(verdict.n, 0.05)
-        mid_p = binom.sf(c - 1, m, 0.5) - 0.5 * binom.pmf(c, m, 0.5)
-        half = int(verdict.n / 2)  # beyond it McNemar's p orders, and no such count is at all likely
-        critical = np.where(m <= half, np.argmax((mid_p <= limit) & (c >= m / 2), axis=0), critical)
-        critical = np.where((m <= half) & (0.5 ** (m + 1.0) > limit), m + 1, critical)
-    rejects = binom.sf(critical - 1, m, 0.5 * (1 + drop / q))
-    assert power_at(verdict, effect) == pytest.approx(float(np.sum(binom.pmf(m, verdict.n, q) * rejects)), abs=1e-9)
-
-
-def test_the_power_of_a_normal_test_goes_through_alpha_and_theta() -> None:
-    verdict = two_sample()
-    assert verdict.theta is not None
-    error = 20.0 * math.sqrt(1 / 400 + 1 / 300)
-    assert power_at(verdict, 0.0) == pytest.approx(0.05)
-    assert power_at(verdict, verdict.theta) == pytest.approx(0.8)
-    assert power_at(verdict, 2.5) == pytest.approx(norm.cdf(2.5 / error + norm.ppf(0.05)))
-
-
-def test_the_charts_of_confidence_draw_the_aggregates_own_figures() -> None:
-    draw = np.random.default_rng(2)
-    sure = draw.uniform(0.3, 1.0, 300).round(3)
-    rows = [
-        {"id": str(i), "repeat": 0, "score": 100.0 * (draw.random() < c * 0.8), "confidence": float(c)}
-        for i, c in enumerate(sure)
-    ]
-    error, area = metrics.aggregate("ece").outcome(rows), metrics.aggregate("accuracy_coverage_auc").outcome(rows)
-    assert error.value is not None
-    assert area.value is not None
-    picture = drawn(reliability_chart(error.value, error.details["bins"], "k"))
-    dots = [given for given in picture.all("circle", "at") if "data-answers" in given]
-    assert picture.figure("ece") == error.value
-    gaps = [int(d["data-answers"]) * abs(float(d["data-accuracy"]) - float(d["data-confidence"])) for d in dots]
-    assert sum(gaps) / 300 == pytest.approx(error.value)
-    chart = coverage_chart(area.value, area.details["curve"], "k")
-    assert drawn(chart).figure("area") == area.value
-    (curve,) = drawn(chart).all("path", "ln")
-    last = float(curve["d"].rsplit(" ", 1)[1])
-    assert last == pytest.approx(HEIGHT * (1 - np.mean([row["score"] for row in rows]) / 100), abs=0.1)
 
 
 @given(low=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), most=st.integers(2, 9))

@@ -116,19 +116,17 @@ def test_a_check_is_named_in_full_or_by_the_part_that_tells_it(name: str, full: 
     [
         ("gsmk8", "no check 'gsmk8'; did you mean 'gsm8k'?"),
         ("mmlu", "'mmlu' is the name of 2 checks; name one of m/mmlu, n/mmlu"),
-        (None, "the result has 3 checks; name one of m/gsm8k, m/mmlu, n/mmlu"),
     ],
 )
-def test_other_names_are_refused_with_what_there_is(name: str | None, message: str) -> None:
+def test_other_names_are_refused_with_what_there_is(name: str, message: str) -> None:
     with pytest.raises(BadInput) as refused:
         find_check(several(), name)
     assert str(refused.value) == message
 
 
-def test_the_only_check_needs_no_name() -> None:
-    assert find_check(result_of("pass"), None) is not None
+def test_a_result_without_checks_is_refused() -> None:
     with pytest.raises(BadInput, match="no checks"):
-        find_check(Result("error", 3, ()), None)
+        find_check(Result("error", 3, ()), "gsm8k")
 
 
 def test_a_check_that_could_not_be_evaluated_saved_and_used_nothing() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from accgate.report.charts.svg import BELOW, HEIGHT, label, line, pixel
 
 MINUS = "\N{MINUS SIGN}"
 FEW = 5  # lines of an axis
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,15 @@ def upright(low: float, high: float) -> Axis:
     return axis_of(low, high).drawn(HEIGHT, 0.0)
 
 
+def thin(points: Sequence[T], most: int) -> Sequence[T]:
+    """Return at most so many of the points, evenly spread, with the first and the last."""
+    if len(points) <= most:
+        return points
+    return [points[round(k * (len(points) - 1) / (most - 1))] for k in range(most)]
+
+
 def figures_below(x: Axis, *, sign: float = 1.0, whole: bool = False) -> str:
-    """The figures under a chart; `sign` is -1 where the axis is turned round."""
+    """Write the figures under a chart. `sign` is -1 where the axis is turned round."""
     parts = []
     for value in x.ticks(whole=whole):
         place = x.at(value)
@@ -85,13 +94,13 @@ def figures_below(x: Axis, *, sign: float = 1.0, whole: bool = False) -> str:
     return "".join(parts)
 
 
-def figures_beside(y: Axis, *, plus: bool = False, whole: bool = False) -> str:
-    """Lines across a chart, and their figures left of it."""
+def figures_beside(y: Axis, *, whole: bool) -> str:
+    """Draw lines across a chart, and their figures left of it."""
     parts = []
     for value in y.ticks(whole=whole):
         place = y.at(value)
         parts.append(line(0, place, 1, place, "ax" if value == 0.0 else "gr"))
-        parts.append(label(0, place + 4, short(value, plus=plus), anchor="end", dx=-8))
+        parts.append(label(0, place + 4, short(value, plus=True), anchor="end", dx=-8))
     return "".join(parts)
 
 

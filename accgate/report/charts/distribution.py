@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from accgate.design import oriented
 from accgate.report.charts import svg
 from accgate.report.charts.axes import Axis, axis_of, figures_below
-from accgate.stats import quantile, quantile_sum
 from accgate.stats.power import normal_cdf
 from accgate.text import drop_word
 from accgate.verdict import Verdict, asked_text, points_text, theta_text
@@ -35,11 +34,6 @@ class _Figures:
     error: float
     dropped: float | None
     limit: float | None
-
-    @property
-    def curves(self) -> list[float]:
-        """The centres of the curves."""
-        return [self.reference] if self.dropped is None else [self.reference, self.dropped]
 
     @property
     def bar(self) -> tuple[float, float] | None:
@@ -104,7 +98,7 @@ def _figures(verdict: Verdict) -> _Figures | None:
 
 def _axis(figures: _Figures) -> Axis:
     """The axis on which the curves stand, and the figures that are not too far from them; worse is left."""
-    curves, error = figures.curves, figures.error
+    error, curves = figures.error, [each for each in (figures.reference, figures.dropped) if each is not None]
     ends = [center + side * REACH * error for center in curves for side in (-1, 1)]
     values = [figures.mean, *(figures.bar or ()), *([] if figures.limit is None else [figures.limit])]
     ends += [value for value in values if min(abs(value - center) for center in curves) <= FURTHEST * error]
@@ -180,13 +174,9 @@ def _caption(figures: _Figures) -> str:
     """What the lines are, and what the picture simplifies."""
     verdict, kind = figures.verdict, drop_word(figures.verdict.higher_is_better)
     parts = ["Solid: no change."]
-    target = verdict.theta_target
     if figures.dropped is not None and verdict.theta is not None:
         sees = f"the smallest this run sees with {100 * (1 - verdict.beta):g}% probability"
         parts.append(f"Dashed: a {kind} of {theta_text(verdict)}, {sees}.")
-        if verdict.verdict == "inconclusive" and target and target < verdict.theta:
-            share = 100 * power_at(verdict, target)
-            parts.append(f"The {kind} of {asked_text(verdict)} you asked for would fail in {share:.0f}% of runs.")
     elif figures.dropped is not None:
         parts.append(f"Dashed: the {kind} of {asked_text(verdict)} you asked to see.")
     if verdict.is_early:
@@ -203,24 +193,3 @@ def _caption(figures: _Figures) -> str:
         width = "that of its interval" if high - low > ROUNDING else "the one at which theta is seen"
         parts.append(f"The run shows no spread; the width is {width}.")
     return " ".join(parts)
-
-
-def power_at(verdict: Verdict, effect: float) -> float:
-    """Probability that the run fails the gate for a true change of `effect` points, from 0 to 1.
-
-    Exact for the exact tests of 0/100 scores, which lose 100 points at most. Else the normal curve through alpha at no
-    change and 1 - beta at theta, which is the test's own where that is normal, and for a sequential test what its
-    design guarantees.
-    """
-    assert verdict.theta is not None
-    alpha = verdict.level
-    if verdict.test in ("paired", "unconditional") and verdict.p_mid is not None and verdict.discordance is not None:
-        from accgate.stats.mcnemar import mcnemar_power
-        from accgate.stats.unconditional import unconditional_power
-
-        if max(effect, verdict.discordance) == 0.0:
-            return 0.0  # nothing changes, so nothing is lost
-        power = unconditional_power if verdict.test == "unconditional" else mcnemar_power
-        return power(verdict.n, min(effect, 100.0), discordance=verdict.discordance, alpha=alpha)
-    z = quantile(alpha) + effect / verdict.theta * quantile_sum(alpha, verdict.beta)
-    return normal_cdf(z)

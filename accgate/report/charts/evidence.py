@@ -3,23 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 from accgate.decision.path import SequentialPath
-from accgate.decision.sequential import Bets
 from accgate.design import oriented
-from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, upright
+from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, thin, upright
 from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretch
-from accgate.text import drop_word
 from accgate.verdict import Verdict
 
 POINTS, FEW = 160, 32  # of a line; of the upper limit, which jumps with each sample that changed
-TITLE = "Evidence, sample by sample"
 
 Points = Sequence[tuple[float, float]]
 
 
 def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
-    """The running sum of the differences, between the limits at which the run fails or passes; or what its bets won."""
-    if steps.bets is not None:
-        return _bets_chart(verdict, steps.n, steps.bets, key)
+    """Draw the running sum of the differences, between the limits at which the run fails or passes."""
     points = 100.0 if steps.exact else 1.0
     sums = [value / points for value in steps.sums]
     fails, passes = ([(n, value / points) for n, value in bound] for bound in (steps.fails, steps.passes))
@@ -39,7 +34,7 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         key,
         "evidence",
         f"{what} after each sample: {total} after {verdict.n:,} of {verdict.n_max or verdict.n:,} samples.",
-        figures_beside(y, plus=True, whole=steps.exact),
+        figures_beside(y, whole=steps.exact),
         stretch(*filter(None, curves)),
         figures_below(x, whole=True),
         *_limits(verdict, x, y, fails, passes),
@@ -51,7 +46,8 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         data_difference=oriented(steps.sums[-1] / steps.n[-1], verdict.higher_is_better),
         data_boundaries="recomputed" if steps.is_whole else "final",
     )
-    return Chart(TITLE, f"{what}, by samples used", svg, _caption(verdict, steps, fails), scale=True)
+    caption = _caption(verdict, steps, fails)
+    return Chart("Evidence, sample by sample", f"{what}, by samples used", svg, caption, scale=True)
 
 
 def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[float, float]]:
@@ -78,50 +74,11 @@ def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:
     left = f"; the other {most - n:,} were not needed" if n < most else ""
     if verdict.verdict == "regression":
         start = f"The line met the limit after {n:,} of {most:,} samples{left}."
+        start = "The run failed at its last sample." if n == most else start
     elif n < most:
         start = f"The run ended after {n:,} of {most:,} samples{left}."
     else:
         start = f"The run used all {n:,} samples{' and stayed clear of the limit' if fails else ''}."
     if steps.is_whole:
         return f"{start} The limits depend on how many samples had changed by then."
-    return f"{start} The limit is that of the last sample." if fails else start
-
-
-def thin(points: Points, most: int) -> Points:
-    """At most so many of the points, with the first and the last."""
-    if len(points) <= most:
-        return points
-    return [points[round(k * (len(points) - 1) / (most - 1))] for k in range(most)]
-
-
-def _bets_chart(verdict: Verdict, n: tuple[int, ...], bets: Bets, key: str) -> Chart:
-    """The evidence of a drop and of none after each unit, with `n` samples used by then; the run ends at 100."""
-    drop, sound = ([100.0 * share for share in shares] for shares in (bets.drop, bets.sound))
-    x, y = axis_of(0.0, float(verdict.n)), upright(-100.0, 1.15 * max(100.0, *drop, *sound))
-    lines = {
-        name: _places(x, y, [(0, 0.0), *zip(n, shares, strict=True)]) for name, shares in (("f", drop), ("g", sound))
-    }
-    kind = drop_word(verdict.higher_is_better)
-    ends = sorted(((points[-1], name) for name, points in lines.items()), key=lambda end: end[0][1])
-    heights = ends[0][0][1] - 10, max(ends[1][0][1] + 18, ends[0][0][1] + 14)
-    words = {"f": (f"a {kind}", "b halo"), "g": ("no change", "gd halo")}
-    svg = drawing(
-        key,
-        "evidence",
-        f"Evidence for a {kind} and for no change, in percent of what decides: {drop[-1]:.0f} and {sound[-1]:.0f} "
-        f"after {verdict.n:,} of {verdict.n_max or verdict.n:,} samples.",
-        figures_beside(y),
-        line(0, y.at(100.0), 1, y.at(100.0), "limit dashed"),
-        stretch(path(lines["f"], "ln f"), path(lines["g"], "ln g")),
-        figures_below(x, whole=True),
-        label(0, y.at(100.0) - 6, "enough", dx=6, class_="t halo"),
-        *(beside(end[0], height, *words[name]) for (end, name), height in zip(ends, heights, strict=True)),
-        data_n=verdict.n,
-        data_stop=verdict.stop,
-        data_drop=bets.drop[-1],
-        data_sound=bets.sound[-1],
-    )
-    caption = (
-        f"The run ends where one of both reaches 100%. It used {verdict.n:,} of {verdict.n_max or verdict.n:,} samples."
-    )
-    return Chart(TITLE, "Share of the evidence that decides, %, by samples used", svg, caption, scale=True)
+    return f"{start} The limit shown holds at the last sample." if fails else start

@@ -9,7 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from accgate.text import visible
+from accgate.report.charts.svg import percent, pixel
+from accgate.text import clip, visible
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -20,7 +21,7 @@ ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 @cache
 def page_template(package: str, name: str) -> Template:
-    """A template of a package, which escapes each value; compiled once, which takes longer than to fill it."""
+    """Compile a template of a package, once for all its uses. It escapes each value."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -31,6 +32,7 @@ def page_template(package: str, name: str) -> Template:
         autoescape=True,
         finalize=_on_one_line,
     )
+    environment.globals |= {"clip": clip, "percent": percent, "pixel": pixel}
     return environment.get_template(name)
 
 

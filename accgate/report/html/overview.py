@@ -28,7 +28,7 @@ Labels = tuple[tuple[float, str], ...]  # of an axis: a place across and its wor
 
 @dataclass(frozen=True)
 class Row:
-    """A check on the page's scale, or one of its groups; `number` is the check's."""
+    """A check on the page's scale, or one of its groups, with the `number` of the check."""
 
     number: int
     verdict: Verdict
@@ -47,21 +47,6 @@ class Row:
     def model(self) -> str:
         """What stands below the name."""
         return clip(self.verdict.model or "", NAME, " …") if self.verdict.task else ""
-
-    @property
-    def words(self) -> str:
-        """What a search looks through."""
-        return f"{self.verdict.task or ''} {self.verdict.model or ''}".lower()
-
-    @property
-    def outcome(self) -> str:
-        """What its drawing is of: a group, or the verdict on the scores, not on the costs."""
-        return "group" if self.group is not None else self.verdict.by_scores or self.verdict.verdict
-
-    @property
-    def why(self) -> str:
-        """Why it has no place."""
-        return "; ".join(self.verdict.reasons[:1]) or "not decided"
 
     @property
     def about(self) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from accgate.records.file import paths_of
-from accgate.report.charts.svg import percent
 from accgate.report.html.cause import cause_section
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.inline import page_parts, whole_page
@@ -20,7 +19,7 @@ from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import COST_HEADINGS, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
 from accgate.result import Result
-from accgate.text import clip, p_text, visible, with_capital
+from accgate.text import p_text, visible, with_capital
 from accgate.verdict import (
     Verdict,
     change_text,
@@ -32,14 +31,9 @@ from accgate.verdict import (
     theta_text,
 )
 from accgate.verdict.advice import Words
+from accgate.verdict.paragraphs import RULES
 
 DRAWN = 40  # checks that did not pass and have charts
-RULES = {
-    "own": "",
-    "base": "by the rules of the base branch",
-    "bootstrap": "by its own rules: the base branch has none",
-    "approved": "by this pull request's own rules, which were approved",
-}
 NOUNS = {
     "regression": ("regression", "regressions"),
     "error": ("error", "errors"),
@@ -71,11 +65,6 @@ class Section:
     def task(self) -> str:
         """What was asked, which is the section's heading."""
         return self.verdict.task or self.verdict.model or "candidate against reference"
-
-    @property
-    def change(self) -> str:
-        """How much the mean changed, with its sign."""
-        return change_text(self.verdict)
 
 
 def html_report(result: Result, folder: Path | None = None, beside: Beside | None = None) -> str:
@@ -116,8 +105,7 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
         beside=[all_figures(verdict) for verdict in short.beside],
         beside_words=other_rules(result.rules),
         ALL=ALL,
-        percent=percent,
-        clip=clip,
+        change_text=change_text,
         settings_of=settings_of,
         figures_of=figures_of,
         cost_rows=cost_rows,
@@ -141,9 +129,8 @@ def _frame(data: str, beside: Beside | None) -> dict[str, Any]:
     from markupsafe import Markup
 
     style = page_parts("accgate.report", "tokens.css", "report.css", "cause.css")
-    if beside is None or not beside.parts:
-        return {"data": Markup(data), "style": style, "samples_file": None}
-    return {"data": Markup(data), "style": style, "samples_file": beside, "nonce": beside.nonce}
+    file = beside if beside is not None and beside.parts else None
+    return {"data": Markup(data), "style": style, "samples_file": file, "nonce": file.nonce if file else ""}
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
@@ -161,7 +148,7 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
         "tally": tally,
         "stats": stats_of(result),
         "started": start_text(result),
-        "rules": RULES[result.rules],
+        "rules": "" if result.rules == "own" else f"by {RULES[result.rules]}",
     }
 
 

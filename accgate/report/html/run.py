@@ -45,7 +45,7 @@ class Sides:
         if self.reference is None:
             return "the reference's scores are not beside accgate.json"
         if np.isnan(self.candidate).any():
-            return "samples failed"
+            return "some samples have no score"
         assert verdict.test is not None
         return Evidence(
             candidate=Scores(self.ids, self.candidate[:, None]),

@@ -128,15 +128,14 @@ def _is_answered(paths: RecordPaths) -> bool:
 
 
 def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:
-    """The samples that are done in the fixed order without a gap, and their mean difference to the reference."""
+    """Count the samples done in the fixed order without a gap, and average their difference to the reference."""
     reference = check.reference
     if reference is None or check.task.content.aggregate is not None:
         return 0, None
-    before: Mapping[str, float] | float = (
-        dict(zip(reference.ids, map(float, reference.means()), strict=True))
-        if isinstance(reference, Scores)
-        else reference.mean
-    )
+    if isinstance(reference, Scores):
+        before = dict(zip(reference.ids, map(float, reference.means()), strict=True))
+    else:
+        before = dict.fromkeys(check.task.samples.ids, reference.mean)
     first, differences = 0, []
     for id_ in check.task.samples.ids:
         answers = [records.get((id_, repeat)) for repeat in range(check.repeats)]
@@ -144,9 +143,8 @@ def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tupl
             break
         first += 1
         scores = [answer.score for answer in answers if answer is not None and answer.score is not None]
-        mean = before.get(id_) if isinstance(before, Mapping) else before
-        if scores and mean is not None:
-            differences.append(sum(scores) / len(scores) - mean)
+        if scores and id_ in before:
+            differences.append(sum(scores) / len(scores) - before[id_])
     return first, sum(differences) / len(differences) if differences else None
 
 

@@ -12,7 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from accgate.errors import AccgateError
+from accgate.report.html.inline import page_template
+from accgate.report.html.page import answers_page, html_report
+from accgate.report.html.viewer import Beside
 from accgate.report.live.progress import Follower
+from accgate.report.result_file import read_result
+from accgate.result import NAME, SAMPLES
 from accgate.text import message_line
 
 HOME = "127.0.0.1"
@@ -92,18 +97,13 @@ class Viewer(ThreadingHTTPServer):
                 return {"finished": False, "answered": False, "checks": [], "fault": message_line(str(error))}
 
     def report(self) -> bytes | None:
-        """The run's report as HTML; None before it is decided.
+        """Render the run's report as HTML, once the run is decided.
 
         Raises
         ------
         AccgateError
             When the run's files are damaged.
         """
-        from accgate.report.html.page import html_report
-        from accgate.report.html.viewer import Beside
-        from accgate.report.result_file import read_result
-        from accgate.result import NAME, SAMPLES
-
         path = self.follower.folder / NAME
         with self._reading:
             if not path.is_file():
@@ -117,10 +117,7 @@ class Viewer(ThreadingHTTPServer):
             return self._report[1]
 
     def answers(self) -> bytes:
-        """The answers so far as HTML; raises as `report` does."""
-        from accgate.report.html.page import answers_page
-        from accgate.report.html.viewer import Beside
-
+        """Render the answers so far as HTML. It raises as `report` does."""
         with self._reading, tempfile.TemporaryFile() as spool:
             beside = Beside("answers.samples.js")
             page = answers_page(self.follower.answers(spool), beside, answered=self.follower.is_answered)
@@ -142,8 +139,6 @@ class Viewer(ThreadingHTTPServer):
 
     def page(self) -> tuple[bytes, str]:
         """The page that follows the run, and the policy under which its script and style alone may run."""
-        from accgate.report.html.inline import page_template
-
         nonce = secrets.token_urlsafe(12)
         html = page_template("accgate.report", "live.html.j2").render(nonce=nonce, folder=str(self.follower.folder))
         policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'"
@@ -151,7 +146,7 @@ class Viewer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET for the pages under the token; no path names a file."""
+    """Answers GET for the pages under the token. No path names a file."""
 
     server: Viewer
     server_version, sys_version = "accgate", ""
@@ -162,18 +157,18 @@ class _Handler(BaseHTTPRequestHandler):
         viewer = self.server
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if host not in viewer.hosts or origin not in (None, f"http://{host}"):
-            return self._refuse(HTTPStatus.FORBIDDEN, "this address is for a browser of its own machine")
+            return self._refuse(HTTPStatus.FORBIDDEN, "open this address in a browser on the machine that serves it")
         _, token, *rest = [*self.path.split("/"), ""]
         if not secrets.compare_digest(token.encode(), viewer.token.encode()):
-            return self._refuse(HTTPStatus.FORBIDDEN, "the address lacks its token; copy all of it from the terminal")
+            return self._refuse(
+                HTTPStatus.FORBIDDEN, "the address lacks its token; copy the whole address from the terminal"
+            )
         viewer.note_visit()
         try:
-            return self._answer(viewer, "/".join(rest).rstrip("/"))
+            content = viewer.content("/".join(rest).rstrip("/"))
         except AccgateError as error:
             return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, message_line(str(error)))
-
-    def _answer(self, viewer: Viewer, name: str) -> None:
-        if (content := viewer.content(name)) is None:
+        if content is None:
             return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
         return self._send(*content)
 

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from accgate import compare
-from accgate.records.file import Record, paths_of, to_line
-from accgate.report.html.page import html_report
+from accgate.records.file import paths_of
 from accgate.report.html.run import Sides, sides_of
 from tests.gates import Project
-from tests.report.html_pages import changed, document, keep_reference_scores, page_of
-from tests.report.runs import result_of, verdict_of
+from tests.report.html_pages import changed, keep_reference_scores, page_of
 
 
 def test_without_the_references_scores_or_with_failed_samples_the_reason_is_said() -> None:
@@ -21,7 +19,7 @@ def test_without_the_references_scores_or_with_failed_samples_the_reason_is_said
     without = Sides(ids, scores, None, None, ())
     assert without.evidence(verdict) == "the reference's scores are not beside accgate.json"
     scores[3] = np.nan
-    assert Sides(ids, scores, np.array(before[: verdict.n]), None, ()).evidence(verdict) == "samples failed"
+    assert Sides(ids, scores, np.array(before[: verdict.n]), None, ()).evidence(verdict) == "some samples have no score"
 
 
 @pytest.mark.parametrize("lost", [0.02, 0.12])
@@ -50,23 +48,6 @@ def test_without_the_references_scores_the_page_says_what_is_not_drawn(tmp_path:
     found = page_of(project)[1]
     assert {picture.kind for picture in found.pictures} == {"distribution"}
     assert "is left out: the reference's scores are not beside accgate.json." in found.text
-
-
-def test_of_a_statistic_of_confidence_its_own_curve_is_drawn(tmp_path: Path) -> None:
-    records = [
-        Record(f"{at}", 0, 100.0 * (at % 5 > 0), "x", "x", "x", "stop", 1, 1, 1.0, None, confidence=0.9)
-        for at in range(100)
-    ]
-    paths = paths_of(tmp_path, "m", "t")
-    paths.records.parent.mkdir()
-    paths.records.write_bytes(b"".join(map(to_line, records)))
-    for statistic, kind, figure, value in (
-        ("ece", "reliability", "ece", 10.0),
-        ("accuracy_coverage_auc", "coverage", "area", 80.0),
-    ):
-        verdict = verdict_of("regression", statistic=statistic, test="influence", n=100)
-        found = document(html_report(result_of(verdict), folder=tmp_path))
-        assert found.picture(kind).figure(figure) == pytest.approx(value)
 
 
 def test_repeats_are_averaged_and_samples_stand_in_the_fixed_order(tmp_path: Path) -> None:
