@@ -7,7 +7,7 @@ import numpy as np
 from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
 from accgate.design import oriented
-from accgate.stats import Boundaries, SequentialResult
+from accgate.stats import SequentialResult
 from accgate.verdict import Verdict
 
 Points = tuple[tuple[float, float], ...]
@@ -57,7 +57,7 @@ def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
     units = test.units
     path = SequentialPath(tuple(units.samples.tolist()), tuple(np.cumsum(units.totals).tolist()), units.exact)
     drawn = test.boundaries() if _leads_to(test.result(), verdict) else None
-    if isinstance(drawn, Boundaries):
+    if drawn is not None:
         return replace(path, fails=drawn.fails, passes=drawn.passes, is_whole=True)
     return replace(path, fails=_last_limit(verdict))
 

@@ -31,18 +31,6 @@ class Rates(TypedDict):
 
 
 @dataclass(frozen=True)
-class Bets:
-    """What two bets have won after each unit, as shares of what decides.
-
-    One bets that there is a drop, the other that there is none. The shares are the logarithms of their capitals over
-    log(1 / alpha) and log(1 / beta).
-    """
-
-    drop: tuple[float, ...]
-    sound: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class SequentialTest(ABC):
     """A sequential test of the units of a run or of its beginning."""
 
@@ -56,8 +44,8 @@ class SequentialTest(ABC):
         Without `figures` that is where it stops, and its p-value.
         """
 
-    def boundaries(self) -> Boundaries | Bets | None:
-        """Return the boundaries or bets by which it decides, if they can be drawn."""
+    def boundaries(self) -> Boundaries | None:
+        """Return the boundaries by which it decides, if they can be drawn."""
         return None
 
     def next(self) -> Near | None:
@@ -178,26 +166,13 @@ class EProcess(SequentialTest):
         """Return what the test says."""
         return e_process_test(self.units, bound=self.bound, figures=figures, **self.rates)
 
-    def boundaries(self) -> Bets:
-        """Return what its bets have won after each unit."""
-        drop, sound = self._logarithms
-        return Bets(
-            tuple((drop / -math.log(self.rates["alpha"])).tolist()),
-            tuple((sound / -math.log(self.rates["beta"])).tolist()),
-        )
-
     def next(self) -> Near:
         """Return how near a decision is."""
-        share = min(max(float(self._logarithms[1][-1]) / -math.log(self.rates["beta"]), 0.0), 1.0)
-        return Near(self.rates["alpha"], math.nan, share)
-
-    @property
-    def _logarithms(self) -> tuple[Floats, Floats]:
-        """Those of both bets' capitals after each unit."""
         units = self.units
         path = betting_path(units.totals, units.planned, bound=self.bound, earliest=units.earliest, **self.rates)
         assert path.log_sound is not None
-        return path.log_drop, path.log_sound
+        share = min(max(float(path.log_sound[-1]) / -math.log(self.rates["beta"]), 0.0), 1.0)
+        return Near(self.rates["alpha"], math.nan, share)
 
 
 def _allowed(limits: Floats, events: Ints, last: int) -> float:

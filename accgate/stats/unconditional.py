@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from accgate.stats import special
-from accgate.stats.mcnemar import at_least, least_losses, log_choose, mid_p, paired_n, paired_power, paired_theta
+from accgate.stats.mcnemar import at_least, least_losses, log_choose, mid_p, paired_n, paired_theta
 from accgate.stats.names import MOST_PAIRS
 from accgate.stats.paired import exact_result, mcnemar_p
 from accgate.stats.result import TestResult
@@ -77,16 +77,6 @@ def _order(lost: int, discordant: int, n: int) -> float:
     """The mid-p, or the p, by which an outcome stands in the order, with room for rounding."""
     order = float(mid_p(lost, discordant)) if 2 * discordant <= n else mcnemar_p(lost, discordant)
     return order * (1.0 + CLOSE)
-
-
-def unconditional_power(n: int, theta: float, *, discordance: float, alpha: float) -> float:
-    """Probability to detect a drop of `theta` points; as `paired_power`.
-
-    >>> round(unconditional_power(745, 2.0, discordance=0.05, alpha=0.05), 3)
-    0.8
-    """
-    least = partial(least_losses, n=n, limit=order_limit(n, alpha))
-    return paired_power(n, theta, discordance=discordance, least_losses=least)
 
 
 def unconditional_theta(n: int, *, discordance: float, alpha: float, beta: float) -> float | None:

@@ -18,7 +18,7 @@ ChosenBy = Literal["letter", "likelihood"]
 ReasoningUse = Literal["strip", "keep"]
 MAX_UNREAD = 0.2  # where neither accuracy.toml nor the definition says
 Share = Annotated[Number, Field(ge=0, le=1)]
-ENDINGS = (".jsonl", ".json", ".csv", ".parquet")  # of files with rows
+ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")  # of files with rows
 
 
 def _key(description: str, default: Any = None, **limits: Any) -> Any:

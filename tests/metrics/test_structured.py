@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.metrics import structured
+from accgate.metrics import match
 from tests.cases import each
 from tests.metrics.texts import AWKWARD, metric
 
-VALID, SCHEMA = (metric(structured, name) for name in ("json_valid", "json_schema"))
+VALID, SCHEMA = (metric(match, name) for name in ("json_valid", "json_schema"))
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
@@ -75,7 +75,7 @@ def test_what_is_written_as_json_is_json_and_its_beginning_is_not(value: object)
     ("kind", "points"), [("any", (100, 100, 100)), ("object", (100, 0, 0)), ("array", (0, 100, 0))]
 )
 def test_a_kind_of_json_can_be_asked_for(kind: str, points: tuple[float, ...]) -> None:
-    valid = metric(structured, "json_valid", kind=kind)
+    valid = metric(match, "json_valid", kind=kind)
     assert tuple(valid(answer, "") for answer in ("{}", "[]", "1")) == points
 
 
@@ -114,7 +114,7 @@ def test_conformance_by_hand(answer: str, schema: str, points: float) -> None:
 
 def test_formats_are_checked_where_they_are_asked_for() -> None:
     schema = '{"format": "date"}'
-    checked = metric(structured, "json_schema", formats=True)
+    checked = metric(match, "json_schema", formats=True)
     assert (SCHEMA('"no date"', schema), checked('"no date"', schema), checked('"2024-02-29"', schema)) == (100, 0, 100)
 
 
@@ -149,4 +149,4 @@ def test_awkward_answers_are_no_json(answer: str, target: str) -> None:
 def test_a_missing_jsonschema_is_named_with_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     with pytest.raises(ImportError, match=r"pip install 'accgate\[metrics\]'"):
-        metric(structured, "json_schema").prepare()
+        metric(match, "json_schema").prepare()

@@ -11,7 +11,7 @@ from typing import Any
 import tomli_w
 
 from accgate.cli.starter.files import THETA, Answers, OwnTask
-from accgate.cli.starter.shapes import SHOWN, Rows, Shape, Unsure, shape_of
+from accgate.cli.starter.shapes import COMMAS, SHOWN, Rows, Shape, Unsure, shape_of
 from accgate.errors import BadInput
 from accgate.inputs.parquet import MOST
 from accgate.inputs.paths import read_json
@@ -133,7 +133,9 @@ def _scoring_of(data: Rows, shape: Shape) -> _Scoring:
         return _Scoring("json_match", "the answers are objects; the reply must hold the same JSON", 'json_path = "$"\n')
     if shape.metric == "contains":
         return _Scoring("contains", "each answer is a list; a reply that has one of its texts is right")
-    return _scoring_of_texts([sample.target.strip() for sample in shape.samples(data)])
+    scoring = _scoring_of_texts([sample.target.strip() for sample in shape.samples(data)])
+    is_number = scoring.metric == "numeric_match" and COMMAS in shape.answer
+    return replace(scoring, extract=f'{scoring.extract}language = "de"\n') if is_number else scoring  # decimal commas
 
 
 def _scoring_of_texts(texts: Sequence[str]) -> _Scoring:

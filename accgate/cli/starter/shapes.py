@@ -28,6 +28,7 @@ LOOKED_AT = 1000  # rows, to guess from
 SHOWN = 60  # characters of a value
 
 TURN = (("role", "content"), ("from", "value"), ("role", "text"), ("speaker", "text"))
+COMMAS = ' | replace(".", "") | replace(",", ".")'  # numbers with decimal commas as others write them
 EMPTY, BLANK = '"in", ["", none]', r'"\n\n"'  # in templates: what has no text, and an empty line
 ASK_LETTER = "Answer with the letter of the right option alone."
 FORMS = {"letter": "its letter", "text": "its text", "0": "its number from 0", "1": "its number from 1"}
@@ -199,9 +200,20 @@ def _answer(data: Rows, name: str) -> tuple[str, str]:
         return f"{{{{ {own} | tojson }}}}", "contains"
     if data.all(name, bool):
         return f'{{{{ "yes" if {own} else "no" }}}}', ""
-    if all("####" in str(value) for value in values):
-        return f'{{{{ {own}.split("####")[-1] | trim }}}}', ""
+    if _has_decimal_commas(values):
+        own += COMMAS
+    elif all("####" in str(value) for value in values):
+        own += '.split("####")[-1] | trim'
     return f"{{{{ {own} }}}}", ""
+
+
+def _has_decimal_commas(values: Sequence[Any]) -> bool:
+    """Whether all values are numbers of which one at least has a decimal comma for certain.
+
+    A comma before three digits may part thousands.
+    """
+    is_number = all(re.fullmatch(r"[-+]?[\d.]*\d(,\d+)?", str(value)) for value in values)
+    return is_number and any(re.search(r",(\d\d?|\d{4,})$", str(value)) for value in values)
 
 
 def _turn_of(data: Rows, name: str) -> tuple[str, str] | None:
