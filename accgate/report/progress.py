@@ -90,9 +90,17 @@ class ProgressBar:
         began = self._clock()
         comparison = self._tally.comparison
         limits = None if comparison is None else comparison.limits()
-        progress.distance = None if limits is None else Text(distance_text(limits))
+        progress.distance = None if limits is None else Text(f"{distance_text(limits)}{self._time_text(limits, began)}")
         ended = self._clock()
         self._next_limits = ended + max(LIMITS_EVERY, (ended - began) / LIMITS_SHARE)
+
+    def _time_text(self, limits: Limits, now: float) -> str:
+        """Say when a pass is due at the pace so far, for a run that is on the way to one."""
+        rate = self._tally.rate(now)
+        if rate is None or not 0.05 <= limits.share < 1.0:  # before that a few samples decide the figure
+            return ""
+        left = min(limits.n / limits.share, limits.n_max) - limits.n
+        return f", decided in about {clock_text(left / rate)} if nothing changes"
 
     def _print(self, line: str) -> None:
         self._console.print(visible(line), markup=False, highlight=False)
