@@ -10,7 +10,8 @@ from typing import NamedTuple
 from accgate.decision.cause import selection_of
 from accgate.stats.coin import coin_evidence
 from accgate.stats.paired import mcnemar_p
-from accgate.trials.bisection import ALPHA, BATCHES, Placed, culprits, is_explained, needed_evidence, next_question
+from accgate.trials.bisection import BATCHES
+from accgate.trials.culprit import ALPHA, Placed, culprits, is_explained, needed_evidence, next_question
 
 HEADER = (
     "| commits | samples | points lost | flips either way | flickers | searched | named right | named wrong "

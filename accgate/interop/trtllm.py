@@ -24,6 +24,7 @@ DEPTH = 20  # nested tables and lists; a file of the suite has 3
 FIGURES = ("num_samples", "sigma", "alpha", "beta", "higher_is_better", "threshold", "reference_note")
 # What tells the suite's entries apart (`get_hypothesis_testing_params`), and a key of old entries that it ignores.
 SPECIFICATION = ("dtype", "quant_algo", "kv_cache_quant_algo", "spec_dec_algo", "extra_acc_spec", "mtp_enabled")
+BOTH_FILTERS = "the suite's figure is the mean of lm-eval's two filters; the library's task scores flexible-extract"
 CHAT = "no task of the library: a chat, with strict-match"
 MEDIA = "no task of the library: pictures, sound and video in one request"
 
@@ -48,14 +49,8 @@ class Defaults:
 
 DEFAULTS: Mapping[str, Defaults] = {
     "mmlu": Defaults(4096, 50.0),
-    "gsm8k": Defaults(
-        1319,
-        50.0,
-        note="the suite's figure is the mean of lm-eval's strict-match and flexible-extract, with other examples; "
-        "the library's gsm8k scores flexible-extract",
-    ),
-    "gsm8k_inferencemax": Defaults(1319, 50.0, note=CHAT),
-    "gsm8k_inferencex": Defaults(1319, 50.0, note=CHAT),
+    "gsm8k": Defaults(1319, 50.0, note=BOTH_FILTERS),
+    **dict.fromkeys(("gsm8k_inferencemax", "gsm8k_inferencex"), Defaults(1319, 50.0, note=CHAT)),
     "gpqa_diamond": Defaults(198, 50.0),
     "json_mode_eval": Defaults(100, 50.0),
     "mmmu": Defaults(900, 50.0),
@@ -69,11 +64,8 @@ DEFAULTS: Mapping[str, Defaults] = {
         164, 15.08, alpha=0.002, task="humaneval_rouge1", note="the suite scores HumanEval by ROUGE, not by its tests"
     ),
     "SlimPajama-6B": Defaults(86, 4.48, alpha=0.01, higher_is_better=False, task="slimpajama"),
-    "passkey_retrieval_64k": Defaults(20, 0.0, alpha=0.5),
-    "passkey_retrieval_128k": Defaults(20, 0.0, alpha=0.5),
-    "mixed_modality_omni": Defaults(50, 50.0, note=MEDIA),
-    "mixed_modality_qwen_vl": Defaults(50, 50.0, note=MEDIA),
-    "mixed_modality_video_audio_omni": Defaults(50, 50.0, note=MEDIA),
+    **dict.fromkeys(("passkey_retrieval_64k", "passkey_retrieval_128k"), Defaults(20, 0.0, alpha=0.5)),
+    **{f"mixed_modality_{name}": Defaults(50, 50.0, note=MEDIA) for name in ("omni", "qwen_vl", "video_audio_omni")},
     "voxpopuli": Defaults(32, 50.0, higher_is_better=False, metric="wer"),
 }
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
-import subprocess
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,7 +13,7 @@ import numpy as np
 
 from accgate.config.config import load_config, select
 from accgate.decision.bisection import Bisection, Commit, Culprit
-from accgate.decision.cause import HALF, flips_either_way, selection_of
+from accgate.decision.cause import flips_either_way, selection_of
 from accgate.errors import BadInput, CannotEvaluate, writing
 from accgate.evaluation.assignment import Silent
 from accgate.planning.checks import Check, plan_checks
@@ -29,22 +26,27 @@ from accgate.result import NAME
 from accgate.stats import Floats, coin_evidence
 from accgate.text import nearest
 from accgate.trials.arm import Scored, TrialFolder, ask
+from accgate.trials.commits import History
+from accgate.trials.culprit import (
+    ALPHA,
+    Placed,
+    counts_of,
+    culprits,
+    evidence_of,
+    is_explained,
+    needed_evidence,
+    next_question,
+)
 from accgate.trials.loss import Changed, changed_of, reference_scores
 from accgate.verdict import Verdict
 
 ANSWERS, LOG = "answers.jsonl", "bisect.log"
 VISIT = "[0-9]" * 4 + "-*"  # the folders of the records of each commit asked
 FOLDER = TrialFolder("bisect", models=f"{VISIT}/*", files=(ANSWERS, LOG))
-ALPHA = 0.05  # the chance that any commit is named that loses nothing, also after a false alarm
 LEAST = 3
 BATCHES = (8, 30, 10**9)  # lost answers to search with, beside those gained between them; at last all
 MOST = 3  # commits that are named at most
-SURE = 20.0  # evidence of a commit's net loss, for each place where samples changed
-LITTLE = 3.0  # evidence of a further loss that is worth no more questions
-MARK = ".git"  # of a working tree: a file that names the repository
-LONGEST = 600.0  # seconds that git may take
 Shows = Callable[[Sequence[Commit], Floats, int], None]
-Cell = tuple[int, int]
 
 
 def bisect(
@@ -105,11 +107,6 @@ def bisect(
     return Bisection(check.model, check.task.name, commits, lost, tuple(culprits), skipped, questions, tuple(flipping))
 
 
-def needed_evidence(run_alpha: float) -> float:
-    """Return the evidence of a net loss that makes a false alarm of a gate at `run_alpha` unlikely."""
-    return 1.0 / (HALF * ALPHA * run_alpha)
-
-
 def _beginning(changed: Sequence[tuple[str, bool]], lost: int) -> Sequence[tuple[str, bool]]:
     """Return the first samples that changed, with so many lost ones; all where there are fewer."""
     places = [place for place, (_, is_lost) in enumerate(changed) if is_lost]
@@ -127,165 +124,6 @@ def _check_of(rules: Path, model: str | None, task: str | None) -> Check:
     if not isinstance(check.reference, Scores) or check.task.content.aggregate is not None:
         raise BadInput(f"{check.name}: the good commit has no reference with scores of samples; record one")
     return check
-
-
-class History:
-    """A repository's commits from a good one to a bad one, oldest first, along first parents, and the `path` of a file.
-
-    Raises
-    ------
-    BadInput
-        When a revision is unknown, the good one is no ancestor of the bad one, or `file` is in no repository.
-    """
-
-    def __init__(self, file: Path, good: str, bad: str) -> None:
-        folder = file.resolve().parent
-        if not folder.is_dir():
-            raise BadInput(f"{file}: its folder does not exist; name accuracy.toml with --config")
-        self._root = Path(_git(folder, "rev-parse", "--show-toplevel"))
-        self.path = file.resolve().relative_to(self._root)
-        command = ("rev-parse", "--verify", "--quiet")
-        ends = [_git(self._root, *command, f"{name}^{{commit}}", of=name) for name in (good, bad)]
-        if ends[0] == ends[1]:
-            raise BadInput(f"{good} and {bad} are the same commit; name an older one with --good")
-        if _git(self._root, "merge-base", *ends) != ends[0]:
-            raise BadInput(f"{good} is not an ancestor of {bad}; name an ancestor with --good")
-        between = _git(self._root, "rev-list", "--reverse", "--first-parent", f"{ends[0]}..{ends[1]}").splitlines()
-        names = [ends[0], *between]
-        subjects = _git(self._root, "log", "--no-walk=unsorted", "--format=%s", *names).splitlines()
-        self.commits = tuple(Commit(sha, subject) for sha, subject in zip(names, subjects, strict=True))
-
-    @contextmanager
-    def tree(self, commit: Commit, folder: Path) -> Iterator[Path]:
-        """The path of accuracy.toml in a working tree of the commit at `folder`, which is removed afterwards."""
-        self._remove(folder)
-        _git(self._root, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit.sha)
-        try:
-            yield folder / self.path
-        finally:
-            self._remove(folder)
-
-    def _remove(self, folder: Path) -> None:
-        if folder.is_symlink() or (folder.exists() and not _is_working_tree(folder)):
-            raise BadInput(f"{folder}: is not a working tree that bisect made; move it away, or name another --out")
-        if folder.exists():
-            for path in folder.iterdir():  # the mark that bisect made it goes last, in case this is killed
-                if path.name != MARK:
-                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-            shutil.rmtree(folder)
-        _git(self._root, "worktree", "prune")
-
-
-def _is_working_tree(folder: Path) -> bool:
-    """Whether `git worktree add` made a folder, or began to."""
-    file = folder / MARK
-    if not file.exists():
-        return folder.is_dir() and not any(folder.iterdir())
-    return file.is_file() and "/worktrees/" in file.read_text(encoding="utf-8", errors="replace")
-
-
-def _git(folder: Path, *arguments: str, of: str | None = None) -> str:
-    try:
-        command = ["git", "-C", str(folder), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=True)
-    except FileNotFoundError as error:
-        raise BadInput("git is not installed; bisect needs it") from error
-    except subprocess.CalledProcessError as error:
-        what = f"no commit {of!r}" if of is not None else error.stderr.strip() or "failed"
-        raise BadInput(f"{folder}: git {arguments[0]}: {what}") from error
-    except subprocess.TimeoutExpired as error:
-        raise BadInput(f"{folder}: git {arguments[0]} took over {LONGEST:g} s") from error
-    return done.stdout.strip()
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A sample that was `lost`, or else gained, after commit `low` and by commit `high`."""
-
-    lost: bool
-    low: int
-    high: int
-
-    def answered(self, place: int, *, is_changed: bool) -> Placed:
-        """Return the sample once a commit between was asked."""
-        return replace(self, high=place) if is_changed else replace(self, low=place)
-
-
-def evidence_of(samples: Sequence[Placed]) -> dict[Cell, float]:
-    """Return the evidence of a net loss in each place where samples changed, the strongest first.
-
-    A place is the commits after its first up to its last. Where a commit flips answers either way, each sample that
-    changed there is as likely lost as gained: the evidence is that of `coin_evidence`, and small.
-
-    References
-    ----------
-    Vovk and Wang 2021, Annals of Statistics 49: the mean of the evidence of several places is evidence again.
-
-    Examples
-    --------
-    >>> samples = [Placed(True, 4, 5)] * 9 + [Placed(True, 2, 3), Placed(False, 2, 3)] * 5
-    >>> {cell: round(value, 1) for cell, value in evidence_of(samples).items()}, culprits(samples)
-    ({(4, 5): 102.3, (2, 3): 0.4}, [(4, 5)])
-    """
-    counts = counts_of(samples)
-    evidence = {cell: coin_evidence(*counts[cell]) for cell in counts}
-    return dict(sorted(evidence.items(), key=lambda item: -item[1]))
-
-
-def counts_of(samples: Sequence[Placed]) -> Mapping[Cell, Sequence[int]]:
-    """Return how many samples were lost and gained in each place."""
-    counts: dict[Cell, list[int]] = defaultdict(lambda: [0, 0])
-    for sample in samples:
-        counts[sample.low, sample.high][not sample.lost] += 1
-    return counts
-
-
-def culprits(samples: Sequence[Placed]) -> list[Cell]:
-    """Return the places that lost answers, the strongest first.
-
-    Of commits that flip answers either way, any is among them with a probability of at most 1 / `SURE`.
-    """
-    evidence = evidence_of(samples)
-    return [cell for cell, value in evidence.items() if value >= SURE * len(evidence)]
-
-
-def is_explained(samples: Sequence[Placed]) -> bool:
-    """Whether some commits are named, and no other place points at a net loss."""
-    named = culprits(samples)
-    return bool(named) and all(value < LITTLE for cell, value in evidence_of(samples).items() if cell not in named)
-
-
-def next_question(samples: Sequence[Placed], skipped: frozenset[int]) -> tuple[int, list[int]] | None:
-    """Return the commit to ask next, and the samples to ask of it; None where nothing more would tell.
-
-    Samples are first asked where others were. Then the place with the strongest evidence is halved, and so are others
-    with evidence, until some commit is named and no wider place could be. Those of `skipped` cannot be asked.
-
-    >>> next_question([Placed(True, 0, 8)] * 3, frozenset({4}))
-    (5, [0, 1, 2])
-    """
-    evidence = evidence_of(samples)
-    if not evidence:
-        return None
-    low, high = next(iter(evidence))
-    spans = {
-        place: [i for i, sample in enumerate(samples) if sample.low < place < sample.high]
-        for place in sorted({end for cell in evidence for end in cell})
-    }
-    place = max(spans, key=lambda place: (len(spans[place]), place in (low, high)))
-    if spans[place]:
-        return place, spans[place]
-    named = [cell for cell in culprits(samples) if not _inside(cell, skipped)]
-    for cell, value in evidence.items():
-        inside = _inside(cell, skipped)
-        if inside and value >= (SURE * len(evidence) if named else 1.0):
-            middle = min(inside, key=lambda place: abs(2 * place - cell[0] - cell[1] - 0.5))
-            return middle, [i for i, sample in enumerate(samples) if (sample.low, sample.high) == cell]
-    return None
-
-
-def _inside(cell: Cell, skipped: frozenset[int]) -> list[int]:
-    return [place for place in range(cell[0] + 1, cell[1]) if place not in skipped]
 
 
 @dataclass

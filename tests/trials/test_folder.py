@@ -14,7 +14,7 @@ from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.records.lock import LOCK, sole_run
 from accgate.trials.arm import TrialFolder
-from accgate.trials.bisection import History
+from accgate.trials.commits import History
 
 AB, BISECT = TrialFolder("ab", models="*"), TrialFolder("bisect", models="[0-9]*-*/*", files=("answers.jsonl",))
 
