@@ -31,13 +31,7 @@ from accgate.records.log import read_log, records_at
 from accgate.records.pairing import is_rescored
 from accgate.records.replacement import refuse_unwritable
 from accgate.references.settings import answer_settings, setting_changes
-from accgate.references.store import (
-    Reference,
-    ReferenceFile,
-    read_reference,
-    reference_path,
-    scores_of,
-)
+from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, scores_of
 from accgate.references.writer import (
     add_runs,
     figures_of,

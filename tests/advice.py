@@ -6,12 +6,12 @@ import contextlib
 import io
 import re
 import shlex
-from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 import pytest
+from pydantic.dataclasses import is_pydantic_dataclass
 
 from accgate.errors import AccgateError, KeyFaults
 from accgate.inputs.toml import tomllib
@@ -76,7 +76,10 @@ def tables_of_files() -> list[Any]:
     """The tables of accuracy.toml and of a task's file, with the options of the engine that servers are asked by."""
     modules = [import_module(f"accgate.{name}") for name in MODULES]
     return [
-        each for module in modules for each in vars(module).values() if is_dataclass(each) and isinstance(each, type)
+        each
+        for module in modules
+        for each in vars(module).values()
+        if isinstance(each, type) and is_pydantic_dataclass(each)
     ]
 
 

@@ -53,7 +53,7 @@ def test_a_column_of_the_users_own_data_gives_a_table_of_groups(
         -50.0,
         True,
     )
-    assert main(["explain", "sums", str(project.out / "accgate.json")]) == 0
+    assert main(["report", str(project.out), "--check", "sums"]) == 0
     out = capsys.readouterr().out
     assert "1 of 4 groups stands out: bio fell by 50.0 points" in " ".join(out.split())
     assert re.search(r"^bio +60 +−50.0 \*", out, re.MULTILINE)

@@ -139,7 +139,6 @@ def test_one_verdict_of_compare_is_read_as_a_result_of_one_check(tmp_path: Path)
         ("", "cannot be read as JSON"),
         ("{", "cannot be read as JSON"),
         ("[" * 100_000, "cannot be read as JSON"),
-        ("\ufeff{}", "cannot be read as JSON"),
         ("[]", "is not a result: "),
         ("{}", "is not a result: model: "),
         ('{"checks": 3}', "is not a result: verdict: "),

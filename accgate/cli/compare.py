@@ -1,12 +1,18 @@
 """The commands `compare` and `sigma`, which need files of scores and no model."""
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accgate.cli.common import layout_of, print_note, print_outcome, rate_options, scores_options
 from accgate.errors import PASSED
 from accgate.inputs.rows import TOLD
 from accgate.stats import TESTS
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def compare_options(command: argparse.ArgumentParser) -> None:
@@ -50,7 +56,6 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.records.pairing import refuse_other_samples
     from accgate.records.scores import in_points, read_scores
     from accgate.references.judge import refuse_other_judge
-    from accgate.report.ending import print_result
     from accgate.result import result_of_verdict
 
     bounds, layout, unpaired = bounds_of(arguments), layout_of(arguments), arguments.test == "two-sample"
@@ -84,7 +89,13 @@ def compare(arguments: argparse.Namespace) -> int:
         certify=arguments.certify,
     )
     result = result_of_verdict(compare_scores(reference, candidate, design, bounds=bounds, is_shown=is_shown))
-    print_outcome(arguments, result.checks[0], lambda screen: print_result(screen, result))
+
+    def show(screen: Console) -> None:
+        from accgate.report.ending import print_result  # rich, which --json does without
+
+        print_result(screen, result)
+
+    print_outcome(arguments, result.checks[0], show)
     return result.exit_code
 
 

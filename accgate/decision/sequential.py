@@ -11,14 +11,14 @@ from typing import TypedDict
 
 import numpy as np
 
-from accgate.stats import LOOKS, Boundaries, Floats, Repeats, SequentialResult, Units, betting_path, group_design
+from accgate.stats import LOOKS, Floats, Repeats, SequentialResult, Units, betting_path, group_design
 from accgate.stats.betting import e_process_test
 from accgate.stats.early_repeats import repeats_boundaries, repeats_schedule, repeats_sequential
 from accgate.stats.graded import graded_next
 from accgate.stats.group_sequential import group_sequential_boundaries, group_sequential_test, next_look
 from accgate.stats.gsprt import Passing, gsprt_boundaries, gsprt_test, schedule, soonest_pass
 from accgate.stats.margin import margin_looks
-from accgate.stats.sequential import Near
+from accgate.stats.sequential import Boundaries, Near
 from accgate.stats.walk import Ints
 
 

@@ -192,7 +192,7 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
     remarks = [text for text in remarks if text.lower() != lack.lower()]
     yield from remarks[:NOTES]
     if len(remarks) > NOTES:
-        yield f"and {len(remarks) - NOTES} more, which `accgate report --check` lists"
+        yield f"and {len(remarks) - NOTES} more, which `accgate report --check MODEL/TASK` lists"
 
 
 def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:
@@ -202,7 +202,7 @@ def print_groups(console: Console, verdict: Verdict, *, most: int | None = None)
         return
     print_table(console, SHORT_HEADINGS, rows[:most], left=(0,))
     if most is not None and len(rows) > most:
-        console.print(Text(f" and {len(rows) - most:,} more, which `accgate report --check` lists"))
+        console.print(Text(f" and {len(rows) - most:,} more, which `accgate report --check MODEL/TASK` lists"))
 
 
 def _print_settings(printer: _Printer, settings: Sequence[Setting], of: str) -> None:

@@ -99,8 +99,8 @@ class ProgressBar:
         rate = self._tally.rate(now)
         if rate is None or not 0.05 <= limits.share < 1.0:  # before that a few samples decide the figure
             return ""
-        left = min(limits.n / limits.share, limits.n_max) - limits.n
-        return f", decided in about {clock_text(left / rate)} if nothing changes"
+        seconds = (min(limits.n / limits.share, limits.n_max) - limits.n) / rate
+        return f", decided in about {clock_text(seconds)} if nothing changes"
 
     def _print(self, line: str) -> None:
         self._console.print(visible(line), markup=False, highlight=False)

@@ -156,8 +156,7 @@ def _deciding(checks: Sequence[Verdict]) -> Sequence[Verdict]:
 
 def _advisory_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
     """What became of advisory checks that did not pass, beside required ones."""
-    own = _deciding(checks)
-    lost = [verdict for verdict in checks if verdict not in own and verdict.verdict != "pass"]
+    lost = [verdict for verdict in checks if verdict.verdict != "pass" and verdict not in _deciding(checks)]
     if not lost:
         return []
     first = drop_sentence(lost[0]) if lost[0].verdict == "regression" else f"{name_in(result, lost[0])} did not pass"

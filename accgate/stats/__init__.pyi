@@ -21,12 +21,12 @@ from .power import (
 )
 from .repeats import repeats_exact
 from .result import TestResult
-from .sequential import Boundaries, SequentialResult, Units, units_of
+from .sequential import SequentialResult, Units, units_of
 from .statistics import Rows, Unsigned
 from .walk import Floats
 
 __all__ = [
-    "LOOKS", "N_LIMIT", "PAIRED_TESTS", "SEQUENTIAL_TESTS", "TESTS", "Boundaries", "Correction", "Floats", "Repeats",
+    "LOOKS", "N_LIMIT", "PAIRED_TESTS", "SEQUENTIAL_TESTS", "TESTS", "Correction", "Floats", "Repeats",
     "Rows", "SequentialResult", "TestName", "TestResult", "Units", "Unsigned", "adjust_p_values", "anchor_tails",
     "betting_path", "coin_evidence", "difference_to_anchor", "discordance_of_repeats", "error_of_mean", "group_design",
     "mcnemar_exact", "one_sample_n", "paired_binary_effect", "paired_sd", "quantile", "quantile_sum", "repeats_exact",

@@ -37,8 +37,8 @@ class Samples(PackedSequence[Sample]):
     >>> samples = Samples([Sample("a", "1 + 1", "1 + 1", "", "2"), Sample("b", "Sum: 2 + 2", "2 + 2", "Sum:", "4")])
     >>> samples[1].user, samples[:1].ids == ["a"], samples.names("group") is None
     ('2 + 2', True, True)
-    >>> Samples([samples[1], samples[0], samples[1]]).each_once().ids
-    Ids(['b', 'a'])
+    >>> list(Samples([samples[1], samples[0], samples[1]]).each_once().ids)
+    ['b', 'a']
     """
 
     def __init__(self, samples: Iterable[Sample] = ()) -> None:

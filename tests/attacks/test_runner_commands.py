@@ -67,7 +67,7 @@ def test_no_command_prints_one(project: Project, capfd: pytest.CaptureFixture[st
         (["run", config, "--out", out, "--debug"], (1, 2)),
         (["report", f"{out}/accgate.json"], (0, 1, 2)),
         (["report", f"{out}/accgate.json", "--markdown", "-"], (0, 1, 2)),
-        (["explain", f"{out}/accgate.json"], (0, 1, 2)),
+        (["report", str(out), "--check", "m"], (0, 1, 2)),
         (["verify", out, "--config", config], (0, 1, 2)),
         (["run", config, "--out", out, "--tasks", "::error::y ##[error]z"], (2,)),
         (["plan", "##[error]no such.toml", "--debug"], (2,)),

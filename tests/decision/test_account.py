@@ -210,7 +210,7 @@ def test_a_new_check_is_never_pooled_with_one_of_the_base(tmp_path: Path) -> Non
     assert (overall.is_new, overall.n, overall.level) == (True, 2 * N, pytest.approx(0.01))
     assert [verdict.level for verdict in result.checks] == pytest.approx([0.05, 0.02, 0.02])
     assert result.allowed is not None
-    assert astuple(result.allowed) == pytest.approx((0.05, 0.0, 0.0, 0.05))
+    assert astuple(result.allowed) == pytest.approx((0.05, 0.0, 0.0, 0.0, 0.0, 0.05))
 
 
 def test_limits_that_a_pull_request_adds_to_a_check_begin_with_the_merge(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_the_merged_reference_is_that_of_a_whole_run(tmp_path: Path, args: list[
         answer(project)
     assert whole.record(args=args) == 0
     assert [record(parted, shard, *args) for shard in ("2/2", "1/2")] == [0, 0]
-    assert "shard 1/2 writes no reference; `accgate merge` does, on all 2" in capsys.readouterr().out
+    assert "shard 1/2 is evaluated; write the reference with `accgate merge` of all 2 shards" in capsys.readouterr().out
     assert not parted.store.exists()
     assert merge(parted) == 0
     assert reference(parted) == reference(whole)

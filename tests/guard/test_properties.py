@@ -22,6 +22,8 @@ GATE: dict[str, st.SearchStrategy[Any]] = {
     "correction": st.sampled_from(["none", "bonferroni", "holm", "bh"]),
     "on_inconclusive": st.sampled_from(["fail", "warn"]),
     "drift_alpha": st.sampled_from([0.01, 0.05, 0.1]),
+    "drift": st.sampled_from(["report", "fail"]),
+    "groups": st.sampled_from(["report", "fail"]),
     "max_failed": st.sampled_from([0.0, 0.01, 0.5]),
     "early_stopping": st.booleans(),
     "overall": st.booleans(),

@@ -207,7 +207,7 @@ def test_json_fields_is_the_share_of_fields_kept(target: dict[str, Any], data: s
 ANSWERS = st.text() | JSON.map(json.dumps) | NUMBERS.map(str) | st.text('{}[]",:0-.e$%TruNaN ')
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", [name for name in METRICS if name != "json_schema"])  # whose target is a schema
 @settings(deadline=None)
 @given(answer=ANSWERS, target=ANSWERS)
 def test_every_pair_of_texts_has_points_within_the_bounds(name: str, answer: str, target: str) -> None:

@@ -117,7 +117,7 @@ def test_a_json_line_that_cannot_be_used_is_refused_with_its_number(tmp_path: Pa
     ("text", "message"),
     [
         ("id,cost\na,100\n", " no column is known as the score: there are id, cost; choose one with --score"),
-        ("x,score\na,100\n", " no column is known to name the samples; name it with --id: there are x, score"),
+        ("x,score\na,100\n", " no column is known as the id; choose one with --id: there are x, score"),
         ("id,score\na,100\nb\n", "3: has 1 cells under a header of 2; is the file cut off?"),
         ("id,score\na,100\nb,100,x\n", "3: has 3 cells under a header of 2"),
         ("id,score\na,100\n,100\n", "3: id is ''"),

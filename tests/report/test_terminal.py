@@ -57,7 +57,7 @@ def test_groups_are_listed_where_one_stands_out_five_of_them_within_80_columns()
     rows = [line for line in text.splitlines() if line.startswith(("high_school", "subject_"))]
     assert len(rows) == 5
     assert max(map(len, rows)) <= 80
-    assert " and 52 more, which `accgate report --check` lists" in text
+    assert " and 52 more, which `accgate report --check MODEL/TASK` lists" in text
     quiet = shown(verdict_of(groups=groups_of(*names, standing_out=0)))
     assert "subject_1" not in quiet
 

@@ -166,7 +166,8 @@ def test_a_fault_names_line_key_and_mend(tmp_path: Path, top: str, message: str)
         ("file = '.'", ["6: dataset.file: there is no file '.' in FOLDER; write the path relative to this file"]),
         (f"file = '{'a' * 5000}'", [
             f"6: dataset.file: there is no file '{'a' * 5000}' in FOLDER; write the path relative to this file"]),
-        ("file = 'task.toml'", ["6: dataset.file: is 'task.toml'; the name must end in .jsonl, .json, .csv, .parquet"]),
+        ("file = 'task.toml'", [
+            "6: dataset.file: is 'task.toml'; the name must end in .jsonl, .json, .csv, .tsv, .txt, .parquet"]),
         ("generator = 'arithmetics'", ["6: dataset.generator: is 'arithmetics'; did you mean 'arithmetic'?"]),
         ("generator = 'x'", [f"6: dataset.generator: is 'x'; known are {', '.join(generator_names())}"]),
         ("hub = 'x'\nwhere = '{{ a }}'\n[dataset.parameters]\na = 1\nb = 2", [
