@@ -71,7 +71,7 @@ def test_a_benchmark_s_own_predictions_have_its_mean_and_are_paired(
     assert main(["compare", *sides, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["n"] == N
 
-    with pytest.raises(BadInput, match="has the metrics correct, length; choose one"):
+    with pytest.raises(BadInput, match="has several metrics; choose one with --metric: correct, length"):
         import_nemo(now, Choice(scale=100.0, model="toy"))
     with pytest.raises(BadInput, match="name it with --model"):
         import_nemo(now, Choice(metric="correct", scale=100.0))
