@@ -75,17 +75,15 @@ def test_a_benchmark_s_own_predictions_have_its_mean_and_are_paired(
         import_nemo(now, Choice(scale=100.0, model="toy"))
     with pytest.raises(BadInput, match="name it with --model"):
         import_nemo(now, Choice(metric="correct", scale=100.0))
-    (tmp_path / "now" / "out" / "results.yml").write_text("target: {api_endpoint: {model_id: org/toy}}\n")
-    assert import_nemo(now, Choice(metric="correct", scale=100.0)).model == "org/toy"
     lines = now.read_text().splitlines(keepends=True)
     now.write_text("".join(lines[1:]))
     with pytest.raises(BadInput, match="repeats have 59 to 60 samples"):
-        import_nemo(now, Choice(metric="correct", scale=100.0))
+        import_nemo(now, Choice(metric="correct", scale=100.0, model="toy"))
     right = next(i for i, line in enumerate(lines) if '"correct": true' in line)
     lines[right] = lines[right].replace('"correct": true', '"correct": false')
     now.write_text("".join(lines))
     with pytest.raises(BadInput, match="the samples' mean of correct is"):
-        import_nemo(now, Choice(metric="correct", scale=100.0))
+        import_nemo(now, Choice(metric="correct", scale=100.0, model="toy"))
 
 
 def test_without_predictions_there_is_nothing_to_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
