@@ -110,7 +110,7 @@ def build_parser() -> Parser:
 
 
 def _of(module: ModuleType, name: str) -> tuple[Any, Any]:
-    """What adds a command's options, and what runs it; None where it only has commands of its own."""
+    """Return what adds a command's options and what runs it, None where it only has commands of its own."""
     return getattr(module, f"{name}_options"), getattr(module, name, None)
 
 

@@ -72,7 +72,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class OwnTask:
-    """A task over a file of rows: its name, its fields, and the metric with what is extracted for it.
+    """A task over a file of rows, with its fields, its metric and what is extracted for that.
 
     With `asks_all` a run does not stop early: so few rows show a smaller drop then. `about` says in words what was
     guessed and how replies are scored.
@@ -159,7 +159,7 @@ def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository
 
 
 def model_name(model: str) -> str:
-    """A model's name in the config: the last part of what its engine calls it.
+    """Return a model's name in the config, the last part of what its engine calls it.
 
     >>> model_name("Qwen/Qwen3-0.6B"), model_name("package://a/Smol.Q4_1.gguf"), model_name("/")
     ('Qwen3-0.6B', 'Smol.Q4_1', 'model')

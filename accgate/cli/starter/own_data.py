@@ -33,7 +33,7 @@ class _Scoring:
 
 
 def own_task(data: Path, home: Path, answers: Answers) -> OwnTask:
-    """The task of a file's rows; of `answers` what is None is guessed from them.
+    """Return the task of a file's rows, from which what is None in `answers` is guessed.
 
     `home` is the folder where the task's own file will stand.
 
@@ -77,7 +77,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def _key_of_rows(data: Path) -> str | None:
-    """The key of a JSON object that holds the rows; None of a list, and of other files."""
+    """Return the key of a JSON object that holds the rows, None for a list and for other files."""
     content = read_json(data, MOST, "is the file cut off?") if data.suffix.lower() == ".json" else []
     keys = [key for key, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
     if len(keys) > 1:
@@ -114,7 +114,7 @@ def _with_hint(data: Rows, shape: Shape, scoring: _Scoring) -> Shape:
 
 
 def _refuse_gaps(data: Path, rows: Sequence[Mapping[str, Any]], field: str) -> None:
-    """Refuse a field that some row has nothing in: such a sample could never be right."""
+    """Refuse a field that some row has nothing in. Such a sample could never be right."""
     for number, row in enumerate(rows, 1):
         value = row.get(field)
         inner = list(value.values()) if isinstance(value, dict) else [value]
