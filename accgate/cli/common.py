@@ -56,11 +56,16 @@ def scale_option(command: argparse.ArgumentParser) -> None:
 
 
 def scores_options(command: argparse.ArgumentParser) -> None:
-    """Add what says how files of scores are read and where they have their samples, and --json."""
+    """Add what says how files of scores are read, and --json."""
     scale_option(command)
     what = "lowest and highest score in points (0 100); inf where there is none"
     command.add_argument("--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help=what)
     json_option(command)
+    layout_options(command)
+
+
+def layout_options(command: argparse.ArgumentParser) -> None:
+    """Add what says where a file has its samples."""
     group = command.add_argument_group("where the files have their samples, if that cannot be told")
     group.add_argument("--rows", metavar="JSONPATH", help="the samples, such as $.results, or $[?@.model == 'm']")
     for option, what in (("--id", "id of a sample"), ("--score", "score"), ("--repeat", "number of its repeat")):

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.cli.common import json_option, print_json, print_note, scale_option
+from accgate.cli.common import json_option, layout_of, layout_options, print_json, print_note, scale_option
 from accgate.cli.parser import Command, add_commands
 from accgate.errors import BAD_INPUT, PASSED, BadInput
 from accgate.text import nearest
@@ -40,6 +40,11 @@ def _nemo_options(command: argparse.ArgumentParser) -> None:
     _log_options(command, "results.jsonl or byob_predictions.jsonl, or a folder", "metric to read")
 
 
+def _samples_options(command: argparse.ArgumentParser) -> None:
+    _log_options(command, "tables, or files of other tools")
+    layout_options(command)
+
+
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
     _file_options(command, "references/NAME.yaml, or the folder")
     command.add_argument(
@@ -56,9 +61,10 @@ def _file_options(command: argparse.ArgumentParser, paths: str) -> None:
     command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=paths)
 
 
-def _log_options(command: argparse.ArgumentParser, paths: str, metric: str) -> None:
+def _log_options(command: argparse.ArgumentParser, paths: str, metric: str = "") -> None:
     _file_options(command, paths)
-    command.add_argument("--metric", metavar="NAME", help=f"{metric}; needed if the log has several")
+    if metric:
+        command.add_argument("--metric", metavar="NAME", help=f"{metric}; needed if the log has several")
     scale_option(command)
     command.add_argument("--model", metavar="NAME", help="what to call the model (its name in the log)")
     command.add_argument("--task", metavar="NAME", help="name of the task of a single log (its name in the log)")
@@ -84,6 +90,13 @@ def _import_nemo(arguments: argparse.Namespace) -> int:
     from accgate.interop.nemo import import_nemo, nemo_files
 
     return _import_logs(arguments, nemo_files(arguments.paths), import_nemo)
+
+
+def _import_samples(arguments: argparse.Namespace) -> int:
+    from accgate.interop.samples import import_samples
+
+    arguments.metric, arguments.no_replies, layout = arguments.score, True, layout_of(arguments)
+    return _import_logs(arguments, arguments.paths, lambda path, choice: import_samples(path, choice, layout))
 
 
 def _import_logs(
@@ -210,5 +223,6 @@ TOOLS = (
     Command("lm-eval", "per-sample logs of lm-evaluation-harness", _lm_eval_options, _import_lm_eval),
     Command("inspect", "logs of Inspect", _inspect_options, _import_inspect),
     Command("nemo", "results of NeMo Evaluator", _nemo_options, _import_nemo),
+    Command("samples", "tables, and samples of any other tool", _samples_options, _import_samples),
     Command("trtllm", "reference files of TensorRT-LLM's accuracy suite", _trtllm_options, _import_trtllm),
 )

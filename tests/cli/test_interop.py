@@ -248,3 +248,31 @@ def test_samples_of_any_tool_are_compared_where_the_layout_is_named(
     assert main(["sigma", old, old, *layout]) == 0
     assert main(["compare", old, new]) == 2
     assert "name them with --rows JSONPATH: there are $.all, $.other" in capsys.readouterr().err
+
+
+def test_samples_of_any_tool_become_records_and_references(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The files are those of inputs/samples.py; what they hold is compared as their records are."""
+    sides = []
+    for name, solved in (("before", 30), ("now", 20)):
+        path = tmp_path / name / "swe.json"
+        path.parent.mkdir()
+        ids = [f"repo__{i}" for i in range(40)]
+        path.write_text(json.dumps({"resolved_ids": ids[:solved], "unresolved_ids": ids[solved:]}))
+        assert main(["import", "samples", str(path), "--model", "m", "--out", str(tmp_path / f"{name}-out")]) == 0
+        sides.append(tmp_path / f"{name}-out" / "m" / "swe.jsonl")
+    assert [[record.score for record in read_records(side)].count(100.0) for side in sides] == [30, 20]
+    assert main(["compare", *map(str, sides)]) == 1
+    store = tmp_path / "store"
+    table = tmp_path / "grades.csv"
+    table.write_text("name;passed\na;true\nb;false\n")
+    command = ["import", "samples", str(table), "--model", "m", "--references", str(store)]
+    assert main(command) == 0
+    reference = find_reference(store, "m", "grades")
+    assert reference is not None
+    assert (reference.about.mean, reference.about.n) == (50.0, 2)
+    capsys.readouterr()
+    table.write_text("name;passed;f1\na;true;0.5\nb;false;0.1\n")
+    assert main([*command, "--reason", "more columns"]) == 2
+    assert "passed, f1 may be the score; choose one with --score" in capsys.readouterr().err
+    table.write_text("name;passed\na;true\na;false\n")
+    assert main([*command, "--reason", "twice"]) == 2
