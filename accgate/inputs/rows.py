@@ -36,10 +36,13 @@ SIGNS = "\u00a0\u00a1\u00a3\u00a7\u00a9-\u00ab\u00ae\u00b0\u00b2\u00b4\u00b5\u00
 QUOTES = "\u2013\u2014\u2018\u2019\u201c-\u201e\u2022\u2026"
 FOREIGN = re.compile(f"[^\0-\x7f{LETTERS}{SIGNS}{QUOTES}]|[\u00a1-\u00ff]{{3}}|\\A[^\u00e3]*\u00f5[^\u00e3]*\\Z")
 IN_UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
-# What an answer may be called in a word, and the share of it that is right.
+# What an answer may be called in a word, and the share of it that is right; the last are spreadsheets' own in other
+# languages than English.
 MARKS = {
     **dict.fromkeys(("true", "yes", "correct", "right", "pass", "passed", "success", "resolved"), 1.0),
+    **dict.fromkeys(("wahr", "vrai", "verdadero", "verdadeiro", "vero", "waar", "prawda", "истина"), 1.0),
     **dict.fromkeys(("false", "no", "incorrect", "wrong", "fail", "failed", "failure", "unresolved"), 0.0),
+    **dict.fromkeys(("falsch", "faux", "falso", "onwaar", "fałsz", "ложь"), 0.0),
 }
 AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")  # a number with a decimal comma, or with thousands
 WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of them smaller than this

@@ -168,7 +168,7 @@ def _with_guard(line: Headline, guard: Guard) -> Headline:
     is_pass = line.symbol == SIGNS["pass"]
     what = f"this pull request {'' if is_pass else 'also '}loosens the gate"
     if guard.state == "unreadable" and guard.changes:
-        what = f"{what}, and whether somebody approved that could not be read"
+        what = f"{what}, and its approval could not be checked"
     elif guard.state == "unreadable":
         what = f"whether {what} could not be checked"
     if not is_pass:

@@ -188,8 +188,7 @@ def test_a_guard_that_cannot_be_read_does_not_hold() -> None:
         assert "somebody with write permission" not in found.text
     seen = page(result_of(verdict_of()), guard=Guard("unreadable", LOOSER, None, "grant pull-requests: read"))
     assert seen.headings == [
-        "▽ Waiting for approval: this pull request loosens the gate, and whether somebody approved that could not be "
-        "read"
+        "▽ Waiting for approval: this pull request loosens the gate, and its approval could not be checked"
     ]
     assert "grant pull-requests: read" in seen.text
     assert "somebody with write permission" in seen.text

@@ -1,4 +1,4 @@
-"""The shapes of people's rows: which columns are asked, which hold the answer, and the templates that read them."""
+"""The shapes of people's rows, with the columns that are asked or hold the answer, and templates for them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FORMS = {"letter": "its letter", "text": "its text", "0": "its number from 0", "
 
 
 class Unsure(BadInput):
-    """The rows can be taken in several ways; the answer to `field` of `Answers` settles it."""
+    """Rows that can be taken in several ways, which the answer to `field` of `Answers` settles."""
 
     def __init__(self, fault: str, field: str, choices: Sequence[str]) -> None:
         self.field, self.choices = field, choices
@@ -44,7 +44,7 @@ class Unsure(BadInput):
 
 @dataclass(frozen=True)
 class Shape:
-    """How rows are read: templates of what is `asked` and of the answer, and the columns that these use.
+    """Templates of what is `asked` and of the answer, with the columns that these use.
 
     Every row must have something in those that are `needed`, of which the last has the answer. `metric` is the one that
     answers of this kind take, "" where their texts decide.
@@ -64,7 +64,7 @@ class Shape:
         return (*self.others, *self.needed)
 
     def samples(self, data: Rows) -> list[Sample]:
-        """The samples of the first rows, as the task renders them; raises BadInput where one cannot be."""
+        """Return the samples of the first rows as the task renders them. Raises BadInput where one cannot be."""
         keys: dict[str, Any] = {**self.asked, "targets" if self.metric == "contains" else "target": self.answer}
         keys |= {"choices": self.choices} if self.choices else {}
         content = DefinitionFile(dataset=Dataset(file=data.path.name), metric="exact_match", **keys)
@@ -114,7 +114,7 @@ class Rows:
 
 
 def shape_of(data: Rows, prompt: str | None, answer: str | None, form: str | None) -> Shape:
-    """The shape of rows; what is None is taken from the names and values of their columns.
+    """Return the shape of rows, where what is None follows from the names and values of their columns.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def _parts(data: Rows, prompt: str | None, answer: str, offered: Sequence[str]) 
 
 
 def _one(data: Rows, names: Sequence[str], option: str, others: Sequence[str] | None = None) -> str:
-    """The only one of some columns; raises Unsure where there are several, or none."""
+    """Return the only one of some columns. Raises Unsure where there are several, or none."""
     if len(names) == 1:
         return names[0]
     what = "the question" if option == "prompt_field" else "the expected answer"
