@@ -1,4 +1,4 @@
-"""Named tests on arrays of scores: numpy in, a small result out, no I/O.
+"""Named tests on arrays of scores, without any I/O.
 
 Every function works on the difference candidate minus reference, in points, with higher better; the caller
 turns lower-is-better scores round once.

@@ -1,4 +1,4 @@
-"""Agreement between raters: Krippendorff's alpha, with missing ratings."""
+"""Agreement between raters by Krippendorff's alpha, with missing ratings."""
 
 from typing import Literal
 

@@ -1,4 +1,7 @@
-"""0/100 answers given several times, as numbers of right ones: of each unit by run, and by the kinds of units."""
+"""0/100 answers given several times, as counts of right ones.
+
+They are counted for each unit by run, and by the kinds of units.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,11 @@ from accgate.stats.walk import Floats, Ints
 
 @dataclass(frozen=True)
 class Kind:
-    """The units whose K + R runs hold the same numbers of right answers, in whatever order.
+    """Units whose K + R runs hold the same numbers of right answers.
 
-    `most` is what a unit of the kind can have right at most in the candidate's runs, `right` in all runs together, and
-    `masses[w]` is the chance under H0 that the candidate has w less than the most.
+    The order of the runs does not matter. `most` is what a unit of the kind can have right at most in the candidate's
+    runs, `right` in all runs together, and `masses[w]` is the chance under H0 that the candidate has w less than the
+    most.
     """
 
     most: int
@@ -34,11 +38,12 @@ class Kind:
 
 @dataclass(frozen=True)
 class Repeats(Sampled):
-    """Right answers in each run, by unit (a sample, or a whole cluster), in the order in which they are looked at.
+    """Right answers of each unit in each run.
 
-    `before` has shape (units, K) and `now` shape (units, R): right answers of a unit in each run of the reference and
-    of the candidate, higher better. `sizes` (units,) are a unit's samples. `n_max` counts the samples of the whole run:
-    where there are more than in `sizes`, these are its beginning. One answer counts `share` of a sample.
+    A unit is a sample or a whole cluster. Units stand in the order in which they are looked at. `before` has shape
+    (units, K) and `now` shape (units, R): right answers of a unit in each run of the reference and of the candidate,
+    higher better. `sizes` (units,) are a unit's samples. `n_max` counts the samples of the whole run: where there are
+    more than in `sizes`, these are its beginning. One answer counts `share` of a sample.
     """
 
     before: Ints
@@ -49,7 +54,10 @@ class Repeats(Sampled):
 
     @cached_property
     def rate(self) -> float:
-        """What one more right answer of the candidate adds to the sum of differences, given all runs together."""
+        """The change of the sum of differences by one more right answer.
+
+        It is one of the candidate, given all runs together.
+        """
         return float(self.share * (1.0 / self.now.shape[1] + 1.0 / self.before.shape[1]))
 
     @property
@@ -59,9 +67,9 @@ class Repeats(Sampled):
 
     @cached_property
     def sides(self) -> Repeats:
-        """The same with one count a side, of which only the difference is kept: whole sides are exchanged.
+        """The same with one count a side, of which only the difference is kept.
 
-        A unit is then as likely to have lost its difference as to have gained it.
+        Whole sides are then exchanged. A unit is then as likely to have lost its difference as to have gained it.
         """
         runs, own = self.before.shape[1], self.now.shape[1]
         step = math.lcm(runs, own)
@@ -70,11 +78,11 @@ class Repeats(Sampled):
 
     @property
     def exchanges(self) -> tuple[Repeats, ...]:
-        """The ways in which a healthy candidate is its reference's equal, each with a null distribution of its own.
+        """The ways in which a healthy candidate equals its reference.
 
-        Within one build all answers to a sample are exchangeable. Across builds whole sides are: the runs of a build
-        agree with each other more than with those of any other. With as many runs on either side the second follows
-        from the first.
+        Each has a null distribution of its own. Within one build all answers to a sample are exchangeable. Across
+        builds whole sides are: the runs of a build agree with each other more than with those of any other. With as
+        many runs on either side the second follows from the first.
         """
         return (self.sides,) if self.before.shape[1] == self.now.shape[1] else (self.sides, self)
 
@@ -90,7 +98,10 @@ class Repeats(Sampled):
 
     @cached_property
     def events(self) -> Ints:
-        """Indices of the units that tell something: their runs differ."""
+        """Indices of the units whose runs differ.
+
+        The others tell nothing.
+        """
         kinds, kind = self.kinds
         tells = np.array([len(each.masses) > 1 for each in kinds], dtype=bool)
         return np.flatnonzero(tells[kind]) if len(kinds) else np.zeros(0, np.int64)
@@ -108,7 +119,10 @@ class Repeats(Sampled):
 
     @cached_property
     def lost(self) -> Ints:
-        """What each unit lost of the most right answers that the candidate could have had."""
+        """The loss of each unit.
+
+        It is counted from the most right answers that the candidate could have had.
+        """
         return np.asarray(self.most - self.now.sum(axis=1))
 
     @cached_property
@@ -118,32 +132,40 @@ class Repeats(Sampled):
         return self.rate**2 * np.array([each.variance for each in kinds])[kind]
 
     def first(self, count: int) -> Repeats:
-        """The beginning of so many units of the same run."""
+        """Return the first units of the same run, so many."""
         return replace(self, before=self.before[:count], now=self.now[:count], sizes=self.sizes[:count])
 
     def difference(self, most: float, lost: float, right: float) -> float:
-        """Sum of differences in points of units that lost so much of the most right answers, of `right` in all runs."""
+        """Return the sum of differences (points) of units that lost so much.
+
+        It is counted from the `most` right answers, of `right` in all runs.
+        """
         return float(100.0 * (self.rate * (most - lost) - self.share * right / self.before.shape[1]))
 
     @property
     def flicker(self) -> float:
-        """Variance of the sum of differences that runs of one side show among themselves, in squared shares.
+        """Variance that runs of one side show among themselves.
 
-        It is what more runs would take away. 0 where each side has a single run.
+        It is that of the sum of differences, in squared shares. It is what more runs would take away. 0 where each side
+        has a single run.
         """
         spread = sum(float(((side - side.mean(axis=1, keepdims=True)) ** 2).sum()) for side in (self.before, self.now))
         return float(self.rate * self.share * spread / max(self.before.shape[1] + self.now.shape[1] - 2, 1))
 
     @property
     def whole_loss(self) -> Kind:
-        """The kind of a sample that is right in all runs of the reference and wrong in all of the candidate."""
+        """The kind of a sample that was right always and is wrong always.
+
+        It is right in all runs of the reference and wrong in all of the candidate.
+        """
         return kind_of(np.repeat([0, 1], [self.now.shape[1], self.before.shape[1]]), self.now.shape[1])
 
 
 def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, *, n_max: int | None = None) -> Repeats:
-    """Right answers by unit, from scores of 0 and 100 of shapes (n, K) and (n, R), higher better.
+    """Count right answers by unit, from scores of 0 and 100.
 
-    `codes` of shape (n,) name the cluster of each sample: clusters stand in the order in which they first appear.
+    The scores have shapes (n, K) and (n, R), higher better. `codes` of shape (n,) name the cluster of each sample:
+    clusters stand in the order in which they first appear.
 
     >>> repeats_of(np.array([[100.0, 0.0]]), np.array([[0.0]])).totals.tolist()
     [-50.0]
@@ -161,7 +183,10 @@ def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, 
 
 
 def kind_of(row: Ints, runs: int) -> Kind:
-    """The kind of a unit from the right answers in its runs, of which the candidate has so many."""
+    """Return the kind of a unit from the right answers in its runs.
+
+    The candidate has so many of the runs.
+    """
     ways = np.zeros((runs + 1, int(row.sum()) + 1))  # of choosing so many runs with so many right answers
     ways[0, 0] = 1.0
     for value in row.tolist():

@@ -1,8 +1,9 @@
-"""The e-process of a sequential gate: evidence for a drop, and against one, that may be read after every unit.
+"""The e-process of a sequential gate.
 
-Two gamblers bet on the paired differences in their fixed order, and none can win on average where the hypothesis
-that it bets against is true. By Ville's inequality its capital then ever reaches 1 / alpha with probability at
-most alpha, whatever the discordance and the skew are, however units depend on the past, and whenever one stops.
+It is evidence for a drop, and against one, that may be read after every unit. Two gamblers bet on the paired
+differences in their fixed order, and none can win on average where the hypothesis that it bets against is true. By
+Ville's inequality its capital then ever reaches 1 / alpha with probability at most alpha, whatever the discordance and
+the skew are, however units depend on the past, and whenever one stops.
 """
 
 import math
@@ -29,11 +30,11 @@ _HALVINGS = 40
 
 @dataclass(frozen=True, eq=False)
 class BettingPath:
-    """Log capital after each unit, of the bet on a drop and of the bet that there is none.
+    """Log capital after each unit of the two bets.
 
-    `log_drop` tests H0, mean difference per sample at least 0, and `log_sound` H1, at most -theta; None without
-    theta. The mean is that of each unit given the units before it, which for samples drawn at random is the mean. No
-    pass is declared before the unit of index `earliest`.
+    One bets on a drop, the other that there is none. `log_drop` tests H0, mean difference per sample at least 0, and
+    `log_sound` H1, at most -theta; None without theta. The mean is that of each unit given the units before it, which
+    for samples drawn at random is the mean. No pass is declared before the unit of index `earliest`.
     """
 
     log_drop: Floats
@@ -44,7 +45,10 @@ class BettingPath:
 
     @property
     def decision(self) -> Literal["regression", "pass"] | None:
-        """What the first capital to reach its bound says: 1 / alpha of a drop, 1 / beta of none; both is a drop."""
+        """The decision of the first capital to reach its bound.
+
+        1 / alpha says a drop, 1 / beta none. Where both are reached at once it is a drop.
+        """
         drop, sound = self._reached()
         if drop is None and sound is None:
             return None
@@ -52,7 +56,7 @@ class BettingPath:
 
     @property
     def stop(self) -> int:
-        """Units used: up to the decision, or all."""
+        """Number of units used, up to the decision or all."""
         return min((units for units in self._reached() if units is not None), default=len(self.log_drop))
 
     @property
@@ -137,10 +141,10 @@ def betting_path(
     beta: float,
     earliest: int = 0,
 ) -> BettingPath:
-    """The capital after each unit of betting on a drop, and with `theta` of betting that there is none.
+    """Bet on a drop, and with `theta` that there is none.
 
-    A unit is a sample or a cluster. A regression is declared when the bet on a drop has multiplied its capital by
-    1 / alpha, a pass when the other has by 1 / beta.
+    Return the capital after each unit. A unit is a sample or a cluster. A regression is declared when the bet on a drop
+    has multiplied its capital by 1 / alpha, a pass when the other has by 1 / beta.
 
     Parameters
     ----------
@@ -201,7 +205,9 @@ def confidence_sequence(
     stop: int | None = None,
     theta: float | None = None,
 ) -> Interval:
-    """Limits of the mean difference per sample after `stop` units, each at 1 - alpha whatever made one stop.
+    """Bound the mean difference per sample after `stop` units.
+
+    Each limit holds at 1 - alpha, whatever made the run stop.
 
     Parameters
     ----------
@@ -258,7 +264,10 @@ def _in_samples(totals: npt.ArrayLike, sizes: npt.ArrayLike, bound: float) -> tu
 def _stakes(
     gains: Floats, sizes: Floats, null: float, theta: float | None, level: float, bound: float, horizon: float
 ) -> Floats:
-    """Bet on each unit that the mean gain per sample is above `null`, from the units before it alone."""
+    """Bet on each unit that the mean gain per sample is above `null`.
+
+    The bet rests on the units before it alone.
+    """
     excess = gains - null * sizes
     samples = _PRIOR_SAMPLES + _before(sizes)
     square = _before(excess**2)
@@ -269,13 +278,19 @@ def _stakes(
 
 
 def _log_capital(gains: Floats, sizes: Floats, stakes: Floats, null: float) -> Floats:
-    """Log capital of the bets against a mean gain of at most `null`; it falls as `null` rises."""
+    """Return the log capital of bets against a mean gain of at most `null`.
+
+    It falls as `null` rises.
+    """
     worst = np.maximum(sizes * (1.0 + null), 1e-300)
     return np.cumsum(np.log1p(np.minimum(stakes, _CAP / worst) * (gains - null * sizes)))
 
 
 def _lower_limit(gains: Floats, sizes: Floats, stakes: Floats, alpha: float) -> float:
-    """Least mean gain in [-1, 1] against which the bets have never won 1 / alpha."""
+    """Find the least mean gain that the bets have never refuted.
+
+    It lies in [-1, 1], and against it they have never won 1 / alpha.
+    """
 
     def never_won(mean: float) -> bool:
         return _first(_log_capital(gains, sizes, stakes, mean), alpha) is None
@@ -284,14 +299,17 @@ def _lower_limit(gains: Floats, sizes: Floats, stakes: Floats, alpha: float) -> 
 
 
 def _first(log_capital: Floats, level: float, earliest: int = 0) -> int | None:
-    """Units after which capital first reaches 1 / level, from the unit of index `earliest` on."""
+    """Count the units after which capital first reaches 1 / level.
+
+    Units before the one of index `earliest` do not count.
+    """
     reached = log_capital >= -math.log(level)
     reached[:earliest] = False
     return int(np.argmax(reached)) + 1 if reached.any() else None
 
 
 def _before(values: Floats) -> Floats:
-    """Sum of the values before each one."""
+    """Sum the values before each one."""
     sums = np.zeros_like(values)
     sums[1:] = np.cumsum(values[:-1])
     return sums

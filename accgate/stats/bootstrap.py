@@ -1,8 +1,8 @@
-"""The weighted bootstrap: a test of a mean from any scores, without resampling and without a shape that it assumes.
+"""The weighted bootstrap, a test of a mean from scores of any shape.
 
-Every unit gets an exponential weight. How often the weighted sum is at least 0 is the p-value, computed from the
-saddlepoint of the sum. The same weights test the ratio of two means over the same samples: how many more tokens, or
-how much more time, one side took.
+It draws no resamples. Every unit gets an exponential weight. How often the weighted sum is at least 0 is the p-value,
+computed from the saddlepoint of the sum. The same weights test the ratio of two means over the same samples: how many
+more tokens, or how much more time, one side took.
 """
 
 import math
@@ -28,7 +28,9 @@ ROUNDS = 60  # of Newton's method at most; it takes about eight
 def weighted_bootstrap(
     totals: npt.ArrayLike, n: int, *, sizes: npt.ArrayLike | None = None, alpha: float, beta: float
 ) -> TestResult:
-    """One-sided test that the mean difference is below 0, for scores of any shape.
+    """Test one-sided that the mean difference is below 0.
+
+    Scores may have any shape.
 
     Parameters
     ----------
@@ -84,9 +86,10 @@ def weighted_bootstrap(
 
 
 def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0, *, gain: float | None = None) -> Floats:
-    """z of the evidence that the mean of samples is below `drop` points, from totals of shape (..., G); p is Phi(-z).
+    """Return z of the evidence that samples' mean is below `drop` points.
 
-    `sizes`, of shape (G,), are the samples in each unit. The `gain` (points) that is added is by default `unseen_gain`.
+    The totals have shape (..., G), and p is Phi(-z). `sizes`, of shape (G,), are the samples in each unit. The `gain`
+    (points) that is added is by default `unseen_gain`.
 
     >>> d = np.repeat([-100.0, 0.0, 100.0], [12, 80, 4])
     >>> round(normal_cdf(-drop_score(d, np.ones(96))), 3), round(normal_cdf(-drop_score(-d, np.ones(96))), 3)
@@ -97,9 +100,9 @@ def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0, *, gain: float 
 
 
 def unseen_gain(totals: Floats) -> Floats:
-    """The gain that `drop_score` adds to totals of shape (..., G): what may come once more, though none showed it.
+    """Return the gain that `drop_score` adds to totals of shape (..., G).
 
-    It is little where changes are symmetric.
+    It stands for gains that may come, though none showed them. It is little where changes are symmetric.
 
     >>> float(unseen_gain(np.array([-2.0, -2.0, 0.0]))), float(unseen_gain(np.array([-1.0, -1.0, 0.0, 19.0])))
     (1.2, 19.0)
@@ -108,7 +111,10 @@ def unseen_gain(totals: Floats) -> Floats:
 
 
 def gain_of(typical: Floats, tail: Floats, largest: Floats) -> Floats:
-    """Three fifths of a typical change, and five quarters of what the skewness rests on, but at most the largest one.
+    """Combine the scales of changes into the unseen gain.
+
+    It is three fifths of a typical change and five quarters of what the skewness rests on, but at most the largest
+    change.
 
     >>> float(gain_of(np.array(2.0), np.array(1.0), np.array(9.0)))
     2.45
@@ -117,7 +123,9 @@ def gain_of(typical: Floats, tail: Floats, largest: Floats) -> Floats:
 
 
 def change_scales(totals: Floats) -> tuple[Floats, Floats, Floats]:
-    """Sizes of changes, from totals of shape (..., G): the typical one, that which the skewness rests on, the largest.
+    """Measure the sizes of changes, from totals of shape (..., G).
+
+    They are the typical one, the one on which the skewness rests, and the largest.
 
     >>> tuple(map(float, change_scales(np.array([-1.0, -1.0, 0.0, 4.0]))))
     (3.0, 3.4444444444444446, 4.0)
@@ -130,16 +138,20 @@ def change_scales(totals: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def scales_of_sums(absolute: Floats, squares: Floats, cubes: Floats) -> tuple[Floats, Floats]:
-    """The typical change, sum(d^2) / sum(|d|), and what the skewness rests on, sum(d^3) / sum(d^2) where above 0."""
+    """Return the typical change and what the skewness rests on.
+
+    They are sum(d^2) / sum(|d|), and sum(d^3) / sum(d^2) where that is above 0.
+    """
     typical: Floats = squares / np.where(absolute > 0.0, absolute, 1.0)
     tail: Floats = np.maximum(cubes, 0.0) / np.where(squares > 0.0, squares, 1.0)
     return typical, tail
 
 
 def weighted_score(terms: Floats) -> Floats:
-    """z of the chance that a sum of `terms`, of shape (..., m), with exponential weights is at least 0: Phi(-z).
+    """Return z of the chance that a weighted sum is at least 0.
 
-    Barndorff-Nielsen's form of the saddlepoint approximation: within 3% of the probability for five terms or more.
+    The `terms`, of shape (..., m), have exponential weights, and the chance is Phi(-z). Barndorff-Nielsen's form of the
+    saddlepoint approximation: within 3% of the probability for five terms or more.
 
     References
     ----------
@@ -161,7 +173,10 @@ def weighted_score(terms: Floats) -> Floats:
 
 
 def _score(x: Floats, low: Floats, high: Floats) -> Floats:
-    """`weighted_score` of rows of unit length; the saddlepoint lies between `low` and `high`."""
+    """Return `weighted_score` of rows of unit length.
+
+    The saddlepoint lies between `low` and `high`.
+    """
     t = np.clip(-x.sum(axis=-1), 0.9 * low, 0.9 * high)
     for _ in range(ROUNDS):
         tilted = x / (1.0 - t[:, None] * x)
@@ -184,9 +199,9 @@ def _score(x: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | None = None) -> float:
-    """The mean of a sample, points, at which `drop_score` comes to `level`; for the lower limit negate the totals.
+    """Find the mean of a sample (points) at which `drop_score` reaches `level`.
 
-    `gain` as there.
+    For the lower limit negate the totals. `gain` as there.
 
     >>> d = np.array([-3.0, -1.0, 0.5, -4.0, -2.0, -2.5, 0.0, -6.0])
     >>> limit = upper_limit(d, np.ones(8), 1.645)
@@ -213,10 +228,10 @@ def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | No
 
 @dataclass(frozen=True)
 class RatioResult:
-    """The relative change of a mean as a share (0.1 is 10% more), with its 1 - 2 alpha interval.
+    """The relative change of a mean as a share, with its interval.
 
-    `p_value` is that of H0 "grew by the allowed share at most". `sees_double` is whether samples that took twice what
-    is allowed would be a regression.
+    0.1 is 10% more, and the interval is the 1 - 2 alpha one. `p_value` is that of H0 "grew by the allowed share at
+    most". `sees_double` is whether samples that took twice what is allowed would be a regression.
     """
 
     change: float
@@ -288,7 +303,9 @@ def ratio_test(
 
 
 def sees_double(before: Floats, most: float, *, alpha: float) -> bool:
-    """Whether samples, none of which can take more than `most`, would show it if all took twice what is allowed.
+    """Tell whether samples that took twice what is allowed would show it.
+
+    None of them can take more than `most`.
 
     >>> sees_double(np.full(40, 5.0), 20.0, alpha=0.01), sees_double(np.full(10, 5.0), 20.0, alpha=0.01)
     (True, False)
@@ -297,9 +314,10 @@ def sees_double(before: Floats, most: float, *, alpha: float) -> bool:
 
 
 def drop_evidence(values: Floats, most: float) -> Floats:
-    """z of the evidence that the mean of values, of shape (..., n) and none above `most`, is below 0.
+    """Return z of the evidence that the mean of values is below 0.
 
-    For values of one size d this is p = (most / (most + d)) ** n, but for the saddlepoint's error.
+    They have shape (..., n), and none is above `most`. For values of one size d this is p = (most / (most + d)) ** n,
+    but for the saddlepoint's error.
 
     >>> z = drop_evidence(np.full(30, -4.0), 20.0)
     >>> round(normal_cdf(-float(z)), 4), round((20.0 / 24.0) ** 30, 4)
@@ -309,7 +327,10 @@ def drop_evidence(values: Floats, most: float) -> Floats:
 
 
 def _crossing(excess: Callable[[float], float], start: float, end: float) -> float:
-    """The rate between at which the excess, which rises towards the end, is 0; the nearer end where it never is."""
+    """Find the rate at which the excess, which rises towards the end, is 0.
+
+    Where it never is, return the nearer end.
+    """
 
     if excess(start) >= 0.0 or excess(end) <= 0.0:
         return start if excess(start) >= 0.0 else end

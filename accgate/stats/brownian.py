@@ -1,4 +1,7 @@
-"""Walks of a normal score from look to look: the bounds that spend an error as wanted, and what has crossed them."""
+"""Walks of a normal score from look to look.
+
+Here are the bounds that spend an error as wanted, and the mass that has crossed them.
+"""
 
 import math
 from copy import copy
@@ -16,7 +19,9 @@ STEP = 0.05  # of the grid on which bounds are integrated, in standard errors; f
 
 
 def obrien_fleming_spending(fraction: Floats, alpha: float) -> Floats:
-    """Type I error that may be spent at these fractions of the information: 2 - 2 Phi(z_{1-alpha/2} / sqrt(t)).
+    """Return the type I error that may be spent at these information fractions.
+
+    It is 2 - 2 Phi(z_{1-alpha/2} / sqrt(t)).
 
     References
     ----------
@@ -29,7 +34,9 @@ def obrien_fleming_spending(fraction: Floats, alpha: float) -> Floats:
 
 
 def spending_bounds(fractions: Floats, spent: Floats, *, drift: float = 0.0, absorbing: Floats | None = None) -> Floats:
-    """Return upper bounds on z that spend so much by each look; with `absorbing` upper ones, lower ones under drift.
+    """Return upper bounds on z that spend so much by each look.
+
+    With `absorbing` upper ones, return lower ones under drift.
 
     Parameters
     ----------
@@ -63,10 +70,11 @@ def spending_bounds(fractions: Floats, spent: Floats, *, drift: float = 0.0, abs
 
 
 def median_drift(times: Floats, lows: Floats, highs: Floats, score: float) -> float:
-    """The drift at which a walk is as likely to go further down than one that ended at this score as not.
+    """Find the drift that makes a walk's end its median.
 
-    Further down is first an exit at an earlier low bound, then a lower score at the last look; exits at an earlier high
-    bound are further up. By that order of stages the drift is median-unbiased.
+    A walk is then as likely to go further down than one that ended at this score as not. Further down is first an exit
+    at an earlier low bound, then a lower score at the last look; exits at an earlier high bound are further up. By that
+    order of stages the drift is median-unbiased.
 
     Parameters
     ----------
@@ -109,9 +117,10 @@ def median_drift(times: Floats, lows: Floats, highs: Floats, score: float) -> fl
 
 
 def median_sum(variances: Floats, lows: Floats, highs: Floats, total: float) -> float:
-    """The expected sum at which a run that stopped at the last look is as likely to have gone further down as not.
+    """Find the expected sum that makes a run's end its median.
 
-    Looks between which the variance hardly grew are one.
+    A run that stopped at the last look is then as likely to have gone further down as not. Looks between which the
+    variance hardly grew are one.
 
     Parameters
     ----------
@@ -132,14 +141,20 @@ def median_sum(variances: Floats, lows: Floats, highs: Floats, total: float) -> 
 
 
 class Walks:
-    """The score B(t) = z sqrt(t) of walks that are still alive, on a grid, look after look."""
+    """Scores of walks that are still alive, on a grid, look after look.
+
+    The score is B(t) = z sqrt(t).
+    """
 
     def __init__(self, drift: float = 0.0) -> None:
         self._drift, self._before = drift, 0.0
         self._grid, self._density = np.zeros(1), np.ones(1)
 
     def crossing(self, fraction: float, wanted: float, *, upper: bool) -> float:
-        """The score beyond which the walks' mass at the next look, at this fraction, is `wanted`."""
+        """Find the score beyond which the walks' mass is `wanted`.
+
+        It is that at the next look, at this fraction.
+        """
         sd, means = self._step(fraction)
 
         def is_past(score: float) -> bool:
@@ -149,12 +164,15 @@ class Walks:
         return 0.5 * sum(halve(is_past, float(means.min()) - 12.0 * sd, float(means.max()) + 12.0 * sd, rounds=60))
 
     def mass_above(self, fraction: float, score: float) -> float:
-        """The walks' mass above a score at the next look."""
+        """Return the walks' mass above a score at the next look."""
         sd, means = self._step(fraction)
         return float(self._density @ special.ndtr((means - score) / sd))
 
     def pass_between(self, fraction: float, low: float, high: float) -> bool:
-        """Keep the walks that are between two scores at this look; whether there are any."""
+        """Keep the walks that are between two scores at this look.
+
+        Return whether there are any.
+        """
         (sd, means), root = self._step(fraction), math.sqrt(fraction)
         low = max(low, -9.0 * root + min(self._drift, 0.0))
         high = min(high, 9.0 * root + max(self._drift, 0.0) * fraction)
@@ -169,11 +187,14 @@ class Walks:
         return True
 
     def ends_below(self, fraction: float, high: float) -> tuple[Floats, Floats]:
-        """Scores below this one at the next look, on a grid, and the mass of each; the walks stay where they are."""
+        """Return a grid of scores below this one at the next look, with masses.
+
+        The walks stay where they are.
+        """
         branch = copy(self)
         return (branch._grid, branch._density) if branch.pass_between(fraction, -math.inf, high) else (NONE, NONE)
 
     def _step(self, fraction: float) -> tuple[float, Floats]:
-        """Standard deviation of the next step, and where each walk is expected after it."""
+        """Return the next step's deviation, and each walk's expected place after it."""
         gap = fraction - self._before
         return math.sqrt(gap), self._grid + self._drift * gap

@@ -1,4 +1,7 @@
-"""Samples that come in clusters (questions on one passage, turns of one dialogue): the cluster is the unit."""
+"""Samples that come in clusters, with the cluster as the unit.
+
+Clusters are, for example, questions on one passage, or turns of one dialogue.
+"""
 
 import math
 from dataclasses import replace
@@ -18,7 +21,9 @@ FEW_CLUSTERS = 30
 
 
 def cluster_totals(values: npt.ArrayLike, codes: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Sum of the values and number of samples in each cluster, in the order of the codes.
+    """Sum the values and count the samples of each cluster.
+
+    Clusters stand in the order of the codes.
 
     Parameters
     ----------
@@ -40,9 +45,10 @@ def cluster_totals(values: npt.ArrayLike, codes: npt.ArrayLike) -> tuple[Floats,
 
 
 def cluster_robust_error(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | None:
-    """Standard error of the mean difference (points) where samples of one cluster change together.
+    """Estimate the mean difference's standard error (points) under clustering.
 
-    sqrt(G / (G - 1) * sum over clusters of (sum of the deviations in the cluster) ** 2) / n; None for one cluster.
+    Samples of one cluster change together. sqrt(G / (G - 1) * sum over clusters of (sum of the deviations in the
+    cluster) ** 2) / n; None for one cluster.
 
     References
     ----------
@@ -57,9 +63,9 @@ def cluster_robust_error(differences: npt.ArrayLike, codes: npt.ArrayLike) -> fl
 
 
 def design_effect(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | None:
-    """How many times larger the variance of the mean is than if all samples were independent.
+    """Return how many times clustering enlarges the variance of the mean.
 
-    None where there is one cluster only, or no variance.
+    It is measured against samples that are all independent. None where there is one cluster only, or no variance.
 
     >>> design_effect([-100.0, -100.0, 0.0, 0.0, 100.0, 100.0], [0, 0, 1, 1, 2, 2])
     2.5
@@ -71,7 +77,9 @@ def design_effect(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | N
 
 
 def block_of(differences: npt.ArrayLike, codes: npt.ArrayLike) -> int:
-    """Samples that a drop is taken to lose together: the design effect of what was seen, at most a whole cluster.
+    """Return the number of samples that a drop is taken to lose together.
+
+    It is the design effect of what was seen, at most a whole cluster.
 
     >>> block_of([-100.0, -100.0, 0.0, 0.0, 100.0, 100.0], [0, 0, 1, 1, 2, 2])
     2
@@ -82,7 +90,9 @@ def block_of(differences: npt.ArrayLike, codes: npt.ArrayLike) -> int:
 
 
 def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
-    """One-sided t test that the mean difference is below 0, with a cluster-robust standard error.
+    """Test one-sided that the mean difference is below 0, by clusters.
+
+    It is a t test with a cluster-robust standard error.
 
     Parameters
     ----------
@@ -129,8 +139,9 @@ def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: floa
 
 
 def _bias_reduced(totals: Floats, sizes: Floats) -> tuple[float, float]:
-    """Standard error of the mean, by residuals that count more the more of all samples their cluster has, and its
-    degrees of freedom if samples were independent.
+    """Return the mean's standard error and its degrees of freedom.
+
+    Residuals count more, the more of all samples their cluster has. The degrees are those of independent samples.
     """
     shares = sizes / sizes.sum()
     error = math.sqrt(float(np.sum(residuals(totals, sizes) ** 2 / (1.0 - shares)))) / float(sizes.sum())
@@ -139,7 +150,9 @@ def _bias_reduced(totals: Floats, sizes: Floats) -> tuple[float, float]:
 
 
 def clustered_exact(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
-    """One-sided exact test of clustered 0/100 scores: sign flips of whole clusters.
+    """Test clustered 0/100 scores one-sided by flipping clusters' signs.
+
+    It is exact.
 
     Parameters
     ----------
@@ -180,11 +193,11 @@ def clustered_exact(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: 
 
 
 def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, beta: float) -> float | None:
-    """The smallest drop (points), `least` or more, that shows in enough clusters with probability 1 - beta.
+    """Find the smallest drop (points) that shows in enough clusters.
 
-    The clearest drop there is loses single samples, each with the same chance, and nothing is gained. A sign test
-    rejects no fewer than log2(1 / alpha) lost clusters: few of them, or small ones beside a large one, show little.
-    None where there are too few, or `least` is None.
+    It is `least` or more, and shows with probability 1 - beta. The clearest drop there is loses single samples, each
+    with the same chance, and nothing is gained. A sign test rejects no fewer than log2(1 / alpha) lost clusters: few of
+    them, or small ones beside a large one, show little. None where there are too few, or `least` is None.
 
     >>> round(visible_in_clusters(np.full(5, 100.0), 1.34, alpha=0.05, beta=0.2), 2)
     3.08
@@ -197,7 +210,7 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
     values, counts = np.unique(sizes, return_counts=True)
 
     def seen(drop: float) -> float:
-        """The chance that so many clusters change."""
+        """Return the chance that so many clusters change."""
         few = np.eye(1, needed)[0]  # of each number of changed clusters below that
         for size, count in zip(values, counts, strict=True):
             share = -math.expm1(float(size) * math.log1p(-drop / 100.0)) if drop < 100.0 else 1.0
@@ -211,7 +224,10 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
 
 
 def _with_clusters(result: TestResult, clusters: int, worth: float = math.inf) -> TestResult:
-    """The result with what is to be said of the clusters; very uneven ones are worth so many of one size."""
+    """Return the result with reasons that describe its clusters.
+
+    Very uneven ones are worth fewer of one size.
+    """
     if clusters < 2:
         return replace(result, reasons=("one cluster has no variance: no drop can be seen",))
     is_uneven = worth < 0.5 * clusters

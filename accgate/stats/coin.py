@@ -1,4 +1,7 @@
-"""Evidence that a coin is not fair, and that a share is small: both valid whenever the looking ends."""
+"""Evidence that a coin is not fair, and that a share is small.
+
+Both are valid whenever the looking ends.
+"""
 
 import math
 
@@ -6,10 +9,10 @@ from accgate.stats import special
 
 
 def coin_evidence(heads: int, tails: int) -> float:
-    """Evidence that heads come more often than tails, as a factor: 1 is none.
+    """Return the evidence that heads are likelier than tails, as a factor.
 
-    Of a coin that is fair, or falls on tails more often, the factor ever reaches 1 / alpha with probability alpha at
-    most, however often and whenever one looks.
+    A factor of 1 is no evidence. Of a coin that is fair, or falls on tails more often, the factor ever reaches 1 /
+    alpha with probability alpha at most, however often and whenever one looks.
 
     Notes
     -----
@@ -28,7 +31,9 @@ def coin_evidence(heads: int, tails: int) -> float:
 
 
 def share_evidence(hits: int, misses: int, share: float) -> float:
-    """Evidence that hits are rarer than `share` (above 0, below 1), as a factor: 1 is none; as `coin_evidence`.
+    """Return the evidence that hits are rarer than `share`, as a factor.
+
+    The share is above 0 and below 1. See `coin_evidence`.
 
     Examples
     --------
@@ -39,7 +44,10 @@ def share_evidence(hits: int, misses: int, share: float) -> float:
 
 
 def _mixed(heads: int, tails: int, chance: float) -> float:
-    """The likelihood ratio against a chance of heads, mixed evenly over all chances above it."""
+    """Return the mixed likelihood ratio against a chance of heads.
+
+    The mixture is even over all chances above it.
+    """
     a, b = heads + 1.0, tails + 1.0
     above = float(special.betainc(b, a, 1.0 - chance))  # of the Beta(a, b) distribution, what lies above the chance
     if above == 0.0:

@@ -1,4 +1,7 @@
-"""Exact confidence limits for the difference of two paired shares; Tango's score limits past 100,000 changes."""
+"""Exact confidence limits for the difference of two paired shares.
+
+Past 100,000 changes they are Tango's score limits.
+"""
 
 import math
 from collections.abc import Callable
@@ -27,11 +30,11 @@ TINY = 1e-300  # in place of 0 under a logarithm
 
 
 def exact_difference_interval(lost: int, gained: int, n: int, *, alpha: float, limit: float | None = None) -> Interval:
-    """Exact limits for the difference of two paired shares, in points, that agree with the test.
+    """Bound the difference of two paired shares exactly, in points.
 
-    Each limit covers with probability at least 1 - alpha, whatever the shares of samples lost and gained, and with
-    the number of discordant pairs random as it is. `one_sided` is below 0 exactly where the test rejects: McNemar's
-    exact test, or with a `limit` the unconditional one (`mcnemar.least_losses`).
+    The limits agree with the test. Each limit covers with probability at least 1 - alpha, whatever the shares of
+    samples lost and gained, and with the number of discordant pairs random as it is. `one_sided` is below 0 exactly
+    where the test rejects: McNemar's exact test, or with a `limit` the unconditional one (`mcnemar.least_losses`).
 
     Parameters
     ----------
@@ -91,12 +94,18 @@ def _upper_limit(lost: int, gained: int, n: int, alpha: float, mid_p_limit: floa
 
 
 def _critical(discordant: Ints, n: int, alpha: float, mid_p_limit: float | None) -> Ints:
-    """Least count of losses that the test rejects, for each count of discordant pairs."""
+    """Return the least losses that the test rejects.
+
+    There is one for each count of discordant pairs.
+    """
     return mcnemar_critical(discordant, alpha) if mid_p_limit is None else least_losses(discordant, n, mid_p_limit)
 
 
 def _asymptotic_limit(statistic: Statistic, lost: int, gained: int, n: int, alpha: float) -> float:
-    """The difference, a share, at which a statistic that is near normal equals z_alpha."""
+    """Find the difference, a share, at which a statistic equals z_alpha.
+
+    The statistic is near normal.
+    """
     if gained == n:
         return 1.0
     z, estimate = quantile(alpha), (gained - lost) / n
@@ -112,9 +121,9 @@ def _crossing(
     width: float,
     share: float,
 ) -> float:
-    """Where a falling function, near linear with slope aim / width, passes the aim: by secants, from above.
+    """Find where a falling function passes the aim, by secants from above.
 
-    The answer is past the root by at most `share` of the width.
+    It is near linear, with slope aim / width. The answer is past the root by at most `share` of the width.
     """
     (low, high), slope, tolerance = bracket, aim / width, share * width
     d = min(max(start, low + tolerance), high - tolerance)
@@ -134,9 +143,9 @@ def _crossing(
 
 
 def likeliest_lost(lost: Number, gained: Number, n: int | Number, d: float) -> Number:
-    """Share lost of greatest likelihood where the difference of the shares gained and lost is d.
+    """Return the likeliest share lost at a difference of d.
 
-    Plain arithmetic is fast on scalars.
+    d is the share gained less the share lost. Plain arithmetic is fast on scalars.
     """
     b = (2.0 * n + lost - gained) * d - lost - gained
     share: Number = (abs(b * b + 8.0 * n * lost * d * (1.0 - d)) ** 0.5 - b) / (4.0 * n)
@@ -159,12 +168,18 @@ def _signed_root(lost: Number, gained: Number, n: int, d: float) -> Number:
 
 
 def _beyond(q: float, n: int, deviations: float) -> int:
-    """The count so many standard deviations (and a few) from its mean n q, within 0 and n."""
+    """Return the count so many standard deviations from its mean n q.
+
+    A few counts are added, and it stays within 0 and n.
+    """
     return min(max(round(n * q + deviations * (math.sqrt(n * q * (1.0 - q)) + 2.0)), 0), n)
 
 
 def _least_losses(m: Floats, lost: int, gained: int, n: int, limit: float, alpha: float, critical: Ints) -> Floats:
-    """For each count m of discordant pairs, the least losses that the order puts no later than what was seen."""
+    """Find the least losses no later in the order than what was seen.
+
+    There is one for each count m of discordant pairs.
+    """
     z, seen = quantile(alpha) + 1e-7, lost + gained - int(m[0])  # a little more than the limit's own rounding
 
     def no_later(losses: Floats) -> npt.NDArray[np.bool_]:
@@ -188,7 +203,10 @@ def _least_losses(m: Floats, lost: int, gained: int, n: int, limit: float, alpha
 
 
 class _Outcomes:
-    """The outcomes with at least `least[i]` losses among `first + i` discordant pairs, and their probability."""
+    """Outcomes with at least so many losses, and their probability.
+
+    They have `least[i]` losses or more among `first + i` discordant pairs.
+    """
 
     def __init__(self, first: int, least: Floats, n: int, q_low: float, q_high: float) -> None:
         m = first + np.arange(len(least), dtype=np.float64)

@@ -1,4 +1,7 @@
-"""Slow decline: every run of a history against the history's first one, at an alpha that is spread over all runs."""
+"""Slow decline, by every run of a history against the history's first one.
+
+Alpha is spread over all runs.
+"""
 
 import math
 from dataclasses import dataclass
@@ -34,7 +37,9 @@ class DriftResult:
 
 
 def alpha_share(run: int) -> float:
-    """Share of alpha that is spent on a run, from 1: c / ((run + c - 1) (run + c)) with c = 3; all runs' sum to 1.
+    """Return the share of alpha that is spent on a run, counted from 1.
+
+    It is c / ((run + c - 1) (run + c)) with c = 3, and all runs' shares sum to 1.
 
     >>> [round(alpha_share(run), 4) for run in (1, 2, 3, 10)]
     [0.25, 0.15, 0.1, 0.0192]
@@ -43,7 +48,7 @@ def alpha_share(run: int) -> float:
 
 
 def drift_test(differences: npt.ArrayLike, p_values: npt.ArrayLike, *, alpha: float) -> DriftResult:
-    """One-sided test for a decline since the anchor, repeated at each run of a history.
+    """Test one-sided for a decline since the anchor, at each run.
 
     H0 says that no run's true mean is below the anchor's. In a history for which that holds, the probability that any
     run at all is ever detected is at most alpha, however many runs follow.
@@ -109,7 +114,9 @@ def drift_test(differences: npt.ArrayLike, p_values: npt.ArrayLike, *, alpha: fl
 def difference_to_anchor(
     anchor_scores: npt.ArrayLike, scores: npt.ArrayLike, codes: npt.ArrayLike | None = None
 ) -> tuple[float, float]:
-    """Mean paired difference of a run to the anchor and its standard error, both in points.
+    """Return a run's mean paired difference to the anchor and its error.
+
+    Both are in points.
 
     Parameters
     ----------
@@ -143,7 +150,7 @@ def difference_to_anchor(
 
 
 def normal_tails(difference: float, error: float) -> tuple[float, float]:
-    """p-values of one-sided normal tests that a run is below the anchor, and above it.
+    """Return one-sided normal p-values of a run below and above the anchor.
 
     >>> tuple(round(p, 3) for p in normal_tails(-1.0, 0.5)), normal_tails(0.0, 0.0)
     ((0.023, 0.977), (1.0, 1.0))
@@ -156,7 +163,7 @@ def normal_tails(difference: float, error: float) -> tuple[float, float]:
 def anchor_tails(
     anchor_scores: npt.ArrayLike, scores: npt.ArrayLike, codes: npt.ArrayLike | None = None
 ) -> tuple[float, float]:
-    """p-values of one-sided tests that a run is below the anchor, and above it.
+    """Return one-sided p-values of a run below and above the anchor.
 
     Parameters
     ----------
@@ -194,10 +201,11 @@ def anchor_tails(
 
 
 def _steps(scores: Floats) -> Floats:
-    """Scores of shape (n, answers) as whole numbers of a step, from the lowest of each sample.
+    """Round scores of shape (n, answers) to whole numbers of a step.
 
-    0/100 scores are 0 and 1. Of others a standard deviation of the whole sum has 100 steps or more, and samples are
-    rounded from starts that are spread evenly, so that a small shift of many scores keeps its sum.
+    They count from the lowest of each sample. 0/100 scores are 0 and 1. Of others a standard deviation of the whole sum
+    has 100 steps or more, and samples are rounded from starts that are spread evenly, so that a small shift of many
+    scores keeps its sum.
     """
     lowest = scores.min(axis=1, keepdims=True)
     above = scores - lowest

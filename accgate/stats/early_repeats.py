@@ -1,8 +1,9 @@
-"""A sequential test of 0/100 answers given several times, truncated at the samples there are.
+"""A sequential test of 0/100 answers given several times.
 
-After every unit the sum of differences is held against two bounds. The run passes where it is far above what a drop of
-theta would have brought it to, and it is a regression where each exact null distribution (`repeats`), followed by
-convolution, has left a sum so low a chance within the error that may be spent by then.
+It ends at the samples there are. After every unit the sum of differences is held against two bounds. The run passes
+where it is far above what a drop of theta would have brought it to, and it is a regression where each exact null
+distribution (`repeats`), followed by convolution, has left a sum so low a chance within the error that may be spent by
+then.
 """
 
 import math
@@ -31,11 +32,12 @@ DRAWN = 300  # looks of which the boundary of passing is drawn
 
 @dataclass(frozen=True)
 class RepeatsSchedule:
-    """The bounds of a run after each unit: of its null variances, and not of which side had the right answers.
+    """The bounds of a run after each unit.
 
-    All arrays have shape (units,): `allowed` is the type I error that may be spent, `passes` the least sum of
-    differences, in shares of a sample, at which the run passes. `last` is the index of the last unit used; `over` says
-    that the run ends there, with all samples or all the information planned.
+    They follow from its null variances, and not from which side had the right answers. All arrays have shape (units,):
+    `allowed` is the type I error that may be spent, `passes` the least sum of differences, in shares of a sample, at
+    which the run passes. `last` is the index of the last unit used; `over` says that the run ends there, with all
+    samples or all the information planned.
     """
 
     allowed: Floats
@@ -47,11 +49,12 @@ class RepeatsSchedule:
 def repeats_schedule(
     repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None
 ) -> RepeatsSchedule:
-    """The bounds of a run, of answers exchanged in one way; other parameters as for `repeats_sequential`.
+    """Return a run's bounds for one way to exchange its answers.
 
-    Information is (n theta)^2 / variance, in units of what the fixed-n test needs, (z_a + z_b)^2. A drop that is made
-    of whole losses has the variance of their number beside that of the noise: half of it counts here, so that where
-    nothing differs the ratio is the logarithm of the chance to see no loss.
+    Other parameters are those of `repeats_sequential`. Information is (n theta)^2 / variance, in units of what the
+    fixed-n test needs, (z_a + z_b)^2. A drop that is made of whole losses has the variance of their number beside that
+    of the noise: half of it counts here, so that where nothing differs the ratio is the logarithm of the chance to see
+    no loss.
     """
     n, needed = repeats.samples.astype(float), quantile_sum(alpha, beta) ** 2
     units = np.arange(1.0, len(n) + 1.0)
@@ -75,7 +78,9 @@ def repeats_schedule(
 def repeats_sequential(
     repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None = None, figures: bool = True
 ) -> SequentialResult:
-    """Sequential test that R answers of the candidate are worse than K of the reference, stopped early.
+    """Test sequentially that R answers are worse than the reference's K.
+
+    The run may stop early.
 
     Parameters
     ----------
@@ -149,9 +154,10 @@ def repeats_sequential(
 def repeats_boundaries(
     repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None = None
 ) -> Boundaries:
-    """The boundaries that `repeats_sequential` decided by, of the units that it used; parameters as there.
+    """Return the boundaries by which `repeats_sequential` decided.
 
-    Where two walks have to meet theirs, the boundary of failing is that of the one that did last, or did not.
+    They are those of the units that it used, and the parameters are its own. Where two walks have to meet theirs, the
+    boundary of failing is that of the one that did last, or did not.
 
     Examples
     --------
@@ -174,9 +180,10 @@ def repeats_boundaries(
 
 
 def visible_drop(n: int, discordance: float | None, *, alpha: float, beta: float) -> float:
-    """The drop in points to look for where no target is set: what a whole run of n samples detects.
+    """Return the drop (points) to look for where no target is set.
 
-    How much of the discordance more runs would take away is not known before a run.
+    A whole run of n samples detects it. How much of the discordance more runs would take away is not known before a
+    run.
 
     >>> round(visible_drop(1000, None, alpha=0.05, beta=0.2), 2)
     2.34
@@ -188,7 +195,10 @@ def visible_drop(n: int, discordance: float | None, *, alpha: float, beta: float
 
 @dataclass(frozen=True)
 class _Walk:
-    """The walk of answers exchanged in one way, and the index of the unit at which it stopped."""
+    """A walk of one way to exchange answers, and where it stopped.
+
+    `unit` is the index of the unit at which it did.
+    """
 
     repeats: Repeats
     outcome: Outcome
@@ -196,7 +206,10 @@ class _Walk:
 
     @property
     def threshold(self) -> float | None:
-        """The sum of differences in points below which it fails at its unit; None where no sum does."""
+        """The sum of differences (points) below which it fails at its unit.
+
+        It is None where no sum does.
+        """
         critical = self.outcome.critical
         return None if critical is None else sum_at(self.repeats, self.unit + 1, critical - 0.5)
 
@@ -204,10 +217,11 @@ class _Walk:
 def _walks(
     repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None
 ) -> tuple[RepeatsSchedule, list[_Walk]]:
-    """The schedule of a run, and a walk for each way to exchange its answers, of which the last is that of whole sides.
+    """Return a run's schedule, and its walk for each exchange of answers.
 
-    The schedule is that of whole sides, whose null variance holds across builds. What the other walk may spend follows
-    from its own variances, and from no pass: under its null distribution the schedule depends on the draws.
+    The last is that of whole sides. The schedule is that of whole sides, whose null variance holds across builds. What
+    the other walk may spend follows from its own variances, and from no pass: under its null distribution the schedule
+    depends on the draws.
     """
     *others, sides = reversed(repeats.exchanges)
     schedule = partial(repeats_schedule, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
@@ -221,7 +235,10 @@ def _walks(
 
 
 def _decisive(walks: list[_Walk]) -> _Walk:
-    """The walk that ends the run: the first that passes, or else the last to fail, or one that does not."""
+    """Choose the walk that ends the run.
+
+    It is the first that passes, else the last to fail, or one that does not.
+    """
     passing = [walk for walk in walks if walk.outcome.stop == "futility"]
     if passing:
         return min(passing, key=lambda walk: walk.unit)
@@ -229,7 +246,10 @@ def _decisive(walks: list[_Walk]) -> _Walk:
 
 
 def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float, *, binding: bool) -> _Walk:
-    """The walk of a run's events; `binding` as in `fair_walk`."""
+    """Walk through a run's events.
+
+    `binding` is that of `fair_walk`.
+    """
     kinds, kind = repeats.kinds
     at = repeats.events[repeats.events <= plan.last]
     looks = _looks(repeats, plan)
@@ -247,7 +267,10 @@ def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float, *, binding: boo
 
 
 def _looks(repeats: Repeats, plan: RepeatsSchedule) -> Ints:
-    """The most that the candidate can have lost after each unit of a run that passes there; `NONE` where none does."""
+    """Return the most losses with which a run passes after each unit.
+
+    It is `NONE` where no run passes there.
+    """
     most, right = np.cumsum(repeats.most), np.cumsum(repeats.right)
     lost = most - (plan.passes + repeats.share * right / repeats.before.shape[1]) / repeats.rate
     looks: Ints = np.maximum(np.floor(lost + 1e-9), NONE).astype(np.int64)

@@ -1,7 +1,8 @@
-"""Group-sequential test of scores other than 0/100, and of clusters: at each look the test that serves a fixed n.
+"""Group-sequential test of scores other than 0/100, and of clusters.
 
-The evidence for a drop is the z of `drop_score`, compared with bounds that spend the type I error as samples come. The
-evidence against a drop of theta is the same score of the opposite; its likelihood ratio says when the run passes.
+Each look makes the test that serves a fixed n. The evidence for a drop is the z of `drop_score`, compared with bounds
+that spend the type I error as samples come. The evidence against a drop of theta is the same score of the opposite; its
+likelihood ratio says when the run passes.
 """
 
 from __future__ import annotations
@@ -64,17 +65,20 @@ class Evidence:
     tail: Floats
 
     def then(self, *more: Evidence) -> Evidence:
-        """The evidence with that of more looks."""
+        """Append the evidence of more looks."""
         columns = zip(*(vars(each).values() for each in (self, *more)), strict=True)
         return Evidence(*(np.concatenate(column, axis=-1) for column in columns))
 
     def first(self, count: int) -> Evidence:
-        """The evidence of so many looks."""
+        """Return the evidence of the first looks, so many."""
         return Evidence(*(values[..., :count] for values in vars(self).values()))
 
 
 def evidence_at(totals: Floats, sizes: Ints, unit: Ints, *, theta: float) -> Evidence:
-    """The evidence after each of these units, from totals of shape (..., G) and sizes of shape (G,)."""
+    """Return the evidence after each of these units.
+
+    Totals have shape (..., G) and sizes shape (G,).
+    """
     columns = []
     for last in unit:
         x, n = totals[..., : last + 1], sizes[: last + 1].astype(np.float64)
@@ -87,13 +91,16 @@ def evidence_at(totals: Floats, sizes: Ints, unit: Ints, *, theta: float) -> Evi
 
 
 class _Remembered:
-    """The evidence at looks, by a digest of all that they saw; the least recently used goes."""
+    """Evidence at looks, kept by a digest of all that they saw.
+
+    The least recently used goes.
+    """
 
     def __init__(self) -> None:
         self._by_key: OrderedDict[tuple[float, int, bytes, bytes], Evidence] = OrderedDict()
 
     def at_each(self, units: Units, unit: Ints, theta: float) -> Iterator[tuple[Evidence, bool]]:
-        """The evidence after each of these units in turn, and whether it is remembered."""
+        """Yield the evidence after each unit, and whether it was remembered."""
         digests, start = (blake2b(digest_size=16), blake2b(digest_size=16)), 0
         for last in map(int, unit):
             for digest, values in zip(digests, (units.totals, units.sizes), strict=True):
@@ -114,7 +121,10 @@ _REMEMBERED = _Remembered()
 
 @dataclass(frozen=True)
 class Course:
-    """The looks that a run of `n_max` samples is to come to, and its rates; `loss` and `earliest` as in `Units`."""
+    """The looks to which a run of `n_max` samples is to come, and its rates.
+
+    `loss` and `earliest` are those of `Units`.
+    """
 
     n_max: int
     theta: float
@@ -125,12 +135,18 @@ class Course:
 
     @property
     def whole_loss(self) -> float:
-        """The most points that one sample can lose; 100 where scores have no bounds."""
+        """The most points that one sample can lose.
+
+        It is 100 where scores have no bounds.
+        """
         return self.loss if math.isfinite(self.loss) else 100.0
 
     @cached_property
     def n(self) -> Ints:
-        """Samples at each look: so many times fewer at each one before, down to the first."""
+        """Number of samples at each look.
+
+        Each look before has so many times fewer, down to the first.
+        """
         count = 1 + max(0, math.floor(math.log(max(self.n_max, 1) / FIRST) / math.log(RATIO)))
         return np.unique(np.ceil(self.n_max / RATIO ** np.arange(count) - 1e-9).astype(np.int64))
 
@@ -140,9 +156,10 @@ class Course:
         return tuple((self.n / self.n_max).tolist())
 
     def stop(self, evidence: Evidence, *, over: bool) -> tuple[int, Stop]:
-        """The look at which a run stops, and why; the last one and "end" where it does not.
+        """Find the look at which a run stops, and why.
 
-        `over` says that the last look is that of `n_max`; the arrays are those of one run.
+        It is the last one and "end" where the run does not stop. `over` says that the last look is that of `n_max`; the
+        arrays are those of one run.
         """
         rejects = evidence.drop >= self.bounds(evidence, over=over)
         bounds = self.sound_bounds(evidence)
@@ -155,20 +172,29 @@ class Course:
         return look, "regression" if rejects[look] else "futility"
 
     def bounds(self, evidence: Evidence, *, over: bool) -> Floats:
-        """The z from which each look of one run rejects, infinite where none does."""
+        """Return the z from which each look of one run rejects.
+
+        It is infinite where none does.
+        """
         first, count = self.first(evidence, over=over), len(evidence.drop)
         if first is None:
             return np.full(count, math.inf)
         return efficacy_bounds(self.fractions, first, self.halvings(evidence, first), self.alpha)[:count]
 
     def first(self, evidence: Evidence, *, over: bool) -> int | None:
-        """The first look that may reject: with enough changes, more of them where gains stand out, or the last."""
+        """Find the first look that may reject.
+
+        It has enough changes, more of them where gains stand out, or is the last.
+        """
         enough = evidence.changed >= ENOUGH * (1.0 + evidence.tail)
         enough[-1] |= over
         return int(np.argmax(enough)) if enough.any() else None
 
     def halvings(self, evidence: Evidence, look: int) -> int:
-        """How often the samples of the run are halved to come to those that theta needs, as seen at a look."""
+        """Count how often the run's samples are halved to those theta needs.
+
+        The need is as seen at a look.
+        """
         variance = float(evidence.squares[look]) / int(evidence.n[look])
         needed = NEEDED * quantile_sum(self.alpha, self.beta) ** 2 * variance / self.theta**2
         if math.isfinite(self.loss):
@@ -176,10 +202,10 @@ class Course:
         return max(0, math.floor(math.log2(self.n_max / max(needed, 1.0))))
 
     def sound_bounds(self, evidence: Evidence) -> Floats:
-        """The z against a drop of theta from which each look passes, infinite where too few units were seen.
+        """Return the z against a drop of theta from which each look passes.
 
-        The run is then 1.5 / beta times as likely without a drop as with one of theta. By Ville's inequality a drop of
-        theta passes so with a probability of at most two thirds of beta.
+        It is infinite where too few units were seen. The run is then 1.5 / beta times as likely without a drop as with
+        one of theta. By Ville's inequality a drop of theta passes so with a probability of at most two thirds of beta.
         """
         n, few, loss = evidence.n, evidence.changed < FEW, self.whole_loss
         whole = loss * self.theta * n  # the variance of a drop of theta that is made of whole losses
@@ -192,7 +218,9 @@ class Course:
 
 
 def spent_by(fractions: Floats, halvings: int, alpha: float) -> Floats:
-    """Type I error that may be spent by each look: most of it by the samples that are needed, the rest by the end.
+    """Return the type I error that may be spent by each look.
+
+    Most of it is spent by the samples that are needed, the rest by the end.
 
     >>> spent_by(np.array([0.25, 0.5, 1.0]), 2, 0.05).round(4)
     array([0.0413, 0.0435, 0.05  ])
@@ -203,7 +231,9 @@ def spent_by(fractions: Floats, halvings: int, alpha: float) -> Floats:
 
 @lru_cache(maxsize=512)
 def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alpha: float) -> Floats:
-    """The z from which each look rejects, so that the error spent is as `spent_by` allows; none before the first.
+    """Return the z from which each look rejects.
+
+    The error spent is then as `spent_by` allows. No look before the first rejects.
 
     References
     ----------
@@ -215,7 +245,10 @@ def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alp
 
 
 def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:
-    """The chance without a drop that an earlier look rejects, or this one sees a z at least as large."""
+    """Return the chance without a drop of an end at least as extreme.
+
+    An earlier look rejects, or this one sees a z at least as large.
+    """
     before = np.flatnonzero(np.isfinite(bounds[:look]))
     scores = tuple((fractions[i], float(bounds[i]) * math.sqrt(fractions[i])) for i in before)
     walks, spent = _walks_past(scores)
@@ -224,7 +257,10 @@ def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: floa
 
 @lru_cache(maxsize=512)
 def _walks_past(scores: tuple[tuple[float, float], ...]) -> tuple[Walks, float]:
-    """The walks that no look with these fractions and scores stopped, and the mass of those that one did."""
+    """Return the walks that no look stopped, and the mass that one did.
+
+    The looks have these fractions and scores.
+    """
     if not scores:
         return Walks(), 0.0
     before, spent = _walks_past(scores[:-1])
@@ -236,18 +272,23 @@ def _walks_past(scores: tuple[tuple[float, float], ...]) -> tuple[Walks, float]:
 
 
 def looked_at(units: Units, course: Course) -> Ints:
-    """Index of the last unit before each look that a run has come to."""
+    """Return the index of the last unit before each look so far."""
     unit = np.searchsorted(units.samples, course.n)
     return unit[unit < len(units.totals)]
 
 
 def each_look(units: Units, course: Course) -> Iterator[tuple[Evidence, bool]]:
-    """The evidence at each look in turn, the next one as though it were now, and whether it is remembered."""
+    """Yield the evidence at each look, and whether it is remembered.
+
+    The next look counts as though it were now.
+    """
     return _REMEMBERED.at_each(units, np.append(looked_at(units, course), len(units.totals) - 1), course.theta)
 
 
 def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figures: bool = True) -> SequentialResult:
-    """Group-sequential test that the mean difference is below 0, for scores of any shape and for clusters.
+    """Test group-sequentially that the mean difference is below 0.
+
+    It serves scores of any shape, and clusters.
 
     Parameters
     ----------
@@ -308,14 +349,17 @@ def _course(units: Units, theta: float, alpha: float, beta: float) -> Course:
 
 
 def _stand(units: Units, course: Course, evidence: Evidence, look: int, stop: Stop) -> SequentialResult:
-    """Where a run stands at this look: the same as `_result`, without what only a report needs."""
+    """Return where a run stands at this look.
+
+    It is `_result` without what only a report needs.
+    """
     bounds = course.bounds(evidence, over=look == len(course.n) - 1)
     p_value = stagewise_p(course.fractions, bounds, look, float(evidence.drop[look]))
     return stand_at(units, int(evidence.unit[look]), p_value, stop, is_open=False)
 
 
 def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: Stop) -> SequentialResult:
-    """The result of a run that stops at this look."""
+    """Return the result of a run that stops at this look."""
     standing, unit = _stand(units, course, evidence, look, stop), int(evidence.unit[look])
     totals, sizes = units.totals[: unit + 1], units.sizes[: unit + 1].astype(np.float64)
     is_last = look == len(course.n) - 1
@@ -345,9 +389,10 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
 
 
 def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) -> float:
-    """The median-unbiased difference, points, of a run that stopped at the last of these looks.
+    """Estimate the difference (points) of a stopped run, median-unbiased.
 
-    Given by how much units changed, their signs make a walk whose variance is the sum of squares.
+    It stopped at the last of these looks. Given by how much units changed, their signs make a walk whose variance is
+    the sum of squares.
     """
     if not evidence.squares[-1]:
         return 0.0
@@ -361,9 +406,10 @@ def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) 
 
 
 def _limits(totals: Floats, sizes: Floats, level: float, course: Course) -> Interval:
-    """Limits at this z, the lower one with room for a whole loss that was not seen.
+    """Return limits at this z.
 
-    Of a run without any change they are what so many samples rule out of whole losses.
+    The lower one has room for a whole loss that was not seen. Of a run without any change they are what so many samples
+    rule out of whole losses.
     """
     if not totals.any():
         return unseen_interval(len(totals), course.alpha, course.whole_loss)
@@ -374,9 +420,10 @@ def _limits(totals: Floats, sizes: Floats, level: float, course: Course) -> Inte
 
 
 def _theta(units: Units, course: Course, bound: float, stop: Stop) -> float | None:
-    """The drop that a run detects: of one that passed early the planned one, else what its last look can see.
+    """Return the drop that a run detects.
 
-    Of one that failed early none: it depends on samples that nobody evaluated. Some of beta is left to early passes.
+    It is the planned one after an early pass, else what its last look can see. Of one that failed early none: it
+    depends on samples that nobody evaluated. Some of beta is left to early passes.
     """
     n, totals, sizes = int(units.sizes.sum()), units.totals, units.sizes.astype(np.float64)
     if stop == "regression" and n < units.n_max:
@@ -397,9 +444,10 @@ def _theta(units: Units, course: Course, bound: float, stop: Stop) -> float | No
 
 
 def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) -> Boundaries:
-    """The boundaries that `graded_test` decided by, of the units that it used; parameters as there.
+    """Return the boundaries by which `graded_test` decided.
 
-    They depend on the changes so far: each is the sum at which a run as noisy as this one would fail, or pass.
+    They are those of the units that it used, and the parameters are its own. They depend on the changes so far: each is
+    the sum at which a run as noisy as this one would fail, or pass.
 
     Examples
     --------
@@ -426,13 +474,19 @@ def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) 
 
 
 def _passing(units: Units, unit: int, z: float, course: Course) -> tuple[float, float]:
-    """Samples up to a unit, and the least sum that passes there: no drop is in sight, and none of theta is left."""
+    """Return the samples up to a unit, and the least sum that passes there.
+
+    No drop is in sight then, and none of theta is left.
+    """
     ruled_out, in_sight = _boundary(units, unit, z, course.theta), _boundary(units, unit, -quantile(course.alpha), 0.0)
     return max(ruled_out, in_sight)
 
 
 def _boundary(units: Units, unit: int, z: float, drop: float) -> tuple[float, float]:
-    """Samples up to a unit, and the sum at which the evidence is z: for a drop, or against one of `drop` points."""
+    """Return the samples up to a unit, and the sum whose evidence is z.
+
+    It is evidence for a drop, or against one of `drop` points.
+    """
     totals, sizes = units.totals[: unit + 1], units.sizes[: unit + 1].astype(np.float64)
     n = float(sizes.sum())
     if not totals.any():
@@ -443,9 +497,9 @@ def _boundary(units: Units, unit: int, z: float, drop: float) -> tuple[float, fl
 
 
 def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Near:
-    """Return how near `graded_test` is to a decision at its next look; parameters as there.
+    """Return how near `graded_test` is to a decision at its next look.
 
-    The run is taken to come to that look with its changes as they are.
+    The parameters are its own. The run is taken to come to that look with its changes as they are.
 
     >>> from accgate.stats.sequential import units_of
     >>> look = graded_next(units_of(np.tile([4.0, -4.0, 0.0], 20), n_max=1500), theta=2.0, alpha=0.05, beta=0.2)

@@ -1,6 +1,7 @@
-"""Group-sequential test: Lan and DeMets' O'Brien-Fleming spending with non-binding futility, any number of looks.
+"""Group-sequential test with O'Brien-Fleming spending and non-binding futility.
 
-Scores other than 0/100, and clusters, have a test of their own (`graded`).
+Spending follows Lan and DeMets, at any number of looks. Scores other than 0/100, and clusters, have a test of their own
+(`graded`).
 """
 
 import math
@@ -30,10 +31,10 @@ DISCRETENESS = 1.02  # samples that counts cost, which leave some of alpha unspe
 
 @dataclass(frozen=True)
 class GroupDesign:
-    """Bounds on z by look, and the maximum information in units of what the fixed-n test needs.
+    """Bounds on z by look, and the maximum information.
 
-    `futility` are lower bounds less the drift's mean, so that they serve at any information: a run passes at a look
-    where z - E[z | drop of theta] is at most that.
+    The latter is in units of what the fixed-n test needs. `futility` are lower bounds less the drift's mean, so that
+    they serve at any information: a run passes at a look where z - E[z | drop of theta] is at most that.
     """
 
     fractions: Floats
@@ -44,7 +45,9 @@ class GroupDesign:
 
 @lru_cache(maxsize=64)
 def group_design(looks: int, alpha: float, beta: float) -> GroupDesign:
-    """O'Brien-Fleming efficacy and futility bounds with power 1 - beta, beta spent as alpha is, futility non-binding.
+    """Design O'Brien-Fleming bounds for efficacy and futility.
+
+    Power is 1 - beta, beta is spent as alpha is, and futility is non-binding.
 
     Examples
     --------
@@ -66,9 +69,10 @@ def group_design(looks: int, alpha: float, beta: float) -> GroupDesign:
 
 @lru_cache(maxsize=64)
 def expected_shares(looks: int, alpha: float, beta: float) -> tuple[float, float]:
-    """Mean share of the maximum that a run takes when nothing changed, and after a drop of theta.
+    """Return the mean shares of the maximum that a run takes.
 
-    From 20,000 simulated walks of the normal approximation each, with a standard error under 0.003.
+    They are for no change, and for a drop of theta. From 20,000 simulated walks of the normal approximation each, with
+    a standard error under 0.003.
 
     >>> [round(share, 1) for share in expected_shares(5, 0.05, 0.2)]
     [0.5, 0.7]
@@ -134,9 +138,9 @@ def group_sequential_test(
 
 
 def group_sequential_boundaries(units: Units, *, theta: float, alpha: float, beta: float) -> Boundaries:
-    """The boundaries that `group_sequential_test` decided by, of the units that it used; parameters as there.
+    """Return the boundaries by which `group_sequential_test` decided.
 
-    They depend on when units changed.
+    They are those of the units that it used, and the parameters are its own. They depend on when units changed.
 
     Examples
     --------
@@ -155,7 +159,7 @@ def group_sequential_boundaries(units: Units, *, theta: float, alpha: float, bet
 
 @dataclass(frozen=True)
 class Looks:
-    """The looks at a run that it has come to, as arrays of shape (looks,).
+    """Looks to which a run has come, as arrays of shape (looks,).
 
     `unit` is the index of the last unit before each, `n` its samples, `changed` how many units had changed; `spent` is
     the type I error spent by then, `most` the largest sum lost, in points, that passes.
@@ -169,7 +173,7 @@ class Looks:
 
 
 def looks_of(units: Units, design: GroupDesign, *, theta: float, alpha: float) -> Looks:
-    """The looks that a run has come to."""
+    """Return the looks to which a run has come."""
     unit = np.searchsorted(units.samples, _samples_at(units, design))  # that completes each look's share
     unit = unit[unit < len(units.totals)]
     n, spent = units.samples[unit].astype(float), obrien_fleming_spending(design.fractions, alpha)[: len(unit)]
@@ -178,9 +182,10 @@ def looks_of(units: Units, design: GroupDesign, *, theta: float, alpha: float) -
 
 
 def next_look(units: Units, design: GroupDesign, *, theta: float, alpha: float) -> Looks:
-    """The look that a run comes to next, alone, as though nothing changed until then; the present one if it is at one.
+    """Return the next look of a run alone, as if nothing changed until then.
 
-    `n` is that of the look, `unit` the last there is; `most` is in proportion to the samples there are.
+    It is the present one if the run is at one. `n` is that of the look, `unit` the last there is; `most` is in
+    proportion to the samples there are.
     """
     now, wanted = int(units.samples[-1]), _samples_at(units, design)
     look = [int(np.searchsorted(wanted, min(now, units.n_max)))]
@@ -190,7 +195,7 @@ def next_look(units: Units, design: GroupDesign, *, theta: float, alpha: float) 
 
 
 def _samples_at(units: Units, design: GroupDesign) -> Floats:
-    """Samples after which each look comes."""
+    """Return the number of samples after which each look comes."""
     count = len(design.fractions)
     return np.asarray(np.ceil(np.arange(1, count + 1) * units.n_max / count))
 
@@ -201,7 +206,7 @@ def _most_lost(futility: Floats, n: Floats, changed: Ints, theta: float) -> Floa
 
 @dataclass(frozen=True)
 class _Walk:
-    """The walk of a run's changes, the unit at which it ends, and the looks that the run came to."""
+    """The walk of a run's changes, its last unit, and its looks."""
 
     outcome: Outcome
     unit: int
@@ -211,7 +216,7 @@ class _Walk:
     cuts: Ints
 
     def without_passes(self) -> Outcome:
-        """The outcome with the masses of walks that no pass stopped."""
+        """Return the outcome with the masses of walks that no pass stopped."""
         return without_passes(self.outcome, self.steps, self.lost, self.cuts)
 
 

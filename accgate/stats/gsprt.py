@@ -1,8 +1,9 @@
-"""Generalised sequential probability ratio test on paired 0/100 scores, truncated at the samples there are.
+"""Generalised sequential probability ratio test on paired 0/100 scores.
 
-After every sample the likelihood of a drop of theta is compared with that of no drop, each at its most likely
-discordance. The run passes when the ratio falls to the futility bound. It is a regression when the sum lost reaches
-what the error spent so far allows, with the error computed exactly by the walk of the changes (`walk.fair_walk`).
+It ends at the samples there are. After every sample the likelihood of a drop of theta is compared with that of no drop,
+each at its most likely discordance. The run passes when the ratio falls to the futility bound. It is a regression when
+the sum lost reaches what the error spent so far allows, with the error computed exactly by the walk of the changes
+(`walk.fair_walk`).
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ CHANCE_UNSEEN = 0.75  # share of beta for runs in which a drop of theta changed 
 
 
 def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> Floats:
-    """Generalised log likelihood ratio of (lost, same, gained): a drop of theta against no drop.
+    """Return the log likelihood ratio of a drop of theta against none.
 
-    Both likelihoods are at their maximum over the discordance, given the difference of the two shares.
+    It is the generalised one, of (lost, same, gained). Both likelihoods are at their maximum over the discordance,
+    given the difference of the two shares.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
 
 
 def unseen_n(theta: float, *, beta: float, loss: float = 100.0) -> int:
-    """Samples without any change that rule out a drop of theta points.
+    """Return how many unchanged samples rule out a drop of theta points.
 
     A drop of theta changes at least a share theta / `loss` of the samples, the most points that one can lose; the
     chance to see none of them is kept under three quarters of beta, which leaves the rest to runs that saw changes.
@@ -86,11 +88,11 @@ def unseen_n(theta: float, *, beta: float, loss: float = 100.0) -> int:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The bounds of a run after each unit; they depend on when units changed, and not on the signs of the changes.
+    """The bounds of a run after each unit.
 
-    All arrays have shape (units,): `bound` is the log likelihood ratio at which the run passes, `allowed` the type I
-    error that may be spent. `last` is the index of the last unit used; `over` says that the run ends there, with all
-    samples, or those planned for the discordance.
+    They depend on when units changed, and not on the signs of the changes. All arrays have shape (units,): `bound` is
+    the log likelihood ratio at which the run passes, `allowed` the type I error that may be spent. `last` is the index
+    of the last unit used; `over` says that the run ends there, with all samples, or those planned for the discordance.
     """
 
     n: Floats
@@ -101,14 +103,14 @@ class Schedule:
 
 
 def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None) -> Schedule:
-    """The bound of passing, the error to spend and the end of a run, from the samples and the changes so far.
+    """Return a run's bound of passing, its error to spend, and its end.
 
-    They are those of the optimal test (`optimal`) at the rate at which samples change: the planned one unless the
-    samples contradict it, never less than the share that has changed so far, and never more than a standard error above
-    that. Where that rate is the planned one, and there are samples enough for it, a run that does not fail by its
-    end has passed. Where more change, the end shows less than theta: only passing early counts there, and the bounds
-    go over to those of the runs whose end says nothing. So of runs with a drop of theta at most beta pass, whatever
-    the plan was.
+    They follow from the samples and the changes so far. They are those of the optimal test (`optimal`) at the rate at
+    which samples change: the planned one unless the samples contradict it, never less than the share that has changed
+    so far, and never more than a standard error above that. Where that rate is the planned one, and there are samples
+    enough for it, a run that does not fail by its end has passed. Where more change, the end shows less than theta:
+    only passing early counts there, and the bounds go over to those of the runs whose end says nothing. So of runs with
+    a drop of theta at most beta pass, whatever the plan was.
     """
     n, drop = units.samples.astype(float), theta / 100.0
     root = np.sqrt(np.cumsum(units.totals != 0.0) + 0.375)  # of a count, whose standard deviation is then a half
@@ -128,14 +130,18 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
 
 
 def _needed(rate: Floats, drop: float, alpha: float, beta: float) -> Floats:
-    """Samples that McNemar's exact test needs where such a share changes: close to `mcnemar_n`."""
+    """Return the samples that McNemar's exact test needs at such a discordance.
+
+    It is close to `mcnemar_n`.
+    """
     return quantile_sum(alpha, beta) ** 2 * rate / drop**2 + 1.9 / drop - 1.45 / rate
 
 
 def expected_samples(n: int, theta: float, *, discordance: float, alpha: float, beta: float) -> tuple[float, float]:
-    """Mean samples of at most n where nothing is worse, and after a drop of theta; other parameters as below.
+    """Return the mean samples, healthy and after a drop of theta.
 
-    Those of the optimal test: mostly within a tenth of what runs take (benchmarks/optimal.py prints both).
+    There are at most n. Other parameters are as below. Those of the optimal test: mostly within a tenth of what runs
+    take (benchmarks/optimal.py prints both).
 
     >>> [round(mean) for mean in expected_samples(1198, 2.0, discordance=0.05, alpha=0.05, beta=0.2)]
     [384, 506]
@@ -208,7 +214,9 @@ def gsprt_test(
 
 
 def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None) -> int:
-    """Samples after which a run that has not stopped passes if nothing more changes; parameters as for `gsprt_test`.
+    """Return after how many samples a run passes if nothing more changes.
+
+    It has not stopped so far. The parameters are those of `gsprt_test`.
 
     >>> from accgate.stats.sequential import units_of
     >>> rates = {"theta": 2.0, "alpha": 0.05, "beta": 0.2}
@@ -231,9 +239,9 @@ def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, disco
 def gsprt_boundaries(
     units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None
 ) -> Boundaries:
-    """The boundaries that `gsprt_test` decided by, of the units that it used; parameters as there.
+    """Return the boundaries by which `gsprt_test` decided.
 
-    They depend on when samples changed.
+    They are those of the units that it used, and the parameters are its own. They depend on when samples changed.
 
     Examples
     --------
@@ -254,7 +262,10 @@ def gsprt_boundaries(
 
 
 def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple[Outcome, Ints]:
-    """The walk of a run's changes, and the last unit before each of them at which the run may pass."""
+    """Return the walk of a run's changes, and its last places to pass.
+
+    These are the last units before each change.
+    """
     at = units.events[units.events <= plan.last]
     before = before_each(at, plan.last - plan.over)
     lost: Ints = np.cumsum(units.totals[at] < 0.0, dtype=np.int64)
@@ -263,7 +274,10 @@ def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple
 
 
 def before_each(at: Ints, last: int) -> Ints:
-    """The unit before each event, and `last`, that up to which the run may pass; `NONE` where there is none."""
+    """Find the last unit before each event at which a run may pass.
+
+    After the events comes `last`, and `NONE` stands for no such unit.
+    """
     before = np.append(at - 1, last)
     before[1:] = np.where(before[1:] < at, NONE, before[1:])
     return before
@@ -271,7 +285,10 @@ def before_each(at: Ints, last: int) -> Ints:
 
 @dataclass(frozen=True)
 class Passing:
-    """Where a run passes: the likelihood ratio is at or below the bound."""
+    """The region in which a run passes.
+
+    There the likelihood ratio is at or below the bound.
+    """
 
     units: Units
     plan: Schedule
@@ -279,7 +296,10 @@ class Passing:
     beta: float
 
     def holds(self, unit: Ints, event: Ints, lost: Ints) -> npt.NDArray[np.bool_]:
-        """Whether a run of 0/100 scores with so many samples lost of those changed passes after this unit."""
+        """Tell whether a run of 0/100 scores passes after this unit.
+
+        So many of the changed samples were lost.
+        """
         n = np.maximum(self.plan.n[unit], event)
         ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), n, theta=self.theta)
         passes = np.where(event == 0, self._unseen(unit), ratio <= self.plan.bound[unit])
@@ -289,23 +309,29 @@ class Passing:
         return (unit + 1 >= unseen_n(self.theta, beta=self.beta)) & (unit >= self.units.earliest)
 
     def largest(self, before: Ints) -> Ints:
-        """Largest sum lost that passes at each of these units, one for each number of events; `NONE` for none."""
+        """Return the largest sum lost that passes at each of these units.
+
+        There is one for each number of events, and `NONE` where none passes.
+        """
         return np.where(before < 0, NONE, self._most_lost(np.maximum(before, 0), np.arange(len(before))))
 
     def _most_lost(self, unit: Ints, event: Ints) -> Ints:
         return least_of_each(lambda lost: ~self.holds(unit, event, lost), event + 1) - 1  # the ratio rises with it
 
     def sums(self, unit: Ints) -> Floats:
-        """Least sum of differences, in points, that passes after each of these units with what had changed by then.
+        """Return the least sum of differences (points) that passes at each unit.
 
-        NaN where none does.
+        It counts with what had changed by then. NaN where none does.
         """
         changed = np.cumsum(self.units.totals != 0.0)[unit]
         most = self._most_lost(unit, changed)
         return np.where(most == NONE, math.nan, 100.0 * (changed - 2.0 * most))
 
     def share(self, unit: int) -> float:
-        """How much of the evidence for a pass is there after this unit, from 0 to 1."""
+        """Return how much of the evidence for a pass is there, from 0 to 1.
+
+        It is that after this unit.
+        """
         totals = self.units.totals[: unit + 1]
         changed = int(np.count_nonzero(totals))
         if not changed:  # a drop of theta would have changed some
@@ -318,7 +344,10 @@ class Passing:
         return share if ratio < 0.0 else min(share, 0.4)  # what was seen speaks for a drop
 
     def first(self, outcome: Outcome, start: int, end: int) -> int:
-        """The unit from `start` to `end` after which a run that passes by `end` passes first."""
+        """Find the first unit from `start` to `end` after which a run passes.
+
+        It passes by `end`.
+        """
         unit = np.arange(start, end + 1)
         holds = self.holds(unit, np.full(len(unit), outcome.event), np.full(len(unit), outcome.position))
         return int(unit[np.argmax(holds)])

@@ -1,8 +1,9 @@
-"""Losses that few samples may not show: which drop a test detects if it is made of them, and what they may hide.
+"""Losses that few samples may not show.
 
-Of all drops by losses of any size up to the scale, those of whole losses are the hardest to see: they are the fewest,
-and add most to the spread. So the drop that a test of graded scores detects is one of whole losses, of as many as that
-same test needs beside the other differences as they are.
+Here is which drop a test detects if it is made of them, and what they may hide. Of all drops by losses of any size up
+to the scale, those of whole losses are the hardest to see: they are the fewest, and add most to the spread. So the drop
+that a test of graded scores detects is one of whole losses, of as many as that same test needs beside the other
+differences as they are.
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ class Spread:
         return self.loss * self.block
 
     def error(self, losses: Floats) -> Floats:
-        """The standard error of the mean, points, with so many losses."""
+        """Return the mean's standard error (points) with so many losses."""
         together = 0.0 if self.units == self.samples else losses * np.maximum(losses - 1.0, 0.0) / self.units
         squares = self.squares + self.step**2 * (losses + together - losses * losses / self.units)
         variance = np.maximum(squares, 0.0) * self.units / max(self.units - 1, 1) / float(self.samples) ** 2
         return np.asarray(np.sqrt(variance + self.other))
 
     def part(self, share: float) -> Spread:
-        """The spread that a share of the samples shows."""
+        """Return the spread that a share of the samples shows."""
         samples, units = (max(int(share * each), 1) for each in (self.samples, self.units))
         sums = {name: share * getattr(self, name) for name in ("squares", "absolute", "cubes")}
         return replace(self, samples=samples, units=units, changed=int(share * self.changed), **sums)
@@ -75,7 +76,9 @@ Margins = Callable[[Spread, Floats], Floats]
 
 
 def spread_of_units(totals: Floats, sizes: Floats, *, loss: float, block: int = 1, allowed: float = 0.0) -> Spread:
-    """The spread of units' totals, to which the allowed drop was added, with the samples in each.
+    """Return the spread of units' totals, with the samples in each.
+
+    The allowed drop was added to the totals.
 
     >>> spread_of_units(np.array([-1.0, 0.0, 1.0, 0.0]), np.ones(4), loss=100.0).squares
     2.0
@@ -90,15 +93,18 @@ def spread_of_units(totals: Floats, sizes: Floats, *, loss: float, block: int = 
 
 
 def normal_spread(n: int, sd: float, *, loss: float, allowed: float = 0.0) -> Spread:
-    """The spread of n samples whose differences are normal with this standard deviation, points."""
+    """Return the spread of n samples whose differences are normal.
+
+    They have this standard deviation, points.
+    """
     absolute, largest = sd * n * math.sqrt(2.0 / math.pi), -sd * quantile(0.5 / max(n, 1)) if n > 1 else sd
     return Spread(n, n, sd * sd * n, absolute, 0.0, largest, n if sd else 0, loss=loss, allowed=allowed)
 
 
 def visible_drop(spread: Spread, margins: Margins, *, beta: float) -> float | None:
-    """The drop (points) that a test detects with probability 1 - beta if it is made of whole losses.
+    """Find the drop (points) of whole losses that a test detects.
 
-    None where not even the loss of every sample is detected.
+    It does with probability 1 - beta. None where not even the loss of every sample is detected.
 
     Parameters
     ----------
@@ -143,7 +149,10 @@ def visible_drop(spread: Spread, margins: Margins, *, beta: float) -> float | No
 
 
 def _most(spread: Spread, margins: Margins, blocks: int) -> int:
-    """The losses from which on the test rejects for certain, or all that there can be."""
+    """Find the losses from which on the test rejects for certain.
+
+    They are at most all that there can be.
+    """
     count, error = min(FIRST, blocks), float(spread.error(np.zeros(1))[0])
     while count < blocks and float(margins(spread, np.array([float(count)]))[0]) < CLEAR * error:
         count = min(2 * count, blocks)
@@ -151,7 +160,10 @@ def _most(spread: Spread, margins: Margins, blocks: int) -> int:
 
 
 def t_margins(alpha: float) -> Margins:
-    """The margins of a test that goes by the standard error of the mean, with Student's quantile."""
+    """Return the margins of a test by the mean's standard error.
+
+    It takes Student's quantile.
+    """
 
     def margins(spread: Spread, losses: Floats) -> Floats:
         critical = float(special.stdtrit(float(max(spread.units - 1, 1)), 1.0 - alpha))
@@ -161,10 +173,10 @@ def t_margins(alpha: float) -> Margins:
 
 
 def weighted_margins(level: float) -> Margins:
-    """The margins of the weighted bootstrap that rejects from a score of `level` on.
+    """Return the margins of the weighted bootstrap.
 
-    The other differences are small beside the sum, so that their part of its cumulants is that of a normal variable.
-    The score and the sum are explicit in the saddlepoint, which is searched.
+    It rejects from a score of `level` on. The other differences are small beside the sum, so that their part of its
+    cumulants is that of a normal variable. The score and the sum are explicit in the saddlepoint, which is searched.
     """
 
     def margins(spread: Spread, losses: Floats) -> Floats:
@@ -190,7 +202,10 @@ def weighted_margins(level: float) -> Margins:
 
 
 def flip_margins(alpha: float) -> Margins:
-    """The margins of the test that flips signs: each loss, and the sum of the other differences, as likely turned."""
+    """Return the margins of the test that flips signs.
+
+    Each loss is as likely turned as not, and so is the sum of the other differences.
+    """
 
     def margins(spread: Spread, losses: Floats) -> Floats:
         step, sd, count = spread.step, math.sqrt(spread.squares), int(np.sum(losses <= COUNTED))
@@ -206,7 +221,10 @@ def flip_margins(alpha: float) -> Margins:
 
 
 def _flipped(losses: Floats, step: float, sd: float, alpha: float, own: float) -> Floats:
-    """The largest sum of the others that is rejected; `own` is the chance of the pattern of signs that was seen."""
+    """Find the largest sum of the others that is rejected.
+
+    `own` is the chance of the pattern of signs that was seen.
+    """
     turned = np.arange(int(losses.max()) + 1)
     masses = np.stack([np.exp(log_binomial(turned, int(each), 0.5)) for each in losses])
     low, high = np.full(len(losses), -10.0 * sd), 2.0 * step * losses + 10.0 * sd
@@ -227,12 +245,12 @@ def with_unseen(
     alpha: float,
     beta: float,
 ) -> TestResult:
-    """The result of a test that goes by a spread, with room for losses that the samples do not show.
+    """Widen a test's result for losses that the samples do not show.
 
-    theta is no less than `visible_drop`. With the totals and sizes of the `units` the lower limit is Gaffke's, which
-    adds one whole loss to what was seen, and is believed to hold for every distribution; else it has room for losses of
-    which so many samples show none. Where the test gives no limits, as of differences that are all the same, both are
-    made so. Scores without bounds have their spread alone.
+    The test goes by a spread. theta is no less than `visible_drop`. With the totals and sizes of the `units` the lower
+    limit is Gaffke's, which adds one whole loss to what was seen, and is believed to hold for every distribution; else
+    it has room for losses of which so many samples show none. Where the test gives no limits, as of differences that
+    are all the same, both are made so. Scores without bounds have their spread alone.
 
     References
     ----------
@@ -257,7 +275,9 @@ def with_unseen(
 
 
 def unseen_drop(n: int, chance: float, loss: float = 100.0) -> float:
-    """The drop in points, made of losses of `loss` points, of which n samples show none with this chance.
+    """Return the drop (points) of which n samples show no loss with this chance.
+
+    It is made of losses of `loss` points.
 
     >>> round(unseen_drop(80, 0.2), 2)
     1.99
@@ -266,7 +286,9 @@ def unseen_drop(n: int, chance: float, loss: float = 100.0) -> float:
 
 
 def lower_limit(totals: Floats, sizes: Floats, level: float, *, loss: float) -> float:
-    """Gaffke's lower limit of the mean, points, at this z: beside what was seen one sample, or unit, lost `loss`.
+    """Return Gaffke's lower limit of the mean (points) at this z.
+
+    Beside what was seen one sample, or unit, lost `loss`.
 
     >>> round(lower_limit(np.zeros(50), np.ones(50), 1.6449, loss=100.0), 1)  # 100 (1 - 0.05 ** (1 / 50))
     -5.8

@@ -1,4 +1,7 @@
-"""Exact tests of paired 0/100 scores that allow a drop: H0 "dropped by at most the margin", at fixed n or at looks."""
+"""Exact tests of paired 0/100 scores that allow a drop.
+
+H0 is "dropped by at most the margin", at fixed n or at looks.
+"""
 
 import math
 from bisect import bisect_left
@@ -26,7 +29,7 @@ LOOKS_EXPECTED = (0.55, 0.75)  # mean share of the samples taken: healthy, and d
 
 
 def margin_test(lost: int, gained: int, n: int, *, margin: float, alpha: float, beta: float) -> TestResult:
-    """Exact test that paired 0/100 scores dropped by more than `margin` points.
+    """Test exactly that paired 0/100 scores dropped by more than `margin` points.
 
     Parameters
     ----------
@@ -82,18 +85,27 @@ class _MarginTest:
         self.changed = np.arange(self.first, last + 1.0)
 
     def p_value(self, lost: int) -> float:
-        """The largest probability of outcomes no later than so many lost of those that changed."""
+        """Return the largest probability of outcomes no later than this one.
+
+        It has so many lost of those that changed.
+        """
         if lost <= 0 or self.q_high <= self.drop:  # too few changed for a drop of more than the margin
             return 1.0
         root = float(_signed_root(float(lost), float(self.seen - lost), self.n, -self.drop))
         return self._size(self._region(root, self.changed))
 
     def critical(self) -> int:
-        """Least count of losses that rejects, of those that changed; one more than there are where none does."""
+        """Return the least losses that reject, of those that changed.
+
+        It is one more than there are where none does.
+        """
         return bisect_left(range(self.seen + 1), True, key=lambda lost: self.p_value(lost) <= self.alpha)
 
     def theta(self, beta: float) -> float | None:
-        """What a drop exceeds the margin by where it is rejected with probability 1 - beta; None where none is."""
+        """Find the excess over the margin that is detected.
+
+        That is with probability 1 - beta, and None where none is.
+        """
 
         def is_too_large(root: float) -> bool:
             return self._size(self._region(root, self.changed)) > self.alpha
@@ -106,7 +118,10 @@ class _MarginTest:
         return halve(lambda theta: self._power(least, theta) >= 1.0 - beta, 0.0, largest, rounds=30)[1]
 
     def _region(self, limit: float, changed: Floats) -> Floats:
-        """For each count of changed samples, the least losses whose signed root is at most the limit."""
+        """Find the least losses within the limit for each count of changes.
+
+        Their signed root is at most the limit.
+        """
 
         def is_in(lost: Ints) -> Bools:
             return np.asarray(_signed_root(lost.astype(float), changed - lost, self.n, -self.drop) <= limit + 1e-9)
@@ -132,7 +147,9 @@ class _MarginTest:
 def margin_looks(
     units: Units, *, margin: float, theta: float, alpha: float, beta: float, certify: bool = False, figures: bool = True
 ) -> SequentialResult:
-    """The exact test of `margin_test` at a few looks, whose levels sum to alpha: type I error at most alpha.
+    """Test as `margin_test` does, exactly, at a few looks.
+
+    The levels sum to alpha, so that the type I error is at most alpha.
 
     Parameters
     ----------
@@ -191,21 +208,28 @@ def margin_looks(
 
 
 def _passing_levels(alpha: float, beta: float, *, certify: bool) -> tuple[float, ...]:
-    """The errors at which a run passes at the looks: shares of beta, or to certify the smaller one of both rates."""
+    """Return the errors at which a run passes at the looks.
+
+    They are shares of beta, or to certify of the smaller of both rates.
+    """
     pairs = zip(ALPHA_SHARES, BETA_SHARES, strict=True)
     return tuple(min(alpha * of_alpha, beta * of_beta) if certify else beta * of_beta for of_alpha, of_beta in pairs)
 
 
 def _last_beta(alpha: float, beta: float, *, certify: bool) -> float:
-    """The error at which the last look says theta, as early passes take a part of beta: few where alpha is below it."""
+    """Return the error at which the last look gives theta.
+
+    Early passes take a part of beta, which is small where alpha is below it.
+    """
     return beta if certify and alpha <= beta else LAST_BETA * beta
 
 
 def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, levels: tuple[float, ...]) -> float:
-    """The median-unbiased difference, points, of a run that stopped at the look after `n` samples.
+    """Estimate the difference (points) of a stopped run, median-unbiased.
 
-    Given how many changed by each look, their signs make a walk, whose masses at the looks are exact: by the share of
-    losses that was seen, so that none is too small a number. `levels` are the errors at which looks pass.
+    It stopped at the look after `n` samples. Given how many changed by each look, their signs make a walk, whose masses
+    at the looks are exact: by the share of losses that was seen, so that none is too small a number. `levels` are the
+    errors at which looks pass.
     """
     ends = [math.ceil(share * units.n_max) for share in LOOKS]
     at, total = ends.index(n), int(np.count_nonzero(units.totals[:n]))
@@ -237,12 +261,15 @@ def _loss_masses(changed: int, share: float) -> Floats:
 
 @lru_cache(maxsize=1024)
 def margin_p(lost: int, gained: int, n: int, margin: float, alpha: float) -> float:
-    """p-value of `margin_test`, without its other figures."""
+    """Return the p-value of `margin_test` alone."""
     return _MarginTest(n, lost + gained, margin, alpha).p_value(lost)
 
 
 def excludes_drop(lost: int, gained: int, n: int, drop: float, level: float) -> bool:
-    """Whether the exact lower limit of the difference at this level excludes a drop of so many points."""
+    """Tell whether the exact lower limit excludes a drop of so many points.
+
+    It is the limit at this level.
+    """
     if level <= 0.0:
         return False
     return exact_difference_interval(lost, gained, n, alpha=level).excludes_drop(drop)

@@ -1,7 +1,8 @@
-"""Paired 0/100 scores at a fixed n: which counts of losses reject, with which power, and the pairs that this takes.
+"""Paired 0/100 scores at a fixed n.
 
-Of m changed pairs a test rejects from a least count of losses on. McNemar's exact test keeps alpha for every m; the
-unconditional test (`unconditional.py`) rejects where the mid-p is at most a limit of its own.
+Here is which counts of losses reject, with which power, and the pairs that this takes. Of m changed pairs a test
+rejects from a least count of losses on. McNemar's exact test keeps alpha for every m; the unconditional test
+(`unconditional.py`) rejects where the mid-p is at most a limit of its own.
 """
 
 import math
@@ -27,9 +28,9 @@ BLOCK = 256  # counts of changed pairs whose least losses are computed together,
 
 
 def mcnemar_critical(discordant: npt.ArrayLike, alpha: float) -> Ints:
-    """Least count of losses c with P(Bin(m, 1/2) >= c) <= alpha, for each m in `discordant`.
+    """Return the least losses that reject, for each m in `discordant`.
 
-    Where no count up to m reaches alpha the answer is m + 1.
+    It is the least c with P(Bin(m, 1/2) >= c) <= alpha. Where no count up to m reaches alpha the answer is m + 1.
 
     >>> mcnemar_critical([4, 5, 20], 0.05).tolist()
     [5, 5, 15]
@@ -38,10 +39,10 @@ def mcnemar_critical(discordant: npt.ArrayLike, alpha: float) -> Ints:
 
 
 def least_losses(discordant: npt.ArrayLike, n: int, limit: float) -> Ints:
-    """Least losses that the unconditional test of `n` pairs rejects, for each count m of changed pairs.
+    """Return the least losses that the unconditional test of `n` pairs rejects.
 
-    Those whose mid-p, P(Bin(m, 1/2) > c) + P(= c) / 2, is at most the limit; where more than half of the pairs changed
-    those whose p is. m + 1 where there are none.
+    There is one for each count m of changed pairs. Those whose mid-p, P(Bin(m, 1/2) > c) + P(= c) / 2, is at most the
+    limit; where more than half of the pairs changed those whose p is. m + 1 where there are none.
 
     >>> least_losses([4, 5, 20], 100, 0.05).tolist()
     [4, 5, 14]
@@ -66,7 +67,10 @@ def mid_p(lost: npt.ArrayLike, discordant: npt.ArrayLike) -> Floats:
 
 
 def _least(m: Ints, limit: float, tail: Callable[[Ints, Ints], Floats]) -> Ints:
-    """Least losses of each m whose tail is at most the limit; a search for theta asks for the same m many times."""
+    """Find the least losses of each m whose tail is at most the limit.
+
+    A search for theta asks for the same m many times.
+    """
     if not m.size:
         return m
     first, last = int(m.min()) // BLOCK, int(m.max()) // BLOCK
@@ -92,7 +96,10 @@ def _least_searched(m: Ints, limit: float, tail: Callable[[Ints, Ints], Floats])
 
 
 def at_least(k: npt.NDArray[Any], m: Ints, share: float = 0.5) -> Floats:
-    """P(Bin(m, share) >= k), elementwise, with k = 0 giving 1."""
+    """Return P(Bin(m, share) >= k), elementwise.
+
+    k = 0 gives 1.
+    """
     tail = special.bdtrc(np.maximum(k - 1, 0).astype(float), m, share)
     return np.where(k <= 0, 1.0, np.where(k > m, 0.0, tail))
 
@@ -108,17 +115,21 @@ def log_binomial(m: npt.NDArray[Any], n: int, q: float) -> Floats:
 
 
 def changed_pairs(n: int, q: float) -> tuple[Ints, Floats]:
-    """The likely numbers of changed pairs, Binomial(n, q), and the logarithm of the probability of each."""
+    """Return the likely numbers of changed pairs, with log probabilities.
+
+    They are Binomial(n, q).
+    """
     spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 1.0)
     m = np.arange(max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1)
     return m, log_binomial(m, n, q)
 
 
 def paired_power(n: int, theta: float, *, discordance: float, least_losses: LeastLosses) -> float:
-    """Exact probability that a test of n pairs rejects when the true drop is `theta` points.
+    """Return the exact power of a test of n pairs.
 
-    Sums over the number m of changed pairs, Binomial(n, q), of which each is a loss with probability
-    (1 + theta / (100 q)) / 2. `discordance` q is raised to theta / 100, the least that a drop of theta needs.
+    The true drop is `theta` points. Sums over the number m of changed pairs, Binomial(n, q), of which each is a loss
+    with probability (1 + theta / (100 q)) / 2. `discordance` q is raised to theta / 100, the least that a drop of theta
+    needs.
 
     >>> round(paired_power(1629, 2.0, discordance=0.10, least_losses=lambda m: mcnemar_critical(m, 0.05)), 4)
     0.8001
@@ -131,11 +142,12 @@ def paired_power(n: int, theta: float, *, discordance: float, least_losses: Leas
 
 
 def paired_theta(n: int, *, discordance: float, alpha: float, beta: float, least_losses: LeastLosses) -> float | None:
-    """Smallest drop (points) that a test of n pairs detects with probability 1 - beta, by exact sums.
+    """Find the smallest drop (points) that a test of n pairs detects.
 
-    The discordance is that given, or theta / 100 where that is more: a drop of theta changes at least so many pairs.
-    None where not even a drop of 100 points would be detected. Where more than 20,000 pairs would change it is the
-    normal approximation's, with the pairs that discreteness costs taken off.
+    It does with probability 1 - beta, by exact sums. The discordance is that given, or theta / 100 where that is more:
+    a drop of theta changes at least so many pairs. None where not even a drop of 100 points would be detected. Where
+    more than 20,000 pairs would change it is the normal approximation's, with the pairs that discreteness costs taken
+    off.
 
     >>> rates = {"alpha": 0.05, "beta": 0.2, "least_losses": lambda m: mcnemar_critical(m, 0.05)}
     >>> round(paired_theta(1319, discordance=0.0, **rates), 3)
@@ -162,10 +174,10 @@ def paired_theta(n: int, *, discordance: float, alpha: float, beta: float, least
 
 
 def paired_n(theta: float, *, discordance: float, alpha: float, beta: float, least_losses: LeastLosses) -> int:
-    """Pairs that a test needs to detect a drop of `theta` points with power 1 - beta.
+    """Find the pairs that a test needs to detect a drop of `theta` points.
 
-    Where more than 20,000 pairs would change it is the normal approximation's number, and the pairs that discreteness
-    costs.
+    Its power is then 1 - beta. Where more than 20,000 pairs would change it is the normal approximation's number, and
+    the pairs that discreteness costs.
 
     >>> paired_n(2.0, discordance=0.1, alpha=0.05, beta=0.2, least_losses=lambda m: mcnemar_critical(m, 0.05))
     1629
@@ -186,7 +198,7 @@ def paired_n(theta: float, *, discordance: float, alpha: float, beta: float, lea
 
 
 def mcnemar_power(n: int, theta: float, *, discordance: float, alpha: float) -> float:
-    """`paired_power` of McNemar's exact test.
+    """Return `paired_power` of McNemar's exact test.
 
     >>> round(mcnemar_power(1629, 2.0, discordance=0.10, alpha=0.05), 4)
     0.8001
@@ -196,7 +208,7 @@ def mcnemar_power(n: int, theta: float, *, discordance: float, alpha: float) -> 
 
 @lru_cache(maxsize=1024)
 def mcnemar_theta(n: int, *, discordance: float, alpha: float, beta: float) -> float | None:
-    """`paired_theta` of McNemar's exact test.
+    """Return `paired_theta` of McNemar's exact test.
 
     >>> round(mcnemar_theta(1319, discordance=0.05, alpha=0.05, beta=0.2), 2)
     1.59
@@ -206,7 +218,7 @@ def mcnemar_theta(n: int, *, discordance: float, alpha: float, beta: float) -> f
 
 
 def mcnemar_n(theta: float, *, discordance: float, alpha: float, beta: float) -> int:
-    """`paired_n` of McNemar's exact test.
+    """Return `paired_n` of McNemar's exact test.
 
     >>> mcnemar_n(2.0, discordance=0.10, alpha=0.05, beta=0.2)
     1629

@@ -1,4 +1,7 @@
-"""Several checks in one run: adjusted p-values and the alpha that each check is finally decided at."""
+"""Several checks in one run.
+
+Here are adjusted p-values, and the alpha at which each check is finally decided.
+"""
 
 import numpy as np
 
@@ -7,9 +10,10 @@ from accgate.stats.walk import Floats
 
 
 def adjust_p_values(p_values: Floats, method: Correction, *, levels: Floats | None = None) -> Floats:
-    """Adjusted p-values: the procedure rejects a test where its adjusted p is at most its level.
+    """Adjust p-values for several tests.
 
-    Where the tests have different `levels`, the procedure runs on p / level (Holm's weighted form).
+    The procedure rejects a test where its adjusted p is at most its level. Where the tests have different `levels`, the
+    procedure runs on p / level (Holm's weighted form).
 
     References
     ----------
@@ -42,10 +46,11 @@ def _adjust(p_values: Floats, method: Correction) -> Floats:
 
 
 def level_shares(p_values: Floats, method: Correction) -> Floats:
-    """Share of the level at which each test is finally decided, given the other tests' p-values / level.
+    """Return the share of its level at which each test is finally decided.
 
-    Test i is rejected by the procedure exactly where its own p is at most share[i] * level, the others held
-    fixed: the threshold gamma that a report may show. `p_values` are already divided by their levels.
+    The other tests' p-values / level are given. Test i is rejected by the procedure exactly where its own p is at most
+    share[i] * level, the others held fixed: the threshold gamma that a report may show. `p_values` are already divided
+    by their levels.
 
     Examples
     --------

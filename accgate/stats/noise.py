@@ -1,4 +1,7 @@
-"""How noisy a task is: sigma, the flips between two runs of one model, and what repeated answers tell apart."""
+"""How noisy a task is.
+
+Here are sigma, the flips between two runs of one model, and what repeated answers tell apart.
+"""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +17,10 @@ KURTOSIS_FROM = 5  # scores; fewer tell nothing of the tails
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with the limits of its two-sided confidence interval; None where a figure does not exist."""
+    """An estimate with the limits of its two-sided confidence interval.
+
+    A figure that does not exist is None.
+    """
 
     value: float | None
     low: float | None
@@ -24,11 +30,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """The variance of repeated scores by its source (points squared), and what more repeats would buy (points).
+    """The variance of repeated scores by its source, in points squared.
 
-    `between` is the variance of the questions' expected scores, `within` that of repeated answers to one question.
-    `error_now` is the standard error of the mean with the repeats there are, `error_2x` and `error_4x` with two and
-    four times as many, `error_limit` with no end of them: what only more questions can lower.
+    Beside it is what more repeats would buy, in points. `between` is the variance of the questions' expected scores,
+    `within` that of repeated answers to one question. `error_now` is the standard error of the mean with the repeats
+    there are, `error_2x` and `error_4x` with two and four times as many, `error_limit` with no end of them: what only
+    more questions can lower.
     """
 
     between: float | None
@@ -41,7 +48,7 @@ class VarianceParts:
 
 
 def clopper_pearson(count: float, n: float, *, confidence: float) -> tuple[float, float]:
-    """Exact two-sided interval of a share, from `count` of `n`.
+    """Return the exact two-sided interval of a share, from `count` of `n`.
 
     References
     ----------
@@ -75,7 +82,7 @@ def wilson(count: float, n: float, alpha: float) -> tuple[float, float]:
 
 
 def estimate_sigma(scores: Floats, *, confidence: float = 0.95) -> Estimate:
-    """Standard deviation of one score, in points.
+    """Estimate the standard deviation of one score, in points.
 
     Parameters
     ----------
@@ -145,7 +152,9 @@ def _sigma_limits(scores: Floats, confidence: float) -> tuple[float, float]:
 
 
 def estimate_discordance(a: Floats, b: Floats, *, confidence: float = 0.95) -> Estimate:
-    """Share of samples whose score differs between two runs, with its exact interval.
+    """Estimate the share of samples whose score differs between two runs.
+
+    It comes with its exact interval.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""Limits of a difference from the odds ratio: the null distribution of a walk of several answers, tilted.
+"""Limits of a difference from the odds ratio.
 
-With odds for a loss every unit is Fisher's noncentral hypergeometric. The odds at which an outcome as extreme as the
-one seen has a given chance say what the answers that differ leave open; how many differ is uncertain too.
+The null distribution of a walk of several answers is tilted. With odds for a loss every unit is Fisher's noncentral
+hypergeometric. The odds at which an outcome as extreme as the one seen has a given chance say what the answers that
+differ leave open; how many differ is uncertain too.
 """
 
 import math
@@ -23,7 +24,10 @@ FURTHEST = 40.0  # tilt past which an odds ratio is as good as infinite
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the difference around a `centre` (points), from the tilted walk that ended after these many units."""
+    """Limits of the difference around a `centre` (points).
+
+    They come from the tilted walk that ended after these many units.
+    """
 
     repeats: Repeats
     units: int
@@ -31,7 +35,10 @@ class Limits:
     centre: float
 
     def interval(self, alpha: float, *, rejected: bool) -> Interval:
-        """The one-sided and two-sided limits at a fixed n; the upper one is below 0 exactly where H0 is rejected."""
+        """Return the one-sided and two-sided limits at a fixed n.
+
+        The upper one is below 0 exactly where H0 is rejected.
+        """
         if not self.outcome.event:
             return unseen_interval(self.units, alpha)
         high, low = self._limit(alpha, 1.0), self._limit(1.0 - alpha, -1.0)
@@ -39,9 +46,10 @@ class Limits:
         return Interval(high, (min(low, high), high))
 
     def upper(self, alpha: float, *, rejected: bool) -> float:
-        """The upper limit of a walk that may stop early: where many answers differ by chance, it stops for that.
+        """Return the upper limit of a walk that may stop early.
 
-        The odds and the share of units that differ are both taken at their worst.
+        Where many answers differ by chance, it stops for that. The odds and the share of units that differ are both
+        taken at their worst.
         """
         if not self.outcome.event:
             return unseen_interval(self.units, alpha).one_sided
@@ -52,7 +60,10 @@ class Limits:
         return min(high, BELOW) if rejected else max(high, 0.0)
 
     def estimate(self) -> float:
-        """The difference at which an outcome this extreme is as likely as not: median-unbiased after a stop, points."""
+        """Find the difference (points) at which an outcome so extreme is as likely as not.
+
+        After a stop it is median-unbiased.
+        """
         if not self.outcome.event:
             return 0.0
         totals = sum(self._differences(self._tilt(0.5, beyond=beyond))[0] for beyond in (False, True))
@@ -86,7 +97,10 @@ class Limits:
         return logs
 
     def _tilted(self, tilt: float) -> tuple[Floats, Floats]:
-        """Log of the mean of exp(tilt w) under H0 of each kind, and the masses of w at this tilt."""
+        """Return the log mean of exp(tilt w) of each kind, and masses of w.
+
+        Both are under H0, the masses at this tilt.
+        """
         exponent = self._log_masses + tilt * np.arange(self._log_masses.shape[1])
         top = exponent.max(axis=1, keepdims=True)
         weight = np.exp(exponent - top)
@@ -94,7 +108,10 @@ class Limits:
         return (top + np.log(total))[:, 0], weight / total
 
     def _differences(self, tilt: float) -> tuple[float, float]:
-        """Sum of the expected differences of the events at this tilt, and of their squares, in points."""
+        """Sum the expected differences of the events at this tilt, and their squares.
+
+        They are in points.
+        """
         kinds, kind = self._telling
         _, masses = self._tilted(tilt)
         lost = masses @ np.arange(masses.shape[1])
@@ -105,7 +122,10 @@ class Limits:
         return float(counts @ expected), float(counts @ expected**2)
 
     def _tilt(self, level: float, *, beyond: bool | None = None) -> float:
-        """The log odds of a loss at which an outcome this extreme, or one `beyond`, has this probability."""
+        """Find the log odds of a loss that give this outcome its probability.
+
+        The outcome is one this extreme, or one `beyond`.
+        """
         kinds, kind = self._telling
         beyond = level > 0.5 if beyond is None else beyond
         event, lost, mass = self.outcome.extremes(beyond)

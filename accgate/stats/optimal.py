@@ -1,9 +1,9 @@
-"""The optimal test between no drop and a drop, of at most so many samples, by backward induction.
+"""The optimal test between no drop and a drop, by backward induction.
 
-The log likelihood ratio of many samples is a walk with normal steps: its variance is the information, its mean minus
-half of it without a drop and plus half of it after one. Of all tests that keep both error rates and end in time, the
-one here takes the fewest samples. It stops as soon as a wrong verdict is expected to cost less than going on; what the
-two wrong verdicts cost is found so that both rates are met.
+It has at most so many samples. The log likelihood ratio of many samples is a walk with normal steps: its variance is
+the information, its mean minus half of it without a drop and plus half of it after one. Of all tests that keep both
+error rates and end in time, the one here takes the fewest samples. It stops as soon as a wrong verdict is expected to
+cost less than going on; what the two wrong verdicts cost is found so that both rates are met.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ ROOMS = {True: (1.2, 1.3, LONGEST), False: (0.4, 0.6, 0.8, 1.1, LONGEST)}  # for
 
 @dataclass(frozen=True)
 class Optimal:
-    """The optimal test of runs with so many times the samples that the test at a fixed n needs.
+    """The optimal test of runs of a given length.
 
-    `passes` are the log likelihood ratios of a drop at which a run passes, and `spent` the type I error of failing by
-    then, a share of alpha: arrays of shape (LOOKS + 1,), at the start and after each of so many equal parts of the run.
-    `healthy` and `dropped` are the mean samples, in those of the test at a fixed n.
+    The length is in samples that the test at a fixed n needs. `passes` are the log likelihood ratios of a drop at which
+    a run passes, and `spent` the type I error of failing by then, a share of alpha: arrays of shape (LOOKS + 1,), at
+    the start and after each of so many equal parts of the run. `healthy` and `dropped` are the mean samples, in those
+    of the test at a fixed n.
     """
 
     passes: Floats
@@ -46,10 +47,11 @@ class Optimal:
 
 @functools.cache
 def optimal_test(alpha: float, beta: float, room: float, *, ends: bool = True) -> Optimal:
-    """The optimal test at these error rates, of a run with `room` times the samples of the test at a fixed n.
+    """Find the optimal test at these error rates.
 
-    With `ends` a run that goes to its end without failing has passed, which takes more than one such n. Without, it
-    says nothing then, so that only those that pass early count against beta.
+    A run has `room` times the samples of the test at a fixed n. With `ends` a run that goes to its end without failing
+    has passed, which takes more than one such n. Without, it says nothing then, so that only those that pass early
+    count against beta.
 
     References
     ----------
@@ -78,7 +80,10 @@ def optimal_test(alpha: float, beta: float, room: float, *, ends: bool = True) -
 
 
 def _costs(walk: RatioWalk, alpha: float, beta: float) -> tuple[float, float]:
-    """What a wrong pass and a wrong failure cost where both error rates are met, by Broyden's method."""
+    """Find the costs of wrong passes and failures that meet both rates.
+
+    The method is Broyden's.
+    """
     ratio = 1.45 / walk.room
     first = np.array([6.5, 3.2]) * ratio**2 if walk.ends else np.array([5.6, 1.9]) / ratio  # near most solutions
     costs = np.log(first / np.array([beta, alpha]) / quantile_sum(alpha, beta) ** 2)
@@ -102,10 +107,11 @@ def _costs(walk: RatioWalk, alpha: float, beta: float) -> tuple[float, float]:
 def bounds_at(
     passed: Floats, whole: Floats, short: Floats, share: Floats, *, alpha: float, beta: float
 ) -> tuple[Floats, Floats]:
-    """The log likelihood ratio at which runs pass, and the share of alpha spent, where so much of them has passed.
+    """Return the passing bound and the alpha spent where runs have come.
 
-    Arrays of one shape. Of runs that have passed at their end the room is `whole`, of those that say nothing then it is
-    `short`, and `share` is the weight of the latter. Between rooms that are solved the bounds are between theirs.
+    The bound is a log likelihood ratio, the rest the share of a run that has passed. Arrays of one shape. Of runs that
+    have passed at their end the room is `whole`, of those that say nothing then it is `short`, and `share` is the
+    weight of the latter. Between rooms that are solved the bounds are between theirs.
     """
     times = np.arange(LOOKS + 1) / LOOKS
     bound, spent = np.zeros_like(passed), np.zeros_like(passed)
@@ -122,7 +128,9 @@ def bounds_at(
 
 
 def mean_samples(room: float, *, alpha: float, beta: float, ends: bool) -> tuple[float, float]:
-    """The mean samples without a drop and after one, in those of the test at a fixed n.
+    """Return the mean samples without a drop and after one.
+
+    They are in those of the test at a fixed n.
 
     >>> [round(mean, 2) for mean in mean_samples(0.7, alpha=0.05, beta=0.2, ends=False)]
     [0.31, 0.4]
@@ -135,7 +143,10 @@ def mean_samples(room: float, *, alpha: float, beta: float, ends: bool) -> tuple
 
 @dataclass(frozen=True)
 class RatioWalk:
-    """The log likelihood ratio on a grid of `ratios`, and the chances of its step without a drop."""
+    """The log likelihood ratio on a grid, and the chances of its step.
+
+    The chances are those without a drop.
+    """
 
     ratios: Floats
     step: Floats
@@ -143,7 +154,10 @@ class RatioWalk:
     ends: bool
 
     def bounds(self, missed: float, failed: float) -> tuple[Floats, Floats]:
-        """The ratios up to which a run passes, and from which it fails, by what a wrong pass and a wrong fail cost."""
+        """Return the ratios up to which a run passes, and from which it fails.
+
+        They follow from what a wrong pass and a wrong fail cost.
+        """
         passing, failing = missed * np.exp(self.ratios), np.full(len(self.ratios), failed)
         look = self.room / LOOKS * (HEALTHY + np.exp(self.ratios))
         meet = math.log(failed / missed)
@@ -157,9 +171,10 @@ class RatioWalk:
         return lows, highs
 
     def errors(self, lows: Floats, highs: Floats) -> tuple[Floats, float, Floats]:
-        """The type I error by each look, the type II error, and the shares of runs that go on to each look.
+        """Return the errors of both types, and the runs that go on to each look.
 
-        The shares are those of runs without a drop, and with one.
+        The type I error is that by each look, the runs are shares. The shares are those of runs without a drop, and
+        with one.
         """
         spacing, odds = self.ratios[1] - self.ratios[0], np.exp(self.ratios)
         mass, missed, spent, left = (self.ratios == 0.0).astype(float), 0.0, np.zeros(LOOKS), np.ones((2, LOOKS))
@@ -175,7 +190,10 @@ class RatioWalk:
 
 
 def _start(ratios: Floats, saved: Floats) -> float:
-    """The ratio from which on going on saves something, `-FAR` where it does everywhere."""
+    """Find the ratio from which on going on saves something.
+
+    It is `-FAR` where it does everywhere.
+    """
     i = int(np.argmax(saved < 0.0))
     if not i:
         return -FAR

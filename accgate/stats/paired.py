@@ -1,4 +1,4 @@
-"""Paired tests: the same samples scored in reference and candidate."""
+"""Paired tests of the same samples in reference and candidate."""
 
 import math
 
@@ -14,7 +14,7 @@ from accgate.stats.walk import Floats
 
 
 def mcnemar_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) -> TestResult:
-    """Exact one-sided McNemar test on paired 0/100 scores.
+    """Test paired 0/100 scores one-sided by McNemar's exact test.
 
     Under H0 each of the m = lost + gained discordant pairs is a loss with probability at most 1/2, so
     p = P(Bin(m, 1/2) >= lost). With c the least count of losses whose p is at most alpha, the threshold on
@@ -50,7 +50,7 @@ def mcnemar_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) 
 
 
 def mcnemar_p(lost: int, discordant: int) -> float:
-    """P(Bin(m, 1/2) >= lost) for m discordant pairs.
+    """Return P(Bin(m, 1/2) >= lost) for m discordant pairs.
 
     >>> mcnemar_p(5, 5), mcnemar_p(0, 3)
     (0.03125, 1.0)
@@ -69,10 +69,10 @@ def exact_result(
     theta: float | None,
     limit: float | None = None,
 ) -> TestResult:
-    """The result of a test of paired 0/100 scores that rejects from `critical` losses on, of those that changed.
+    """Return the result of an exact test of paired 0/100 scores.
 
-    `limit` is the largest mid-p that the unconditional test rejects, None for McNemar's exact test; the interval's
-    limits agree with it.
+    It rejects from `critical` losses on, of those that changed. `limit` is the largest mid-p that the unconditional
+    test rejects, None for McNemar's exact test; the interval's limits agree with it.
     """
     m, difference = lost + gained, 100.0 * (gained - lost) / n
     variance = (100.0**2 * m - n * difference**2) / (n - 1) if n > 1 else None
@@ -89,7 +89,7 @@ def exact_result(
 
 
 def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
-    """One-sided paired t test that the mean of the differences is below 0.
+    """Test one-sided by paired t that the differences' mean is below 0.
 
     Parameters
     ----------
@@ -126,7 +126,10 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
 
 
 def _constant(value: float, n: int, alpha: float, beta: float) -> TestResult:
-    """The answer where every sample changed by the same: the sign test's p, and theta as without any flip."""
+    """Return the result where every sample changed by the same.
+
+    p is the sign test's, and theta is as without any flip.
+    """
     p_value = 0.5**n if value < 0.0 else 1.0
     reason = f"every sample changed by exactly {value:g} points" if value else "no sample changed its score"
     threshold, theta = 0.0 if 0.5**n <= alpha else None, paired_binary_effect(0.0, n, alpha=alpha, beta=beta)

@@ -1,4 +1,7 @@
-"""One exact test over several paired checks: it sees a small drop everywhere that no check sees alone."""
+"""One exact test over several paired checks.
+
+It sees a small drop everywhere that no check sees alone.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ CERTAIN = 1.0 - 1e-9  # capital that counts as 1: sums of floats round
 
 @dataclass(frozen=True)
 class Series:
-    """The answers of one check that its decision used; `stops` says that an early stop was possible.
+    """The answers of one check that its decision used.
 
-    `answers.n_max` counts the samples that there could have been.
+    `stops` says that an early stop was possible. `answers.n_max` counts the samples that there could have been.
     """
 
     answers: Repeats
@@ -34,7 +37,10 @@ class Series:
 
 @dataclass(frozen=True)
 class PooledResult:
-    """`difference` (points) weighs every sample alike; `can_reject` says whether some outcome could have rejected."""
+    """The result of the pooled test.
+
+    `difference` (points) weighs every sample alike, and `can_reject` says whether some outcome could have rejected.
+    """
 
     difference: float
     p_value: float
@@ -43,7 +49,7 @@ class PooledResult:
 
 
 def pooled_test(series: Sequence[Series], *, alpha: float) -> PooledResult:
-    """Exact test that the samples of all checks together got worse.
+    """Test exactly that the samples of all checks together got worse.
 
     Parameters
     ----------
@@ -86,12 +92,15 @@ def pooled_test(series: Sequence[Series], *, alpha: float) -> PooledResult:
 
 
 def pooled_rejects(series: Sequence[Series], *, alpha: float) -> bool:
-    """Whether `pooled_test` rejects, without its figures."""
+    """Tell whether `pooled_test` rejects, without its figures."""
     return all(test.rejects(alpha) for test in _tests(series))
 
 
 def _tests(series: Sequence[Series]) -> list[_Test]:
-    """A test for each way to exchange answers (`Repeats.exchanges`), which of all checks are exchanged alike."""
+    """Return a test for each way to exchange answers.
+
+    All checks exchange theirs alike (`Repeats.exchanges`).
+    """
     exchanges = [each.answers.exchanges for each in series]
     ways = [[ways[0] for ways in exchanges]]
     if any(len(ways) > 1 for ways in exchanges):
@@ -107,10 +116,10 @@ def _all_lost(series: Series) -> Series:
 
 @dataclass(frozen=True)
 class _Draws:
-    """What the samples of the checks that could stop lost, one after another, less what they lose on average under H0.
+    """Losses of the samples of the checks that could stop, one after another.
 
-    `most` and `least` are what they could have lost, as shares of a sample, `variance` the null variance that was
-    forecast from each on.
+    Each is less what the sample loses on average under H0. `most` and `least` are what they could have lost, as shares
+    of a sample, `variance` the null variance that was forecast from each on.
     """
 
     lost: Floats
@@ -120,7 +129,10 @@ class _Draws:
 
 
 class _Test:
-    """The sequence of draws, of which those of the checks at a fixed n are one last step."""
+    """The sequence of draws of all checks.
+
+    Those at a fixed n are one last step.
+    """
 
     def __init__(self, series: Sequence[Series]) -> None:
         whole = [each.answers for each in series if not each.stops]
@@ -129,11 +141,14 @@ class _Test:
         self.draws = _draws([each.answers for each in series if each.stops], fixed)
 
     def rejects(self, alpha: float) -> bool:
-        """Whether H0 is rejected at this level."""
+        """Tell whether H0 is rejected at this level."""
         return bool(self._reject(np.array([alpha]))[0])
 
     def p_value(self, alpha: float) -> float:
-        """The least level that rejects, which is at most alpha exactly where alpha does."""
+        """Find the least level that rejects.
+
+        It is at most alpha exactly where alpha rejects.
+        """
         if not len(self.draws.lost):
             return self.end
         rejects = self.rejects(alpha)
@@ -152,7 +167,10 @@ class _Test:
 
 
 def _exact_p(checks: Sequence[Repeats]) -> float:
-    """The chance under H0 that the differences of all samples of these checks sum to as little."""
+    """Return the chance under H0 of a sum of differences so low.
+
+    The sum is that of all samples of these checks.
+    """
     if not checks:
         return 1.0
     fitted = common_step(np.array([each.rate for each in checks]))
@@ -166,7 +184,7 @@ def _exact_p(checks: Sequence[Repeats]) -> float:
 
 
 def _capital(draws: _Draws, levels: Floats) -> Floats:
-    """What the bet has at the end, for each capital that it starts with."""
+    """Return the bet's final capital for each capital that it starts with."""
     capital = levels
     scale = math.sqrt(2.0 / math.pi) / np.sqrt(draws.variance)
     for lost, most, least, factor in zip(draws.lost, draws.most, draws.least, scale, strict=True):
@@ -179,7 +197,7 @@ def _capital(draws: _Draws, levels: Floats) -> Floats:
 
 
 def _draws(checks: Sequence[Repeats], fixed: float) -> _Draws:
-    """The draws of the checks that could stop.
+    """Return the draws of the checks that could stop.
 
     `fixed` is the variance of those that follow. The forecast at a draw depends on the samples so far and on the checks
     that still run there, and on no draw that comes later.
@@ -203,7 +221,10 @@ def _draws(checks: Sequence[Repeats], fixed: float) -> _Draws:
 
 
 def _lost_of(answers: Repeats) -> Floats:
-    """What each sample that tells something lost, and could have lost at most and at least, less the null mean."""
+    """Return each informative sample's loss, and its most and least.
+
+    All are less the null mean.
+    """
     kinds, kind = answers.kinds
     kind = kind[answers.events]
     means = np.array([each.masses @ np.arange(len(each.masses)) for each in kinds])[kind]

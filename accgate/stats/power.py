@@ -1,6 +1,7 @@
-"""Sample size and minimum detectable effect in closed form; standard library only, so that a plan starts fast.
+"""Sample size and minimum detectable effect in closed form.
 
-Beside them stand the concentration bounds of a mean of scores of which no distribution is assumed.
+It takes the standard library alone, so that a plan starts fast. Beside them stand the concentration bounds of a mean of
+scores of which no distribution is assumed.
 """
 
 import math
@@ -17,10 +18,10 @@ N_LIMIT = 10**9  # no dataset is larger; a plan past it is answered with "not re
 
 
 def share_of_alpha(alpha: float, correction: Correction, checks: int, *, left: float = 1.0) -> float:
-    """The alpha that one check of a run has for certain: its share where no other check is rejected.
+    """Return the alpha that one check of a run has for certain.
 
-    Samples are planned for it, and checks that stop early are decided at it. `left` is the share of alpha that all
-    checks have together, beside the overall checks.
+    It is the check's share where no other check is rejected. Samples are planned for it, and checks that stop early are
+    decided at it. `left` is the share of alpha that all checks have together, beside the overall checks.
 
     >>> share_of_alpha(0.05, "holm", 5), share_of_alpha(0.05, "none", 5)
     (0.01, 0.05)
@@ -31,7 +32,7 @@ def share_of_alpha(alpha: float, correction: Correction, checks: int, *, left: f
 
 
 def quantile(probability: float) -> float:
-    """The standard normal quantile, z_p.
+    """Return the standard normal quantile, z_p.
 
     >>> round(quantile(0.95), 4)
     1.6449
@@ -40,7 +41,9 @@ def quantile(probability: float) -> float:
 
 
 def normal_cdf(z: float) -> float:
-    """The probability of a standard normal value up to z, exact far below 0 too.
+    """Return the probability of a standard normal value up to z.
+
+    It is exact far below 0 too.
 
     >>> round(normal_cdf(-1.6449), 4), f"{normal_cdf(-20.0):.4g}"
     (0.05, '2.754e-89')
@@ -49,7 +52,9 @@ def normal_cdf(z: float) -> float:
 
 
 def quantile_sum(alpha: float, beta: float) -> float:
-    """z_{1-alpha} + z_{1-beta}, the standard errors that a detectable drop spans.
+    """Return z_{1-alpha} + z_{1-beta}.
+
+    A detectable drop spans so many standard errors.
 
     >>> round(quantile_sum(0.05, 0.2), 4)
     2.4865
@@ -58,9 +63,10 @@ def quantile_sum(alpha: float, beta: float) -> float:
 
 
 def error_of_mean(sd: float, n: float, reference_n: float | None = None) -> float:
-    """Standard error of a mean of n observations, or of the difference of two means.
+    """Return the standard error of a mean of n observations.
 
-    `sd` is the standard deviation of one observation. With `reference_n` the other mean is of so many.
+    With a second number it is that of the difference of two means. `sd` is the standard deviation of one observation.
+    With `reference_n` the other mean is of so many.
 
     >>> error_of_mean(50.0, 100), round(error_of_mean(50.0, 400, 100), 2)
     (5.0, 5.59)
@@ -69,9 +75,10 @@ def error_of_mean(sd: float, n: float, reference_n: float | None = None) -> floa
 
 
 def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> float:
-    """Smallest drop (points) that a one-sample z test at level alpha detects with probability 1 - beta.
+    """Return the smallest drop (points) that a one-sample z test detects.
 
-    `sd` is the standard deviation of one observation in points, `n` their number.
+    It does at level alpha with probability 1 - beta. `sd` is the standard deviation of one observation in points, `n`
+    their number.
 
     >>> round(detectable_effect(50.0, 1319 / 2, alpha=0.05, beta=0.2), 4)  # two samples of 1,319 each
     4.8411
@@ -80,10 +87,10 @@ def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> floa
 
 
 def paired_sd(discordance: float, theta: float = 0.0) -> float:
-    """Standard deviation (points) of the differences of paired 0/100 scores, of which a share `discordance` changed.
+    """Return the standard deviation (points) of paired 0/100 differences.
 
-    A drop of `theta` points changes a share of at least theta / 100. The square of the mean difference, which is small
-    beside it, is left in.
+    A share `discordance` of the scores changed. A drop of `theta` points changes a share of at least theta / 100. The
+    square of the mean difference, which is small beside it, is left in.
 
     >>> round(paired_sd(0.05), 2), paired_sd(0.0, theta=4.0)
     (22.36, 20.0)
@@ -92,11 +99,11 @@ def paired_sd(discordance: float, theta: float = 0.0) -> float:
 
 
 def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: float, margin: float = 0.0) -> float:
-    """Smallest drop (points) that a paired test of 0/100 scores detects at this share of changed samples.
+    """Return the smallest drop (points) that a paired test of 0/100 scores detects.
 
-    Where a drop of `margin` points is allowed it is what a drop must exceed that by. Solves theta = k * 100 *
-    sqrt(max(q, (margin + theta) / 100) / n) with k the sum of quantiles: a drop changes at least as large a share of
-    the samples, so no flips on few samples prove little.
+    A given share of samples changed. Where a drop of `margin` points is allowed it is what a drop must exceed that by.
+    Solves theta = k * 100 * sqrt(max(q, (margin + theta) / 100) / n) with k the sum of quantiles: a drop changes at
+    least as large a share of the samples, so no flips on few samples prove little.
 
     >>> round(paired_binary_effect(0.0, 1319, alpha=0.05, beta=0.2), 3)
     0.469
@@ -112,10 +119,10 @@ def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: fl
 def two_sample_n(
     theta: float, *, sigma: float, alpha: float, beta: float, reference_n: int | None = None
 ) -> int | None:
-    """Candidate samples that an unpaired z test needs to detect a drop of `theta` points.
+    """Return the candidate samples that an unpaired z test needs.
 
-    Equal sizes by default; with `reference_n` the reference's size is fixed, and None says that no candidate
-    is large enough because the reference alone is too small.
+    It is to detect a drop of `theta` points. Equal sizes by default; with `reference_n` the reference's size is fixed,
+    and None says that no candidate is large enough because the reference alone is too small.
 
     >>> two_sample_n(2.0, sigma=50.0, alpha=0.05, beta=0.2)
     7729
@@ -132,9 +139,10 @@ def two_sample_n(
 
 
 def one_sample_n(theta: float, *, sd: float, alpha: float, beta: float) -> int:
-    """Samples at which a z test of a mean with standard deviation `sd` (points) detects a drop of `theta` points.
+    """Return the samples at which a z test of a mean detects a drop.
 
-    Serves the test against an absolute target (sd = sigma) and the paired t test (sd of the differences).
+    The scores' standard deviation is `sd`, and the drop `theta`, both points. Serves the test against an absolute
+    target (sd = sigma) and the paired t test (sd of the differences).
 
     >>> one_sample_n(2.0, sd=50.0, alpha=0.05, beta=0.2)
     3865
@@ -192,9 +200,10 @@ def hoeffding_probability(
 def hoeffding_margin(
     n: int, *, confidence: float, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> float:
-    """Distance from the truth that the mean of `n` scores stays under with this confidence.
+    """Return the distance from the truth that a mean stays within.
 
-    It is 0 for the whole population. The bound is that of `hoeffding_probability`, solved for the margin.
+    It is the mean of `n` scores, at this confidence. It is 0 for the whole population. The bound is that of
+    `hoeffding_probability`, solved for the margin.
 
     >>> round(hoeffding_margin(18445, confidence=0.95), 6)
     0.01
@@ -208,9 +217,10 @@ def hoeffding_margin(
 def hoeffding_n(
     margin: float, *, confidence: float, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> int:
-    """Scores whose mean is less than `margin` from the truth with this confidence; never more than the population.
+    """Return the scores whose mean is within `margin` of the truth.
 
-    The bound is that of `hoeffding_probability`, solved for n.
+    It is at this confidence, and never more than the population. The bound is that of `hoeffding_probability`, solved
+    for n.
 
     >>> [hoeffding_n(t, confidence=0.95) for t in (0.05, 0.01, 0.001)]
     [738, 18445, 1844440]
@@ -228,7 +238,7 @@ def hoeffding_n(
 
 
 def _log_inverse_error(confidence: float) -> float:
-    """log(2 / (1 - confidence)), which every bound here grows with.
+    """Return log(2 / (1 - confidence)), with which every bound here grows.
 
     >>> round(_log_inverse_error(0.95), 4)
     3.6889
@@ -237,7 +247,10 @@ def _log_inverse_error(confidence: float) -> float:
 
 
 def _share_left(n: int, population: int | None) -> float:
-    """Factor on the variance bound for drawing without replacement: 1 at n = 1, 0 at n = N."""
+    """Return the factor on the variance bound for drawing without replacement.
+
+    It is 1 at n = 1 and 0 at n = N.
+    """
     if population is None:
         return 1.0
     if n >= population:

@@ -1,6 +1,7 @@
-"""The sign-flip test of paired scores: p-values, cuts and limits from all or many patterns of signs.
+"""The sign-flip test of paired scores.
 
-Each term of a sum keeps or flips its sign with equal chance.
+Its p-values, cuts and limits come from all or many patterns of signs. Each term of a sum keeps or flips its sign with
+equal chance.
 """
 
 import math
@@ -34,10 +35,11 @@ def sign_flip(
     resamples: int = 9999,
     seed: int = 0,
 ) -> TestResult:
-    """One-sided permutation test of paired scores: the sign of every unit's total is flipped at random.
+    """Test paired scores one-sided by permutation.
 
-    Where reference and candidate are exchangeable, a unit (a sample, or a cluster of samples) is as likely to change
-    by T as by -T. p is the share of all sign patterns whose sum is at most the observed one.
+    The sign of every unit's total is flipped at random. Where reference and candidate are exchangeable, a unit (a
+    sample, or a cluster of samples) is as likely to change by T as by -T. p is the share of all sign patterns whose sum
+    is at most the observed one.
 
     Parameters
     ----------
@@ -105,9 +107,10 @@ def sign_flip(
 
 
 def common_step(magnitudes: Floats) -> tuple[Ints, float] | None:
-    """`magnitudes` (above 0) as whole multiples of one step; None where the step is too fine to count every sum.
+    """Write `magnitudes` (above 0) as whole multiples of one step.
 
-    Euclid's algorithm on all of them at once, with room for the rounding of averages such as 100 / 3.
+    Return None where the step is too fine to count every sum. Euclid's algorithm on all of them at once, with room for
+    the rounding of averages such as 100 / 3.
 
     >>> multiples, step = common_step(np.array([100 / 3, 200 / 3, 100.0]))
     >>> multiples.tolist(), round(step, 4)
@@ -127,9 +130,10 @@ def common_step(magnitudes: Floats) -> tuple[Ints, float] | None:
 
 
 def lattice_decision(multiples: Ints, lost: Bools, alpha: float) -> tuple[float, float | None]:
-    """Exact p, and the cut: the sum (in steps) below which it is at most alpha, None where no sum is.
+    """Return the exact p and the cut.
 
-    `lost` says which of the terms are negative. The cut lies half a step above the largest sum that is rejected.
+    Below the cut, a sum in steps, p is at most alpha. It is None where no sum is. `lost` says which of the terms are
+    negative. The cut lies half a step above the largest sum that is rejected.
     """
     base, mass = _lost_masses(multiples)
     at_least = np.cumsum(mass[::-1])[::-1]
@@ -143,7 +147,10 @@ def lattice_decision(multiples: Ints, lost: Bools, alpha: float) -> tuple[float,
 
 
 def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
-    """Masses of the sum lost, from `base` on: equal terms at once as a binomial, the small ones first."""
+    """Return the masses of the sum lost, from `base` on.
+
+    Equal terms count at once as a binomial, the small ones first.
+    """
     base, mass = 0, np.ones(1)
     for step, count in zip(*np.unique(multiples, return_counts=True), strict=True):
         base, mass, _ = trim(base, add_multiples(mass, int(step), _binomial(int(count))), NEGLIGIBLE)
@@ -151,7 +158,10 @@ def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
 
 
 def _binomial(count: int) -> Floats:
-    """Masses of Bin(count, 1/2); exact in floats where they are, so that a p of 1/32 is."""
+    """Return the masses of Bin(count, 1/2).
+
+    They are exact where floats are, so that a p of 1/32 is.
+    """
     k = np.arange(count + 1)
     if count < 1000:
         masses: Floats = np.asarray(special.comb(count, k), dtype=np.float64) * 0.5**count
@@ -162,7 +172,10 @@ def _binomial(count: int) -> Floats:
 
 
 def add_multiples(mass: Floats, step: int, other: Floats) -> Floats:
-    """Masses of a sum plus `step` times another: by its atoms, or by residues of the step, whichever are fewer."""
+    """Return the masses of a sum plus `step` times another.
+
+    It goes by atoms, or by residues of the step, whichever are fewer.
+    """
     result = np.zeros(len(mass) + step * (len(other) - 1))
     if len(other) <= step:
         for k, share in enumerate(other):
@@ -174,9 +187,10 @@ def add_multiples(mass: Floats, step: int, other: Floats) -> Floats:
 
 
 def pattern_decision(flipped: Floats, terms: Floats, alpha: float, *, counted: int) -> tuple[float, float | None]:
-    """p, and the sum below which it is at most alpha, from the sums of the flipped terms in each pattern.
+    """Return p and the cut from the flipped terms' sum in each pattern.
 
-    `counted` observed patterns are added: 1 for random patterns, 0 where all are listed.
+    Below the cut p is at most alpha. `counted` observed patterns are added: 1 for random patterns, 0 where all are
+    listed.
     """
     total, largest = float(terms.sum()), float(np.abs(terms).sum())
     sums, patterns = total - 2.0 * flipped, len(flipped) + counted
@@ -189,12 +203,15 @@ def pattern_decision(flipped: Floats, terms: Floats, alpha: float, *, counted: i
 
 
 def rejection_count(alpha: float, patterns: int) -> int:
-    """How many of the patterns may be as extreme as one that is rejected."""
+    """Count the patterns that may be as extreme as one that is rejected."""
     return math.floor(alpha * patterns * (1.0 + 1e-12))
 
 
 def all_subsets(columns: Floats) -> Floats:
-    """Sums over every subset of the rows, shape (2 ** rows, columns), the empty one first."""
+    """Sum every subset of the rows, the empty one first.
+
+    The result has shape (2 ** rows, columns).
+    """
     sums = np.zeros((1, columns.shape[1]))
     for row in columns:
         sums = np.concatenate([sums, sums + row])
@@ -202,7 +219,10 @@ def all_subsets(columns: Floats) -> Floats:
 
 
 def random_subsets(columns: Floats, resamples: int, seed: int) -> Floats:
-    """Sums over random subsets of the rows, shape (resamples, columns), each row in or out with equal chance."""
+    """Sum random subsets of the rows, each row in or out by a fair coin.
+
+    The result has shape (resamples, columns).
+    """
     random, units = np.random.default_rng(seed), len(columns)
     width, rows = -(-units // 8), max(1, CHUNK // units)
     sums = []
@@ -214,11 +234,11 @@ def random_subsets(columns: Floats, resamples: int, seed: int) -> Floats:
 
 
 def shift_limits(flipped: Floats, alpha: float) -> Interval | None:
-    """Limits of the shift per sample that sign patterns do not reject; None where they reject none.
+    """Find limits of the shift per sample that sign patterns do not reject.
 
-    A shift lies above the sum of a pattern exactly where it is above the mean of the terms that the pattern flips, so
-    the limits are ranks among these means. `flipped` has a column of totals and one of sizes, without the observed
-    pattern.
+    Return None where they reject none. A shift lies above the sum of a pattern exactly where it is above the mean of
+    the terms that the pattern flips, so the limits are ranks among these means. `flipped` has a column of totals and
+    one of sizes, without the observed pattern.
     """
     rank = rejection_count(alpha, len(flipped) + 1)
     empty = flipped[:, 1] == 0.0

@@ -23,17 +23,20 @@ class Interval:
     two_sided: tuple[float, float]
 
     def excludes_drop(self, drop: float) -> bool:
-        """Whether the two-sided interval excludes a drop this large, points above 0."""
+        """Tell whether the two-sided interval excludes a drop of so many points.
+
+        The drop is above 0.
+        """
         return self.two_sided[0] > -drop
 
     def negate(self) -> Interval:
-        """The same limits for the negated difference."""
+        """Return the limits of the negated difference."""
         low, high = self.two_sided
         return Interval(-self.one_sided, (-high, -low))
 
 
 def move(result: TestResult, points: float) -> TestResult:
-    """The result with its difference, threshold and interval moved by so many points."""
+    """Shift a result's difference, threshold and interval by so many points."""
     if not points:
         return result
     interval = result.interval
@@ -71,16 +74,19 @@ class TestResult:
         return self.difference
 
     def negate(self) -> Self:
-        """Return the same about reference - candidate: difference, threshold and interval turned round."""
+        """Turn the result round, to reference - candidate.
+
+        Difference, threshold and interval change their sign.
+        """
         interval = None if self.interval is None else self.interval.negate()
         threshold = None if self.threshold is None else 0.0 - self.threshold
         return replace(self, difference=0.0 - self.difference, threshold=threshold, interval=interval)
 
 
 def strictest(results: Sequence[TestResult]) -> TestResult:
-    """Return the result of tests of the same difference, which rejects where all of them do.
+    """Combine tests of the same difference into the strictest.
 
-    It detects what all of them detect, and its interval holds those of all.
+    It rejects where all of them do. It detects what all of them detect, and its interval holds those of all.
     """
     first, *_ = results
     thresholds = [each.threshold for each in results if each.threshold is not None]

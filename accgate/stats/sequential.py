@@ -1,4 +1,7 @@
-"""The parts that sequential tests share: units in their order, and a result that is valid for the stopping rule."""
+"""The parts that sequential tests share.
+
+These are units in their order, and a result that is valid for the stopping rule.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class Sampled:
 
     @property
     def planned(self) -> Ints:
-        """Samples of each unit of the whole run; what has not finished yet counts as one unit."""
+        """Number of samples of each unit of the whole run.
+
+        What has not finished yet counts as one unit.
+        """
         left = self.n_max - int(self.sizes.sum())
         return np.append(self.sizes, left) if left > 0 else self.sizes
 
@@ -48,14 +54,14 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Units(Sampled):
-    """Paired differences by unit (a sample, or a whole cluster), in the order in which they are looked at.
+    """Paired differences by unit, in the order in which they are looked at.
 
-    `totals` (points) are sums of candidate - reference over a unit, higher better; `sizes` are its samples. `exact`
-    says that every unit is one sample scored 0 or 100, where the walk's null distribution is exact for any model.
-    `n_max` counts the samples of the whole run: where there are more than in `sizes`, these are its beginning.
-    `loss` is the most points that one sample can lose, infinite where nothing bounds it; `block` samples of a cluster
-    are taken to be lost together. No run passes before the unit of index `earliest`: until then too few of its samples
-    could have been lost for a pass to say anything.
+    A unit is a sample, or a whole cluster. `totals` (points) are sums of candidate - reference over a unit, higher
+    better; `sizes` are its samples. `exact` says that every unit is one sample scored 0 or 100, where the walk's null
+    distribution is exact for any model. `n_max` counts the samples of the whole run: where there are more than in
+    `sizes`, these are its beginning. `loss` is the most points that one sample can lose, infinite where nothing bounds
+    it; `block` samples of a cluster are taken to be lost together. No run passes before the unit of index `earliest`:
+    until then too few of its samples could have been lost for a pass to say anything.
     """
 
     totals: Floats
@@ -72,7 +78,7 @@ class Units(Sampled):
         return np.flatnonzero(self.totals)
 
     def first(self, count: int) -> Units:
-        """The beginning of so many units of the same run."""
+        """Return the first units of the same run, so many."""
         return replace(self, totals=self.totals[:count], sizes=self.sizes[:count])
 
     @property
@@ -89,10 +95,11 @@ def units_of(
     binary: bool = True,
     loss: float = 100.0,
 ) -> Units:
-    """Units of paired differences of shape (n,), points; `codes` of shape (n,) name the cluster of each sample.
+    """Gather paired differences of shape (n,), in points, into units.
 
-    Clusters stand in the order in which they first appear, each whole. `n_max` is n where these are all samples. With
-    `binary` False scores are not taken for 0/100 ones, whatever the differences so far look like.
+    `codes`, of shape (n,), name the cluster of each sample. Clusters stand in the order in which they first appear,
+    each whole. `n_max` is n where these are all samples. With `binary` False scores are not taken for 0/100 ones,
+    whatever the differences so far look like.
 
     >>> units_of(np.array([-100.0, 0.0, 100.0]), np.array([7, 3, 7])).totals.tolist()
     [0.0, 0.0]
@@ -110,7 +117,7 @@ def units_of(
 
 
 def places_of(codes: npt.ArrayLike) -> Ints:
-    """Number each sample's cluster, from 0 in the order of first appearance.
+    """Number each sample's cluster from 0, in the order of first appearance.
 
     >>> places_of([7, 3, 7]).tolist()
     [0, 1, 0]
@@ -123,12 +130,13 @@ def places_of(codes: npt.ArrayLike) -> Ints:
 
 @dataclass(frozen=True)
 class SequentialResult(TestResult):
-    """A sequential test's result: p-value, interval and threshold are valid for its stopping rule.
+    """The result of a sequential test.
 
-    `n` samples were used, in the order given, of `n_max`; `stop` says why: "regression" (H0 rejected), "futility" (a
-    drop of theta is ruled out) or "end" (all samples, or all information planned, were used). With `open` the
-    beginning of a run was given, and more samples are needed to decide. `estimate` is the difference as a
-    median-unbiased estimate, points; None where the test has none, as at a fixed n.
+    p-value, interval and threshold are valid for its stopping rule. `n` samples were used, in the order given, of
+    `n_max`; `stop` says why: "regression" (H0 rejected), "futility" (a drop of theta is ruled out) or "end" (all
+    samples, or all information planned, were used). With `open` the beginning of a run was given, and more samples are
+    needed to decide. `estimate` is the difference as a median-unbiased estimate, points; None where the test has none,
+    as at a fixed n.
     """
 
     n: int = 0
@@ -150,10 +158,10 @@ class SequentialResult(TestResult):
 
 @dataclass(frozen=True)
 class Boundaries:
-    """Where a run fails and where it passes: pairs of samples used and sum of differences, in points.
+    """Where a run fails and where it passes.
 
-    A run fails at a sum of at most the first, and passes at one of at least the second. Both are those of the looks
-    up to the unit at which the run stopped.
+    Each place is the samples used and the sum of differences, in points. A run fails at a sum of at most the first, and
+    passes at one of at least the second. Both are those of the looks up to the unit at which the run stopped.
     """
 
     fails: tuple[tuple[float, float], ...]
@@ -177,9 +185,10 @@ class Near:
 
 
 def failing(outcome: Outcome, events: Ints, last: int) -> Iterator[tuple[int, int, int]]:
-    """Find where a walk would fail, as events, units and the least sums lost that do.
+    """Find where a walk would fail.
 
-    `events` are the units of the events. At the end of the run the unit is the `last`.
+    Places are events, units and the least sums lost that do. `events` are the units of the events. At the end of the
+    run the unit is the `last`.
     """
     least, is_end = outcome.least, outcome.at_end and outcome.critical is not None
     if outcome.critical is not None:
@@ -189,19 +198,25 @@ def failing(outcome: Outcome, events: Ints, last: int) -> Iterator[tuple[int, in
 
 
 def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats]) -> Boundaries:
-    """The boundaries of a walk of 0/100 scores that ended in `outcome`; of passing, the samples and sums are given."""
+    """Return the boundaries of a walk of 0/100 scores.
+
+    It ended in `outcome`. Of passing, the samples and sums are given.
+    """
     n, at, (shown, limits) = units.samples, units.events, passes
     fails = [(float(n[unit]), 100.0 * (event - 2 * lost)) for event, unit, lost in failing(outcome, at, len(n) - 1)]
     return Boundaries(tuple(fails), tuple(zip(shown.tolist(), limits.tolist(), strict=True)))
 
 
 def open_result(run: Sampled) -> SequentialResult:
-    """The result of a run in which no whole unit has finished: open."""
+    """Return the open result of a run without a finished unit."""
     return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=run.n_max, open=True)
 
 
 def stand_at(units: Units, unit: int, p_value: float, stop: Stop, *, is_open: bool) -> SequentialResult:
-    """The result of a run that stopped, or stands, after the unit of this index, without what only a report needs."""
+    """Return the result of a run at this unit, without what only reports need.
+
+    The run stopped, or stands, after it.
+    """
     n, total = int(units.sizes[: unit + 1].sum()), float(units.totals[: unit + 1].sum())
     return SequentialResult(total / n, p_value, None, None, None, None, n=n, n_max=units.n_max, stop=stop, open=is_open)
 
@@ -209,7 +224,7 @@ def stand_at(units: Units, unit: int, p_value: float, stop: Stop, *, is_open: bo
 def result_at(
     units: Units, unit: int, outcome: Outcome, *, alpha: float, beta: float, theta: float, cost: float, ended: bool
 ) -> SequentialResult:
-    """The result of a walk of 0/100 scores that stopped after the unit of this index.
+    """Return the result of a walk of 0/100 scores that stopped at this unit.
 
     `ended` says that the run has no more to come. Of runs with a drop of theta, at most beta pass early. A run that
     went to the end detects what a fixed-n test on 1 / `cost` of the samples detects. One that failed early says no
@@ -236,7 +251,10 @@ def result_at(
 
 
 def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: float) -> float | None:
-    """Drop in points that a run up to this unit detects with probability 1 - beta; None where none is."""
+    """Return the drop (points) that a run up to this unit detects.
+
+    It does with probability 1 - beta, and is None where it detects none.
+    """
     n = int(units.samples[unit])
     squares = float(np.sum(units.totals[: unit + 1] ** 2))
     if units.exact:
@@ -249,29 +267,39 @@ def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: 
 
 
 def include(difference: float, interval: Interval) -> Interval:
-    """Limits that include the observed difference, which those of a run that stopped can leave out."""
+    """Widen limits to include the observed difference.
+
+    Those of a run that stopped can leave it out.
+    """
     low, high = interval.two_sided
     high = max(high, difference)
     return Interval(high, (min(low, difference), high))
 
 
 def median_difference(outcome: Outcome, n: int, *, tilt: float = 0.0) -> float:
-    """The difference, points, at which an outcome further in the walk's order is as likely as one less far.
+    """Find the difference (points) that makes the outcome its median.
 
-    The masses are those of fair signs, or of losses with odds exp(2 tilt).
+    An outcome further in the walk's order is then as likely as one less far. The masses are those of fair signs, or of
+    losses with odds exp(2 tilt).
     """
     least, most = (_excess_limit(outcome, 0.5, beyond=beyond, start=tilt) for beyond in (False, True))
     return 0.0 - 50.0 * outcome.event / n * (least + most)
 
 
 def unseen_interval(units: int, alpha: float, loss: float = 100.0) -> Interval:
-    """What so many units without any change rule out of whole losses, or gains, of `loss` points."""
+    """Return the limits that so many unchanged units leave.
+
+    They rule out whole losses, or gains, of `loss` points.
+    """
     unseen = unseen_drop(units, alpha, loss)
     return Interval(unseen, (-unseen, unseen))
 
 
 def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
-    """Limits of the difference: what the signs of the changes allow, times the share of samples that changed."""
+    """Bound the difference by the signs of the changes.
+
+    What they allow is multiplied by the share of samples that changed.
+    """
     if not outcome.event:
         return unseen_interval(n, alpha)
     least, most = (100.0 * share for share in wilson(outcome.event, n, alpha))
@@ -288,10 +316,11 @@ def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
 
 
 def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None, start: float = 0.0) -> float:
-    """Share of what is lost less that of what is gained at which an outcome this extreme has the probability `level`.
+    """Find the excess of losses at which so extreme an outcome has `level`.
 
-    `beyond` asks for outcomes more extreme, as levels above 1/2 do. The signs are tilted: a change is a loss with odds
-    exp(2 tilt), which is a walk of its own, so that the probability rises with the tilt. `start` is that of the masses.
+    The excess is the share of what is lost less that of what is gained. `beyond` asks for outcomes more extreme, as
+    levels above 1/2 do. The signs are tilted: a change is a loss with odds exp(2 tilt), which is a walk of its own, so
+    that the probability rises with the tilt. `start` is that of the masses.
     """
     beyond = level > 0.5 if beyond is None else beyond
     events, lost, mass = outcome.extremes(beyond)
@@ -313,5 +342,5 @@ def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None,
 
 
 def _growth(tilt: float) -> float:
-    """log(exp(tilt) + exp(-tilt)), by which the odds of a change grow with its tilt."""
+    """Return log(exp(tilt) + exp(-tilt)), by which odds grow with their tilt."""
     return abs(tilt) + math.log1p(math.exp(-2.0 * abs(tilt)))

@@ -1,4 +1,7 @@
-"""`scipy.special`, loaded by the first call: it takes longer to load than numpy, and many runs end without it."""
+"""`scipy.special`, loaded by the first call.
+
+It takes longer to load than numpy, and many runs end without it.
+"""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,7 @@
-"""The paired test of a statistic that need not be a mean: calibration error, area under a curve, parity, rates."""
+"""The paired test of a statistic that need not be a mean.
+
+Such are calibration error, area under a curve, parity, rates.
+"""
 
 from __future__ import annotations
 
@@ -27,22 +30,25 @@ ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # relative error of an aggreg
 
 @dataclass(frozen=True)
 class Unsigned:
-    """A statistic of the sizes of errors, which chance alone raises, such as a binned calibration error.
+    """A statistic of the sizes of errors, which chance alone raises.
 
-    `turn` gives the rows with the sign of every sample's error turned round. Where errors are chance alone, that is as
-    likely as the rows themselves.
+    A binned calibration error is one. `turn` gives the rows with the sign of every sample's error turned round. Where
+    errors are chance alone, that is as likely as the rows themselves.
     """
 
     function: Callable[[Rows], float]
     turn: Callable[[Rows], Rows]
 
     def __call__(self, rows: Rows) -> float:
-        """The statistic of these rows."""
+        """Return the statistic of these rows."""
         return self.function(rows)
 
 
 class StatisticUndefined(ValueError):
-    """The statistic has no value (it raised, or was not finite) on the samples named in the message."""
+    """A statistic without a value on the samples named in the message.
+
+    It raised, or was not finite.
+    """
 
 
 def statistic_test(
@@ -58,9 +64,9 @@ def statistic_test(
     resamples: int = 9999,
     seed: int = 0,
 ) -> TestResult:
-    """One-sided paired test that a statistic of the candidate is lower than the reference's.
+    """Test one-sided that the candidate's statistic is below the reference's.
 
-    The unit is the sample, or the cluster where there are clusters.
+    The samples are paired. The unit is the sample, or the cluster where there are clusters.
 
     Parameters
     ----------
@@ -160,7 +166,10 @@ def statistic_test(
 
 
 def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[float, float]:
-    """Mean and standard deviation of the difference where every unit's errors have a random sign on both sides."""
+    """Return the difference's mean and deviation under random signs.
+
+    Every unit's errors have a random sign on both sides.
+    """
     rng, values = np.random.default_rng(draws.seed), []
     turned = replace(pair, reference=turn(pair.reference), candidate=turn(pair.candidate))
     for _ in range(TURNS):
@@ -173,7 +182,10 @@ def _lean(pair: _Pair, turn: Callable[[Rows], Rows], draws: _Draws) -> tuple[flo
 
 
 def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
-    """Put what chance makes of the difference back into a result that was tested without it."""
+    """Put what chance makes of the difference back into a result.
+
+    The result was tested without it.
+    """
     assert result.theta is not None
     off, interval = min(lean, 0.0), result.interval
     if interval is not None:
@@ -195,7 +207,10 @@ def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Both sides, the difference of their statistics (negative is worse), and what rounding can do to it."""
+    """Both sides, the difference of their statistics, and its rounding error.
+
+    A negative difference is worse.
+    """
 
     reference: Rows
     candidate: Rows
@@ -211,7 +226,7 @@ class _Pair:
         return self.statistic(self.candidate[index]) - self.statistic(self.reference[index])
 
     def swap(self, which: npt.NDArray[np.bool_]) -> float:
-        """The difference with these samples' rows swapped between the sides."""
+        """Return the difference with these samples' rows swapped between the sides."""
         before, after = self.reference.copy(), self.candidate.copy()
         before[which], after[which] = self.candidate[which], self.reference[which]
         return self.statistic(after) - self.statistic(before)
@@ -219,7 +234,7 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Draws:
-    """How random draws are made: each sample's unit, the number of draws, and their seed."""
+    """The unit of each sample, the number of random draws, and their seed."""
 
     codes: Ints
     resamples: int
@@ -235,7 +250,10 @@ def _pair(reference: Rows, candidate: Rows, statistic: Callable[[Rows], float]) 
 
 
 def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) -> TestResult:
-    """Studentised bootstrap, centred: its own estimate of a bias is wrong at kinks, and both sides share the bias."""
+    """Test by a centred studentised bootstrap.
+
+    Its own estimate of a bias is wrong at kinks, and both sides share the bias.
+    """
     values, errors = np.empty(draws.resamples), np.empty(draws.resamples)
     root = math.sqrt(len(influence))
     for i, (rows, units) in enumerate(resamples_of(draws.codes, draws.resamples, draws.seed)):
@@ -256,9 +274,10 @@ def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) ->
 
 
 def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alpha: float, reason: str) -> TestResult:
-    """Randomisation test: each unit's rows belong to either side with equal chance where nothing changed.
+    """Test by swapping each unit's rows between the sides at random.
 
-    What did not get worse could have by the `fall` (points), and not been a regression.
+    Where nothing changed they belong to either side with equal chance. What did not get worse could have by the `fall`
+    (points), and not been a regression.
     """
     if pair.whole >= -pair.noise:
         can_reject = 0.5 ** (int(draws.codes.max()) + 1) <= alpha
@@ -273,21 +292,27 @@ def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, fall: float, alp
 
 
 def _without_error(pair: _Pair, theta: float | None, threshold: float | None, reason: str) -> TestResult:
-    """The result of a statistic without a standard error, which did not get worse or cannot."""
+    """Return the result of a statistic that has no standard error.
+
+    It did not get worse, or cannot.
+    """
     return TestResult(pair.whole, 1.0, threshold, theta, None if theta is None else 0.0, None, (reason,))
 
 
 def _largest_effect(pair: _Pair, clusters: npt.ArrayLike | None) -> float:
-    """The most that one unit moves the statistic by: its range over the reference's, and 100 points or more in all.
+    """Return the most by which one unit moves the statistic.
 
-    Where nothing changed theta is what so many units could hide; of 0/100 scores `paired_binary_effect` without a flip.
+    It is its range over the reference's, and 100 points or more in all. Where nothing changed theta is what so many
+    units could hide; of 0/100 scores `paired_binary_effect` without a flip.
     """
     influence = influence_values(lambda i: pair.statistic(pair.reference[i]), pair.n, clusters=clusters)
     return max(float(np.ptp(influence)), 100.0) / len(influence)
 
 
 def _least_fall(units: int, alpha: float) -> int:
-    """The most units that fall alike, where no other changed, without being a regression by the t test.
+    """Count the units that may fall alike without being a regression.
+
+    No other changed, and the test is the t test.
 
     >>> _least_fall(100, 0.05)
     2
@@ -298,9 +323,10 @@ def _least_fall(units: int, alpha: float) -> int:
 
 
 def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
-    """Resamples of whole units: indices of the samples drawn, and of their units.
+    """Yield resamples of whole units.
 
-    `codes` is each sample's unit, numbered from 0 as `unit_codes` does.
+    Each is the indices of the samples drawn, and of their units. `codes` is each sample's unit, numbered from 0 as
+    `unit_codes` does.
     """
     rng = np.random.default_rng(seed)
     sizes = np.bincount(codes)
@@ -311,10 +337,11 @@ def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints,
 
 
 def tails(null: Floats, observed: float, alpha: float) -> tuple[float, float, float]:
-    """p-value of a low figure, and the figures beyond which draws lie with probability alpha on each side.
+    """Return the p-value of a low figure, and the limits of the draws.
 
-    The figure is below the lower limit exactly where its p-value is at most alpha. A draw without a value counts
-    as lower than any. Where alpha is too small for the number of draws the limits are infinite.
+    Beyond them draws lie with probability alpha on each side. The figure is below the lower limit exactly where its
+    p-value is at most alpha. A draw without a value counts as lower than any. Where alpha is too small for the number
+    of draws the limits are infinite.
 
     >>> tails(np.arange(99.0), 3.5, 0.05)
     (0.05, 4.0, 94.0)
@@ -329,10 +356,11 @@ def tails(null: Floats, observed: float, alpha: float) -> tuple[float, float, fl
 
 
 def influence_values(statistic: Callable[[Ints], float], n: int, *, clusters: npt.ArrayLike | None = None) -> Floats:
-    """Jackknife influence values of a statistic: (units - 1) * (whole - without the unit).
+    """Return the jackknife influence values of a statistic.
 
-    Their standard deviation (ddof 1) over the square root of their number is the jackknife standard error. For
-    a mean of independent samples the value of sample i is exactly x_i - mean(x).
+    Each is (units - 1) * (whole - without the unit). Their standard deviation (ddof 1) over the square root of their
+    number is the jackknife standard error. For a mean of independent samples the value of sample i is exactly x_i -
+    mean(x).
 
     Parameters
     ----------
@@ -376,7 +404,9 @@ def influence_values(statistic: Callable[[Ints], float], n: int, *, clusters: np
 
 
 def value_of(statistic: Callable[[Rows], float], rows: Rows, where: str) -> float:
-    """The statistic of these rows, or of the samples with these indices; `where` names them in the error.
+    """Evaluate the statistic on these rows, or on samples with these indices.
+
+    `where` names them in the error.
 
     Raises
     ------
@@ -390,7 +420,10 @@ def value_of(statistic: Callable[[Rows], float], rows: Rows, where: str) -> floa
 
 
 def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
-    """As `value_of`, with NaN for no value; numpy's warnings about that are silenced."""
+    """Evaluate the statistic as `value_of` does, with NaN for no value.
+
+    numpy's warnings about that are silenced.
+    """
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
@@ -401,7 +434,10 @@ def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
 
 
 def unit_codes(n: int, clusters: npt.ArrayLike | None) -> Ints:
-    """Number of each sample's unit, from 0: the sample itself, or its cluster in the order of the sorted labels."""
+    """Number each sample's unit from 0.
+
+    It is the sample itself, or its cluster in the order of the sorted labels.
+    """
     if n < 1:
         raise ValueError("there are no samples")
     if clusters is None:

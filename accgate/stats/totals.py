@@ -1,4 +1,7 @@
-"""Totals of units that stay whole (a sample, or a cluster of samples): their standard error and their test result."""
+"""Totals of units that stay whole, their standard error and test result.
+
+A unit is a sample, or a cluster of samples.
+"""
 
 import math
 from dataclasses import replace
@@ -15,7 +18,10 @@ CLOSE = 1e-9  # relative rounding error at which sums count as equal
 
 
 def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tuple[Floats, Floats]:
-    """Totals and sizes as floats; a total that cancels but for rounding is 0, and units without sizes are equal."""
+    """Return totals and sizes as floats.
+
+    A total that cancels but for rounding is 0, and units without sizes are equal.
+    """
     units = np.array(totals, dtype=np.float64)
     units[np.abs(units) <= CLOSE * np.abs(units).max(initial=0.0)] = 0.0
     weights = np.full(len(units), n / len(units)) if sizes is None else np.asarray(sizes, dtype=np.float64)
@@ -23,12 +29,17 @@ def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tupl
 
 
 def residuals(totals: Floats, sizes: Floats | Ints) -> Floats:
-    """Each unit's total less its size times the mean per sample; they sum to 0."""
+    """Return each unit's total less its size times the mean per sample.
+
+    They sum to 0.
+    """
     return np.asarray(totals - sizes * (totals.sum() / sizes.sum()))
 
 
 def robust_error(totals: Floats, sizes: Floats | Ints) -> float | None:
-    """Cluster-robust standard error of the mean totals.sum() / sizes.sum(); None for fewer than two units.
+    """Return the cluster-robust standard error of the mean.
+
+    The mean is totals.sum() / sizes.sum(). It is None for fewer than two units.
 
     >>> round(robust_error(np.array([-3.0, 0.0, 1.0]), np.array([2.0, 1.0, 1.0])), 4)
     0.7806
@@ -60,7 +71,10 @@ def unit_result(
     beta: float,
     reasons: tuple[str, ...] = (),
 ) -> TestResult:
-    """A result from a standard error, its upper limit below 0 exactly where the difference is below the threshold."""
+    """Build a result from a standard error.
+
+    Its upper limit is below 0 exactly where the difference is below the threshold.
+    """
     if limits is not None:
         low, high = limits.two_sided
         margin = 0.0 if threshold is None else difference - threshold
@@ -72,7 +86,10 @@ def unit_result(
 
 
 def alike_result(totals: Floats, sizes: Floats, alpha: float, beta: float) -> TestResult:
-    """The result where every sample changed by the same, or there is only one unit: `paired_t` of the units."""
+    """Return the result where every sample changed by the same.
+
+    So it is where there is only one unit. It is that of `paired_t` of the units.
+    """
     result = paired_t(np.full(len(totals), totals[0] / sizes[0]), alpha=alpha, beta=beta)
     if len(totals) < 2:
         return result

@@ -1,4 +1,7 @@
-"""The exact unconditional test of paired 0/100 scores: the mid-p of McNemar's test, at a limit that keeps alpha."""
+"""The exact unconditional test of paired 0/100 scores.
+
+It takes the mid-p of McNemar's test, at a limit that keeps alpha.
+"""
 
 import math
 from functools import lru_cache, partial
@@ -19,7 +22,7 @@ TINY = 1e-200
 
 
 def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) -> TestResult:
-    """Exact one-sided unconditional test on paired 0/100 scores.
+    """Test paired 0/100 scores one-sided, exactly and unconditionally.
 
     Outcomes are ordered by McNemar's mid-p, or by its p where more than half of the pairs changed. p is the largest
     probability under H0, over every share of pairs that may change, of one at most as large. McNemar's exact test keeps
@@ -63,7 +66,7 @@ def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: f
 
 
 def unconditional_rejects(lost: int, gained: int, n: int, *, alpha: float) -> bool:
-    """Whether `unconditional_exact` rejects, without its figures.
+    """Tell whether `unconditional_exact` rejects, without its figures.
 
     >>> unconditional_rejects(15, 7, 200, alpha=0.05), unconditional_rejects(14, 7, 200, alpha=0.05)
     (True, False)
@@ -74,13 +77,18 @@ def unconditional_rejects(lost: int, gained: int, n: int, *, alpha: float) -> bo
 
 
 def _order(lost: int, discordant: int, n: int) -> float:
-    """The mid-p, or the p, by which an outcome stands in the order, with room for rounding."""
+    """Return the mid-p, or the p, by which an outcome stands in the order.
+
+    It has room for rounding.
+    """
     order = float(mid_p(lost, discordant)) if 2 * discordant <= n else mcnemar_p(lost, discordant)
     return order * (1.0 + CLOSE)
 
 
 def unconditional_theta(n: int, *, discordance: float, alpha: float, beta: float) -> float | None:
-    """Smallest drop (points) that the test detects with probability 1 - beta; as `paired_theta`.
+    """Find the smallest drop (points) that the test detects.
+
+    It does with probability 1 - beta. See `paired_theta`.
 
     >>> round(unconditional_theta(1319, discordance=0.05, alpha=0.05, beta=0.2), 2)
     1.52
@@ -95,7 +103,9 @@ def _theta(n: int, discordance: float, limit: float, alpha: float, beta: float) 
 
 
 def unconditional_n(theta: float, *, discordance: float, alpha: float, beta: float) -> int:
-    """Pairs that the test needs to detect a drop of `theta` points with power 1 - beta; roughly past `MOST_PAIRS`.
+    """Find the pairs that the test needs to detect a drop of `theta` points.
+
+    Its power is then 1 - beta. Past `MOST_PAIRS` the answer is rough.
 
     >>> unconditional_n(2.0, discordance=0.05, alpha=0.05, beta=0.2)
     745
@@ -111,7 +121,9 @@ def unconditional_n(theta: float, *, discordance: float, alpha: float, beta: flo
 
 @lru_cache(maxsize=512)
 def order_limit(n: int, alpha: float) -> float:
-    """The largest mid-p that may reject, to a few parts in 100,000: the test of `n` pairs then keeps alpha.
+    """Find the largest mid-p that may reject.
+
+    With it the test of `n` pairs keeps alpha, to a few parts in 100,000.
 
     >>> 0.0499 < order_limit(745, 0.05) <= 0.0501
     True
@@ -124,7 +136,10 @@ def order_limit(n: int, alpha: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _worst_size(limit: float, n: int) -> float:
-    """Largest probability under H0, over the discordance, of an outcome no later in the order than the limit."""
+    """Find the largest probability under H0 of an outcome within the limit.
+
+    It is the largest over the discordance.
+    """
     if limit >= 0.5:
         return 1.0
     if limit < TINY:  # past the reach of floats: at each count of changed pairs, p is at most twice the mid-p
@@ -143,7 +158,10 @@ def _worst_size(limit: float, n: int) -> float:
 
 
 def _size(q: float, n: int, rejects: Floats, log_choose: Floats) -> float:
-    """Probability of a rejection where each pair changes with probability q, as likely lost as gained."""
+    """Return the probability of a rejection under H0.
+
+    Each pair changes with probability q, as likely lost as gained.
+    """
     spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 2.0)
     first, last = max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1
     m = np.arange(first, last)

@@ -1,6 +1,7 @@
-"""Tests that need no more of the reference than its mean: z with a declared standard deviation, t with estimated ones.
+"""Tests that need no more of the reference than its mean.
 
-Source of the z tests: the accuracy suite's README of TensorRT-LLM (two samples of equal size).
+They are z with a declared standard deviation, and t with estimated ones. Source of the z tests: the accuracy suite's
+README of TensorRT-LLM (two samples of equal size).
 """
 
 import math
@@ -13,7 +14,7 @@ from accgate.stats.result import Interval, TestResult
 def two_sample_z(
     mean: float, n: int, reference_mean: float, reference_n: int, *, sigma: float, alpha: float, beta: float
 ) -> TestResult:
-    """One-sided z test that the candidate's mean is lower than the reference's.
+    """Test one-sided by z that the candidate's mean is below the reference's.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def two_sample_z(
 
 
 def target_z(mean: float, n: int, target: float, *, sigma: float, alpha: float, beta: float) -> TestResult:
-    """One-sided z test that the candidate's mean is lower than an absolute target (points).
+    """Test one-sided by z that the candidate's mean is below a target (points).
 
     Examples
     --------
@@ -58,7 +59,9 @@ def _z_test(difference: float, inverse_n: float, sigma: float, alpha: float, bet
 
 
 def student_t(mean: float, sd: float, n: int, target: float, *, alpha: float, beta: float) -> TestResult:
-    """One-sided one-sample t test that the candidate's mean is lower than an absolute target (points).
+    """Test one-sided by one-sample t that the mean is below a target (points).
+
+    The target is absolute.
 
     Parameters
     ----------
@@ -101,7 +104,9 @@ def welch_t(
     alpha: float,
     beta: float,
 ) -> TestResult:
-    """One-sided Welch t test that the candidate's mean is lower than the reference's, each with its own variance.
+    """Test one-sided by Welch's t that the candidate's mean is lower.
+
+    Each side has a variance of its own.
 
     Parameters
     ----------
@@ -140,12 +145,13 @@ def welch_t(
 
 
 def least_sd(value: float, n: int, *, alpha: float) -> float:
-    """Standard deviation (points) to work with where all n scores are the same `value`.
+    """Return the standard deviation (points) of n scores of the same `value`.
 
-    The one at which the t limit of the mean at alpha is the exact limit for scores between 0 and 100: had the mean
-    been further than (1 - alpha ** (1 / n)) of the way to the end of the scale, n scores at `value` or beyond would
-    have a probability under alpha. It is Clopper and Pearson's limit where all are wrong or all right, about 300 / n
-    points at alpha 0.05, and more than pseudo-observations would give. The further end counts.
+    It is what the tests work with then. The one at which the t limit of the mean at alpha is the exact limit for scores
+    between 0 and 100: had the mean been further than (1 - alpha ** (1 / n)) of the way to the end of the scale, n
+    scores at `value` or beyond would have a probability under alpha. It is Clopper and Pearson's limit where all are
+    wrong or all right, about 300 / n points at alpha 0.05, and more than pseudo-observations would give. The further
+    end counts.
 
     References
     ----------
@@ -168,7 +174,7 @@ def _with_floor(side: str, mean: float, sd: float, n: int, alpha: float) -> tupl
 
 
 def no_variance(difference: float) -> TestResult:
-    """The result of one sample, which cannot reject."""
+    """Return the result of one sample, which cannot reject."""
     reason = "one sample has no variance: no drop can be seen"
     return TestResult(difference, 1.0, None, None, None, None, (reason,))
 
@@ -176,7 +182,10 @@ def no_variance(difference: float) -> TestResult:
 def t_result(
     difference: float, error: float, df: float, sigma: float, alpha: float, beta: float, reasons: tuple[str, ...] = ()
 ) -> TestResult:
-    """The result of a one-sided t test from a standard error and its degrees of freedom."""
+    """Build the result of a one-sided t test.
+
+    It follows from a standard error and its degrees of freedom.
+    """
     margin = float(special.stdtrit(df, 1.0 - alpha)) * error
     p_value = float(special.stdtr(df, difference / error))
     theta = detectable_effect(error, 1, alpha=alpha, beta=beta)

@@ -1,9 +1,10 @@
-"""The exact null distribution of a sequential paired test: a walk of signs along the sizes that were observed.
+"""The exact null distribution of a sequential paired test.
 
-Where reference and candidate are exchangeable, each unit that changed its score is as likely lost as gained, whatever
-its size and whatever came before. Given when units changed and by how much, the sum of what was lost is then a walk
-with fair signs: its chance to cross any boundary is computed by convolution, with no nuisance parameter left. Steps
-of another distribution than fair signs (`repeats`) walk in the same way.
+It is a walk of signs along the sizes that were observed. Where reference and candidate are exchangeable, each unit that
+changed its score is as likely lost as gained, whatever its size and whatever came before. Given when units changed and
+by how much, the sum of what was lost is then a walk with fair signs: its chance to cross any boundary is computed by
+convolution, with no nuisance parameter left. Steps of another distribution than fair signs (`repeats`) walk in the same
+way.
 """
 
 from collections.abc import Sequence
@@ -100,7 +101,7 @@ def fair_walk(
     exits: list[tuple[int, int, Floats]] = []
 
     def ended(event: int, stop: Stop, *, at_end: bool = False) -> Outcome:
-        """The outcome of a walk that stops as it stands."""
+        """Return the outcome of a walk that stops as it stands."""
         p_value = min(spent + float(mass[max(position - base, 0) :].sum()), 1.0)
         sums = np.arange(base, base + len(mass))
         return Outcome(event, stop, at_end, position, critical, p_value, spent, _exits(exits), (sums, mass))
@@ -136,9 +137,10 @@ def fair_walk(
 
 
 def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints, cuts: Ints) -> Outcome:
-    """The outcome of a walk that was not `binding`, with the masses of the walks alone that no cut stopped.
+    """Return a walk's outcome with the masses that no cut stopped.
 
-    Its p-value stays. An estimate by stages rests on where runs do stop; parameters as for `fair_walk`.
+    The walk was not `binding`. Its p-value stays. An estimate by stages rests on where runs do stop; parameters as for
+    `fair_walk`.
     """
     least = outcome.least
     base, mass, exits = 0, np.ones(1), list[tuple[int, int, Floats]]()
@@ -155,17 +157,20 @@ def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints,
 
 
 def walk_at(event: int, position: int, exits: list[tuple[int, int, Floats]], alive: Floats, base: int = 0) -> Outcome:
-    """Where a walk stands after so many changes, for estimates and limits alone.
+    """Build a walk's standing after so many changes.
 
-    `exits` are earlier rejections: the change, the least sum lost and the masses from it on; `alive[i]` is the mass of
-    the walks that got as far with the sum base + i.
+    It serves estimates and limits alone. `exits` are earlier rejections: the change, the least sum lost and the masses
+    from it on; `alive[i]` is the mass of the walks that got as far with the sum base + i.
     """
     sums = np.arange(base, base + len(alive))
     return Outcome(event, "end", True, position, None, 1.0, 0.0, _exits(exits), (sums, alive))
 
 
 def _take_step(mass: Floats, step: int) -> Floats:
-    """The mass after a change of this size that is lost or gained with equal chance."""
+    """Return the masses after a change of this size.
+
+    It is lost or gained with equal chance.
+    """
     new = np.zeros(len(mass) + step)
     new[: len(mass)] = mass
     new[step:] += mass
@@ -174,14 +179,17 @@ def _take_step(mass: Floats, step: int) -> Floats:
 
 
 def _effective_cut(cut: int, base: int, mass: Floats, room: float) -> int:
-    """The cut, but never as far as sums that all the error left would reject: a run that passes has p above alpha."""
+    """Limit the cut to sums that the error left would not reject.
+
+    A run that passes has p above alpha.
+    """
     if cut < base:
         return cut
     return min(cut, base + len(mass) - 1 - rejection_count(mass, room))
 
 
 def rejection_count(mass: Floats, room: float) -> int:
-    """How many of the largest sums may reject without spending more than `room`."""
+    """Count the largest sums that may reject within `room`."""
     most = room * (1.0 + 1e-12)
     if not len(mass) or mass[-1] > most:  # by far the most often
         return 0
@@ -189,7 +197,10 @@ def rejection_count(mass: Floats, room: float) -> int:
 
 
 def _least(base: int, mass: Floats, count: int, position: int) -> int:
-    """The least sum that rejects; where all do, so does one whose mass was trimmed."""
+    """Find the least sum that rejects.
+
+    Where all do, so does one whose mass was trimmed.
+    """
     return base + len(mass) - count if count < len(mass) else min(base, position)
 
 
@@ -208,7 +219,10 @@ def trim(base: int, mass: Floats, negligible: float = NEGLIGIBLE) -> tuple[int, 
 
 
 def _exits(exits: list[tuple[int, int, Floats]]) -> tuple[Ints, Ints, Floats]:
-    """Events, sums and masses of rejections, each given as its event, its least sum and its masses."""
+    """Collect the events, sums and masses of rejections.
+
+    Each comes as its event, its least sum and its masses.
+    """
     events = np.concatenate([np.full(len(m), e) for e, _, m in exits]) if exits else np.zeros(0, np.int64)
     lost = np.concatenate([np.arange(s, s + len(m)) for _, s, m in exits]) if exits else np.zeros(0, np.int64)
     masses = np.concatenate([m for _, _, m in exits]) if exits else np.zeros(0)
