@@ -1,4 +1,4 @@
-"""accuracy.toml: its tables typed and checked, with file and line for every fault.
+"""accuracy.toml with its tables typed and checked.
 
-Nothing after planning takes a `Config`: planning turns it into checks.
+Every fault has file and line. Nothing after planning takes a `Config`: planning turns it into checks.
 """

@@ -19,7 +19,10 @@ from accgate.text import closest, nearest
 
 @dataclass(frozen=True)
 class Config:
-    """accuracy.toml, checked; `source` is the file, for relative paths and for the places of faults."""
+    """accuracy.toml, checked.
+
+    `source` is the file, for relative paths and for the places of faults.
+    """
 
     gate: Gate
     models: Mapping[str, Model]
@@ -56,7 +59,10 @@ class Config:
         return Path(os.path.normpath(self.path(self.gate.references)))
 
     def rate(self, task: str, rate: Literal["alpha", "beta"], definition: float | None) -> float:
-        """alpha or beta of a task: its own, what is written in [gate], the definition's, or the default."""
+        """Return alpha or beta of a task.
+
+        It is its own, what is written in [gate], the definition's, or the default.
+        """
         own, gate = getattr(self.tasks[task], rate), getattr(self.gate, rate)
         if own is not None:
             return float(own)
@@ -64,16 +70,18 @@ class Config:
         return float(gate if is_written or definition is None else definition)
 
     def path(self, name: str) -> Path:
-        """A path of the file, made relative to the file's folder."""
+        """Return a path of the file, made relative to the file's folder."""
         return self.source.path_of(name)
 
     def definition_path(self, name: str) -> Path:
-        """The file with the definition of a task that is not lm-eval's."""
+        """Return the path of a task's definition that is not lm-eval's."""
         task = self.tasks[name]
         return self.path(task.file) if task.file else library_file(task.library or name)
 
     def without_baselines(self) -> Config:
-        """The config with only the models that name no baseline: references are recorded of these.
+        """Return the config with only the models that name no baseline.
+
+        References are recorded of these.
 
         Raises
         ------
@@ -86,12 +94,12 @@ class Config:
         return replace(self, models=own)
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Every (model, task) that is checked, in the file's order."""
+        """List every (model, task) that is checked, in the file's order."""
         pairs = [(m, t) for m in self.models for t, task in self.tasks.items() if not task.models or m in task.models]
         return pairs if self.only is None else [pair for pair in pairs if pair in self.only]
 
     def pairs_to_evaluate(self) -> list[tuple[str, str]]:
-        """The same, where a run needs one at least.
+        """List the same, where a run needs one at least.
 
         Raises
         ------
@@ -104,7 +112,9 @@ class Config:
 
 
 def load_config(path: Config | str | Path) -> Config:
-    """Read and check accuracy.toml; a config that is read already is returned as it is.
+    """Read and check accuracy.toml.
+
+    A config that is read already is returned as it is.
 
     Raises
     ------
@@ -127,7 +137,10 @@ def load_config(path: Config | str | Path) -> Config:
 
 
 def config_of(file: TomlFile) -> Config:
-    """The config of a file that is read already; raises as `load_config` does."""
+    """Check the config of a file that is read already.
+
+    Raises as `load_config` does.
+    """
     content = parse_table_of(file, AccuracyFile)
     with file.locating():
         refuse_faults(faults_between(content, file))
@@ -144,7 +157,7 @@ def config_of(file: TomlFile) -> Config:
 
 
 def config_schema() -> dict[str, Any]:
-    """JSON schema of accuracy.toml, for editors."""
+    """Return the JSON schema of accuracy.toml, for editors."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **adapter_of(AccuracyFile).json_schema()}
 
 
@@ -168,7 +181,9 @@ def refuse_unknown(path: Path, configs: Sequence[Config], models: Sequence[str],
 
 
 def select(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] = ()) -> Config:
-    """The config with only these models and tasks (names, or tags of tasks); all where empty.
+    """Keep only these models and tasks of a config.
+
+    They are names, or tags of tasks. All stay where there are none.
 
     Raises
     ------

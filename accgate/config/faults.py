@@ -21,7 +21,10 @@ ASKED = ("messages", "prompt", "tools", "tool_choice", "functions", "function_ca
 
 
 def faults_between(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
-    """Every fault between values, with its key; files are looked for from the folder of `file`."""
+    """Yield every fault between values, with its key.
+
+    Files are looked for from the folder of `file`.
+    """
     for kind, names in (("models", content.models), ("tasks", content.tasks)):
         if not names:
             yield (kind,), f"has no table; add [{kind}.NAME]"

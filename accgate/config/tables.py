@@ -1,4 +1,7 @@
-"""The tables of accuracy.toml as frozen dataclasses; the limits of a single value are given with its field."""
+"""The tables of accuracy.toml as frozen dataclasses.
+
+The limits of a single value are given with its field.
+"""
 
 from dataclasses import field
 from typing import Any, Literal

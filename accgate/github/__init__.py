@@ -1,1 +1,4 @@
-"""accgate on GitHub: the event, the API, the comment, the check run, and who may change the rules."""
+"""accgate on GitHub, from the event to the comment.
+
+Here are the API, the check run, and who may change the rules.
+"""

@@ -1,7 +1,8 @@
-"""Which events are evaluated: `accgate publish --start` opens their check run, `--standing` ends the others.
+"""Which events are evaluated.
 
-GitHub reports a job that its `if:` skipped as successful. Where the job or its workflow is required, an event that
-changes nothing, such as an edited title, would turn a red one green: such a run ends with the verdict that stands.
+`accgate publish --start` opens their check run, `--standing` ends the others. GitHub reports a job that its `if:`
+skipped as successful. Where the job or its workflow is required, an event that changes nothing, such as an edited
+title, would turn a red one green: such a run ends with the verdict that stands.
 """
 
 import json
@@ -31,7 +32,10 @@ FORK = (
 
 
 def state_of(path: Path | None) -> int | None:
-    """The id of the check run that `publish --start` opened; None where it opened none."""
+    """Return the id of the check run that `publish --start` opened.
+
+    None where it opened none.
+    """
     try:
         state = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
         number = state.get("check_run_id") if isinstance(state, dict) else None
@@ -41,9 +45,10 @@ def state_of(path: Path | None) -> int | None:
 
 
 def start(job: Job, state: Path | None, *, check_name: str, branches: tuple[str, ...], fork_environment: str) -> None:
-    """Open the check run on the head commit, and keep its id in the file `state` for `publish`.
+    """Open the check run on the head commit.
 
-    Without that file only the event is looked at: another job publishes.
+    Its id goes into the file `state`, for `publish`. Without that file only the event is looked at: another job
+    publishes.
 
     Raises
     ------
@@ -74,7 +79,10 @@ def start(job: Job, state: Path | None, *, check_name: str, branches: tuple[str,
 
 
 def _tell_refusal(job: Job, event: Event, client: Client | None, name: str, reason: str) -> None:
-    """Say that nothing was evaluated, and why, wherever people look; the check run never satisfies a required one."""
+    """Say wherever people look that nothing was evaluated, and why.
+
+    The check run never satisfies a required one.
+    """
     title, troubles = "Refused: nothing was evaluated", list[str]()
     job.say(command("error", reason, title=name))
     body = f"## {title}\n\n{reason[:1].upper()}{reason[1:]}.\n"
@@ -90,7 +98,9 @@ def _tell_refusal(job: Job, event: Event, client: Client | None, name: str, reas
 
 
 def refuse(event: Event, client: Client | None, fork_environment: str = "") -> None:
-    """Refuse an event whose code must not run here: a fork's, unless its run was let into the environment.
+    """Refuse an event whose code must not run here.
+
+    That is a fork's, unless its run was let into the environment.
 
     Raises
     ------
@@ -116,9 +126,10 @@ FIX = "start the gate's own run of this commit again, and this job once that has
 
 
 def repeat(job: Job, *, check_name: str, branches: tuple[str, ...], fail_on: frozenset[str]) -> int:
-    """End as the check run of the event's commit and base branch did; the exit code.
+    """End as the check run of the event's commit and base branch did.
 
-    Without one, where it goes on still, and where it cannot be read, there is no verdict (exit code 4).
+    Return the exit code. Without one, where it goes on still, and where it cannot be read, there is no verdict (exit
+    code 4).
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""What is told of an outcome on GitHub: the comment with its picture, and the check run with its annotations."""
+"""The announcement of an outcome on GitHub.
+
+It is the comment with its picture, and the check run with its annotations.
+"""
 
 import hashlib
 import re
@@ -42,7 +45,10 @@ MOST = 200  # annotations; nobody reads more, and every 50 take a request
 
 @dataclass(frozen=True)
 class Options:
-    """What is published, and how; `trees.base` is None where no base's rules decide, as after a push."""
+    """What is published, and how.
+
+    `trees.base` is None where no base's rules decide, as after a push.
+    """
 
     result: Path
     trees: Trees
@@ -61,14 +67,20 @@ class Options:
 
     @property
     def part(self) -> str:
-        """A short name of which checks this job is for, the same in each attempt."""
+        """A short name of the checks that this job is for.
+
+        It is the same in each attempt.
+        """
         text = "\0".join((self.trees.config, *self.selection.models, "\0", *self.selection.tasks))
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
 class Announcement:
-    """What is told of an outcome, to whom; `troubles` gets what could not be told, and the rest still is."""
+    """What is told of an outcome, and to whom.
+
+    `troubles` gets what could not be told, and the rest still is.
+    """
 
     options: Options
     event: Event
@@ -89,7 +101,7 @@ class Announcement:
         return conclusion(self.outcome, self.guard, advisory=self.options.untrusted)
 
     def body(self) -> str:
-        """The Markdown of the comment, which the job summary shows too."""
+        """Return the Markdown of the comment, which the job summary shows too."""
         options, outcome, guard, pictures = self.options, self.outcome, self.guard, None
         with collect_troubles("the picture could not be written, so the comment has it as text", self.troubles):
             pictures = self._pictures()
@@ -116,14 +128,20 @@ class Announcement:
         return _in_repository(body, options.trees)
 
     def _pictures(self) -> tuple[str, str] | None:
-        """Addresses of the picture of all checks; None where it cannot be shown, and the comment has it as text."""
+        """Return the addresses of the picture of all checks.
+
+        None where it cannot be shown, and the comment has it as text.
+        """
         options, result = self.options, self.outcome.result
         if self.client is None or result is None or not options.picture_branch or options.untrusted or options.dry_run:
             return None
         return push_pictures(self.client, self.event, options.picture_branch, result)
 
     def write(self, title: str, body: str) -> None:
-        """Write the comment and the check run; where one fails, that is noted and the other is still written."""
+        """Write the comment and the check run.
+
+        Where one fails, that is noted and the other is still written.
+        """
         options, outcome, guard = self.options, self.outcome, self.guard
         if self.client is None:
             return
@@ -141,7 +159,10 @@ class Announcement:
             self._write_check(self.client, title, summary, annotations)
 
     def _write_check(self, client: Client, title: str, summary: str, annotations: tuple[Annotation, ...]) -> None:
-        """End the check run, never better than one of the same name that another job or a later run has ended."""
+        """End the check run, never better than a rival of the same name.
+
+        A rival is one that another job or a later run has ended.
+        """
         event, name, ended = self.event, self.name, self.ended
         number, part = self.options.check_run_id, self.options.part
         allowed = allowed_conclusion(client, event, name=name, part=part, check_run_id=number, ended=ended)
@@ -167,7 +188,10 @@ class Announcement:
 
 
 def _cause(outcome: Outcome, folder: Path) -> CauseView | None:
-    """What the evaluating job says explains a regression; None where it says nothing, or nothing regressed."""
+    """Return what the evaluating job says explains a regression.
+
+    None where it says nothing, or nothing regressed.
+    """
     if outcome.result is None or all(verdict.verdict != "regression" for verdict in outcome.result.checks):
         return None
     try:
@@ -178,7 +202,7 @@ def _cause(outcome: Outcome, folder: Path) -> CauseView | None:
 
 
 def annotations_of(outcome: Outcome, guard: Guard | None, trees: Trees) -> tuple[Annotation, ...]:
-    """The annotations of a run, the most important first."""
+    """Return the annotations of a run, the most important first."""
     return tuple([*_faults(outcome, trees), *_verdicts(outcome, trees), *_changes(guard, trees)][:MOST])
 
 
@@ -207,7 +231,7 @@ def _changes(guard: Guard | None, trees: Trees) -> Iterator[Annotation]:
 
 
 def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
-    """The faults of files in the head's tree, from accgate's own messages."""
+    """Find the faults of files in the head's tree, in accgate's own messages."""
     for fault in FAULT.finditer("" if outcome.failure is None else outcome.failure.log):
         name = _in_repository(fault["path"], trees)
         if not PurePosixPath(name).is_absolute():
@@ -215,7 +239,9 @@ def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
 
 
 def _in_repository(text: str, trees: Trees) -> str:
-    """A text in which paths of the head's files, here or in the evaluating container, are those of the repository.
+    """Rewrite paths of the head's files in a text to those of the repository.
+
+    They may be paths here, or in the evaluating container.
 
     >>> from pathlib import Path
     >>> _in_repository("/accgate/head/accuracy.toml:2: gate", Trees(Path("head"), None, "accuracy.toml"))
@@ -226,10 +252,11 @@ def _in_repository(text: str, trees: Trees) -> str:
 
 
 def push_pictures(client: Client, event: Event, branch: str, result: Result) -> tuple[str, str] | None:
-    """Write the picture for light and dark pages to a branch; the addresses of both.
+    """Write the picture for light and dark pages to a branch.
 
-    None where there is nothing to draw (one check, or all passed), outside of a pull request, and in a repository that
-    is not public: a comment's reader, and GitHub's own image proxy, could not fetch it.
+    Return the addresses of both. None where there is nothing to draw (one check, or all passed), outside of a pull
+    request, and in a repository that is not public: a comment's reader, and GitHub's own image proxy, could not fetch
+    it.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Who approved a change of the rules: somebody else with write permission, for this very commit."""
+"""Who approved a change of the rules.
+
+It is somebody else with write permission, for this very commit.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +21,11 @@ MOVES = ("head_ref_force_pushed", "head_ref_restored", "base_ref_changed", "auto
 
 
 def find_approval(client: Client, event: Event) -> str | None:
-    """Who approved `event.head_sha`: somebody with write permission who is not the pull request's author.
+    """Find who approved `event.head_sha`.
 
-    A review counts if it approves this commit and is its writer's last one. Labels do not: GitHub ties them to no
-    commit, so one that was meant for a commit could count for the next.
+    It must be somebody with write permission who is not the pull request's author. A review counts if it approves this
+    commit and is its writer's last one. Labels do not: GitHub ties them to no commit, so one that was meant for a
+    commit could count for the next.
 
     Raises
     ------
@@ -44,9 +48,10 @@ def find_approval(client: Client, event: Event) -> str | None:
 
 
 def fork_is_allowed(client: Client, event: Event, environment: str) -> str | None:
-    """Who with write permission let this run, of this commit, into the environment of that name.
+    """Find who let this run, of this commit, into the environment.
 
-    Other environments do not count: who approves a preview of the documentation has not looked at what would run here.
+    It must be somebody with write permission. Other environments do not count: who approves a preview of the
+    documentation has not looked at what would run here.
 
     Raises
     ------
@@ -75,9 +80,10 @@ def _reading(what: str) -> Iterator[None]:
 
 
 def looks_of(client: Client, event: Event, check_name: str, base_branch: str) -> list[tuple[datetime, Origin]]:
-    """When the gate started a check run on the head commit for this very pull request, and in which run.
+    """Find when, and in which runs, the gate started on the head commit.
 
-    The same commit may be the head of another pull request, too: whoever looked at it there did not see it here.
+    Check runs count that are for this very pull request. The same commit may be the head of another pull request, too:
+    whoever looked at it there did not see it here.
     """
     names = (check_name, name_for_branch(check_name, base_branch))
     looks = [(run.started_at, run.origin) for name in names for run in check_runs(client, event, name)]
@@ -85,14 +91,17 @@ def looks_of(client: Client, event: Event, check_name: str, base_branch: str) ->
 
 
 def moved_since(client: Client, event: Event, since: datetime) -> bool:
-    """Whether the pull request's branch moved, or its base changed, at or after that moment."""
+    """Tell whether the branch or base moved at or after that moment.
+
+    They are those of the pull request.
+    """
     path = f"/repos/{event.repository}/issues/{event.number}/events"
     rows = [object_of(IssueEvent, row, path) for row in client.pages(path, needs="issues: read")]
     return any(row.event in MOVES and row.created_at >= since for row in rows)
 
 
 def is_writer(client: Client, event: Event, user: User) -> bool:
-    """Whether a user of the API is a person who may write to the repository."""
+    """Tell whether a user is a person who may write to the repository."""
     if not user.is_person:
         return False
     path = f"/repos/{event.repository}/collaborators/{quote(user.login, safe='')}/permission"

@@ -1,4 +1,7 @@
-"""References in an artifact of another job: hostile data, of which only the files of a reference store are taken."""
+"""References in an artifact of another job.
+
+They are hostile data, of which only the files of a reference store are taken.
+"""
 
 import hashlib
 import os
@@ -24,7 +27,9 @@ _KINDS = (".anchor.scores.csv", ".scores.csv", ".replies.jsonl.gz", ".anchor.tom
 
 
 def stored_files(folder: Path) -> dict[str, bytes]:
-    """The files of a reference store in a folder by MODEL/FILE; other plain files are ignored.
+    """Read the files of a reference store in a folder, by MODEL/FILE.
+
+    Other plain files are ignored.
 
     Raises
     ------
@@ -54,7 +59,7 @@ def stored_files(folder: Path) -> dict[str, bytes]:
 
 
 def is_stored(name: str) -> bool:
-    """Whether a path is one that a reference store has.
+    """Tell whether a path is one that a reference store has.
 
     >>> is_stored("m@quant=fp8/sums.toml"), is_stored("m/.git.toml"), is_stored("m/../sums.toml"), is_stored("m/a.md")
     (True, False, False, False)
@@ -67,9 +72,10 @@ def is_stored(name: str) -> bool:
 
 
 def check_references(folder: Path, changed: Collection[str], *, reason: str) -> None:
-    """Refuse references in places where `record` does not write them, with another reason, or with other scores.
+    """Refuse references that `record` would not have written.
 
-    `changed` are paths from `stored_files`; the references to which they belong are read.
+    They are in other places, or have another reason, or other scores. `changed` are paths from `stored_files`; the
+    references to which they belong are read.
 
     Raises
     ------
@@ -100,7 +106,7 @@ def check_references(folder: Path, changed: Collection[str], *, reason: str) -> 
 
 
 def git_sha(content: bytes) -> str:
-    """The name that git gives a file with this content.
+    """Return the name that git gives a file with this content.
 
     >>> git_sha(b"")
     'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
@@ -109,13 +115,16 @@ def git_sha(content: bytes) -> str:
 
 
 def _stem(name: str) -> str:
-    """The task's name in a path, as it is written in the file's name."""
+    """Return the task's name in a path, as a file's name spells it."""
     file = name.rsplit("/", maxsplit=1)[-1]
     return file.removesuffix(next(kind for kind in _KINDS if file.endswith(kind)))
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:
-    """All files in a folder, at any depth; no link is followed."""
+    """List all files in a folder, at any depth.
+
+    No link is followed.
+    """
     with reading(folder, "give the folder of the references"):
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     for entry in entries:
@@ -129,7 +138,10 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 
 
 def _check_replies(reference: Reference) -> None:
-    """Refuse replies that the report could not read, or that unpack to more than the limit, which are never held."""
+    """Refuse replies that the report could not read.
+
+    So are those that unpack to more than the limit, which are never held.
+    """
     for row in read_gzip_lines(reference.replies_path, "reply", UNPACKED_LIMIT):
         if "repeat" not in row:
             raise BadInput(f"{reference.replies_path}: holds a row without repeat; record it again")

@@ -1,4 +1,7 @@
-"""Files on a branch of their own on GitHub: each change is one commit, and the change of no other job is lost."""
+"""Files on a branch of their own on GitHub.
+
+Each change is one commit, and the change of no other job is lost.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +20,10 @@ LONGEST = 4  # as many failures as the pause grows with
 
 
 class Change(Protocol):
-    """What a commit writes: the content of files by their paths, none where there is nothing to do, and its message."""
+    """What a commit writes, and its message.
+
+    Files have their content by their paths. There are none where there is nothing to do.
+    """
 
     @property
     def files(self) -> Mapping[str, bytes]: ...  # noqa: D102
@@ -38,12 +44,14 @@ class NewFiles:
 
 
 def repository_of(client: Client, event: Event) -> Repository:
-    """The event's repository."""
+    """Read the event's repository."""
     return object_of(Repository, client.get(f"/repos/{event.repository}", needs="metadata: read"), event.repository)
 
 
 def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> None:
-    """Refuse runs of any branch but the default one: a pull request's runs are of code that nobody merged.
+    """Refuse runs of any branch but the default one.
+
+    A pull request's runs are of code that nobody merged.
 
     Raises
     ------
@@ -65,10 +73,10 @@ def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> 
 def push_files(
     client: Client, repository: str, branch: str, path: str, change_of: Callable[[bytes], C]
 ) -> tuple[str, C]:
-    """Commit what `change_of` makes of a file's content to a branch, which is begun without ancestors.
+    """Commit to a branch what `change_of` makes of a file's content.
 
-    The commit's parent is the tip that was read, and GitHub moves a branch only forward: where another job was first,
-    the file is read and changed again.
+    A new branch begins without ancestors. The commit's parent is the tip that was read, and GitHub moves a branch only
+    forward: where another job was first, the file is read and changed again.
 
     Parameters
     ----------
@@ -102,7 +110,9 @@ def push_files(
 def commit_to(
     client: Client, git: Git, branch: str, change_at: Callable[[Commit | None], C], *, start: Commit | None = None
 ) -> tuple[str, C]:
-    """Commit what `change_at` makes of a branch's last commit; a branch that is not there begins at `start`.
+    """Commit what `change_at` makes of a branch's last commit.
+
+    A branch that is not there begins at `start`.
 
     Returns and raises as `push_files`.
     """

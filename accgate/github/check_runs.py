@@ -1,6 +1,7 @@
-"""The check run on the head commit: opened when the gate starts, and finished with its conclusion.
+"""The check run on the head commit.
 
-Of the check runs of one name on one commit the worst of one run stands, and no earlier run passes over a later one.
+It is opened when the gate starts, and finished with its conclusion. Of the check runs of one name on one commit the
+worst of one run stands, and no earlier run passes over a later one.
 """
 
 import hashlib
@@ -44,7 +45,10 @@ UNLISTED = "The other checks of this name could not be read"
 
 @dataclass(frozen=True)
 class Annotation:
-    """A remark on a line of a file: `path` is in the repository, `line` counts from 1."""
+    """A remark on a line of a file.
+
+    `path` is in the repository, `line` counts from 1.
+    """
 
     path: str
     line: int
@@ -55,8 +59,9 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Origin:
-    """The run that wrote a check run, its attempt, its pull request (0 without one) and which checks it was for.
+    """The origin of a check run.
 
+    It is the run that wrote it, its attempt, its pull request (0 without one) and which checks it was for.
     `is_loosened` where an approval of loosened rules could change its conclusion. `base` is a digest of the name of the
     base branch, which earlier versions did not write.
     """
@@ -89,7 +94,9 @@ class CheckRun:
 
     @property
     def origin(self) -> Origin | None:
-        """Who wrote it; None where it does not say so in our way.
+        """Who wrote it.
+
+        None where it does not say so in our way.
 
         >>> CheckRun(1, external_id="11.2.7").origin, CheckRun(1, external_id="x").origin
         (Origin(run=11, attempt=2, number=7, part='', is_loosened=False, base=''), None)
@@ -102,14 +109,16 @@ class CheckRun:
 
 
 def event_origin(event: Event, part: str = "", *, is_loosened: bool = False) -> Origin:
-    """What a check run of this event says about its origin."""
+    """Return the origin of this event's check run."""
     branch = event.base_branch or ""
     base = hashlib.sha256(branch.encode()).hexdigest()[:16] if branch else ""
     return Origin(event.run_id, event.run_attempt, event.number or 0, part, is_loosened, base)
 
 
 def open_check_run(client: Client, event: Event, *, name: str, title: str, summary: str) -> int:
-    """Open a check run in progress on the head commit; its id.
+    """Open a check run in progress on the head commit.
+
+    Return its id.
 
     Raises
     ------
@@ -132,9 +141,10 @@ def finish_check_run(
     part: str = "",
     is_loosened: bool = False,
 ) -> int:
-    """End the check run with its conclusion and annotations, or write an ended one where there is no id; its id.
+    """End the check run with its conclusion and annotations.
 
-    The conclusion goes with the first request, so that it counts even where later annotations fail.
+    Where there is no id, write an ended one. Return its id. The conclusion goes with the first request, so that it
+    counts even where later annotations fail.
 
     Raises
     ------
@@ -168,7 +178,7 @@ def _output(title: str, summary: str) -> dict[str, Any]:
 
 
 def check_runs(client: Client, event: Event, name: str, *, needs: str = "checks: read") -> Iterator[CheckRun]:
-    """All check runs with this name on the head commit, older ones too."""
+    """List all check runs with this name on the head commit, old ones too."""
     path = f"/repos/{event.repository}/commits/{event.head_sha}/check-runs"
     for run in client.pages(path, params={"check_name": name, "filter": "all"}, items="check_runs", needs=needs):
         if run.get("name") == name:
@@ -230,10 +240,11 @@ def _row(annotation: Annotation) -> dict[str, Any]:
 def allowed_conclusion(
     client: Client, event: Event, *, name: str, part: str, check_run_id: int | None, ended: Conclusion
 ) -> Conclusion:
-    """The conclusion that a check may end with: `ended`, or the worse one of a rival that is there already.
+    """Return the conclusion that a check may end with.
 
-    Rivals are the completed checks of other jobs of this run, and those of later runs, which may go on still: an
-    earlier run can have an older base, and must not end green after a later one did not.
+    It is `ended`, or the worse one of a rival that is there already. Rivals are the completed checks of other jobs of
+    this run, and those of later runs, which may go on still: an earlier run can have an older base, and must not end
+    green after a later one did not.
     """
     if ended not in _PASSING:
         return ended
@@ -244,9 +255,10 @@ def allowed_conclusion(
 
 
 def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
-    """The conclusion of the newest run that gated the event's commit for its base branch under this name.
+    """Return the conclusion of the newest run for this commit and base branch.
 
-    It is the worst of that run's jobs, `UNFINISHED` while one goes on, and None where no run gated it.
+    It gated the event's commit under this name. It is the worst of that run's jobs, `UNFINISHED` while one goes on, and
+    None where no run gated it.
 
     Raises
     ------
@@ -266,10 +278,10 @@ def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
 
 
 def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_run_id: int, ended: Conclusion) -> bool:
-    """Give all completed checks of this run that bear the name the worst of their conclusions; whether there are any.
+    """Give this run's completed checks of the name the worst conclusion.
 
-    It is called once our own has ended: whichever of two jobs comes last then sees both. Our own does not stay green
-    where they cannot be listed.
+    Return whether there are any. It is called once our own has ended: whichever of two jobs comes last then sees both.
+    Our own does not stay green where they cannot be listed.
 
     Raises
     ------
@@ -296,13 +308,16 @@ def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_r
 
 
 def _others(client: Client, event: Event, name: str, check_run_id: int | None) -> list[tuple[CheckRun, Origin]]:
-    """The other check runs of the name that accgate wrote on the commit."""
+    """List the other check runs of the name that accgate wrote on the commit."""
     rows = [(row, row.origin) for row in check_runs(client, event, name, needs=NEEDS) if row.id != check_run_id]
     return [(row, origin) for row, origin in rows if origin is not None]
 
 
 def _of_this_run(others: list[tuple[CheckRun, Origin]], own: Origin) -> list[CheckRun]:
-    """The completed ones of other jobs of this run: of a job that was not started again its last attempt counts."""
+    """Choose the completed ones of other jobs of this run.
+
+    Of a job that was not started again its last attempt counts.
+    """
     rows = [(row, origin) for row, origin in others if origin.run == own.run and row.conclusion]
     last = {origin.part: max(other.attempt for _, other in rows if other.part == origin.part) for _, origin in rows}
     last |= {own.part: own.attempt, "": own.attempt}  # an earlier attempt of this job decides nothing any more

@@ -1,4 +1,7 @@
-"""The one comment of a check on a pull request, which is found again by its author and marker and updated."""
+"""The one comment of a check on a pull request.
+
+It is found again by its author and marker, and updated.
+"""
 
 import hashlib
 import re
@@ -29,7 +32,10 @@ _MARKER = re.compile(
 
 @dataclass(frozen=True)
 class State:
-    """The part of a comment that `when` depends on: verdict and guard, and whether the run passed."""
+    """The part of a comment that `when` depends on.
+
+    It is verdict and guard, and whether the run passed.
+    """
 
     verdict: str
     guard: str
@@ -38,7 +44,10 @@ class State:
 
 @checked_dataclass(frozen=True)
 class Comment:
-    """A comment of the API; one of ours says in its marker what the run that wrote it found."""
+    """A comment of the API.
+
+    One of ours says in its marker what the run that wrote it found.
+    """
 
     id: Whole
     author: Text = Field(default="", validation_alias=AliasPath("user", "login"))
@@ -52,12 +61,17 @@ class Comment:
 
     @property
     def run(self) -> tuple[int, int] | None:
-        """The run that wrote it, and its attempt; None where no marker says so."""
+        """The run that wrote it, and its attempt.
+
+        None where no marker says so.
+        """
         return (int(self.marker[5]), int(self.marker[6])) if self.marker and self.marker[5] else None
 
 
 def comment_key(config: str, check_name: str) -> str:
-    """The key that tells the comments of several checks on one pull request apart.
+    """Return the key that tells apart the comments of several checks.
+
+    They are on one pull request.
 
     >>> comment_key("accuracy.toml", "accgate") == comment_key("accuracy.toml", "accgate (fp8)")
     False
@@ -68,10 +82,10 @@ def comment_key(config: str, check_name: str) -> str:
 def put_comment(
     client: Client, event: Event, *, key: str, state: State, body: str, when: When = "always"
 ) -> str | None:
-    """Write, update or leave the comment with this key; its address, None where there is none.
+    """Write, update or leave the comment with this key.
 
-    `on-change` writes only where verdict or guard differ from the comment's; `on-failure` begins no comment for a run
-    that passed. A comment of a later run stays as it is.
+    Return its address, None where there is none. `on-change` writes only where verdict or guard differ from the
+    comment's; `on-failure` begins no comment for a run that passed. A comment of a later run stays as it is.
 
     Raises
     ------
@@ -110,7 +124,10 @@ def put_comment(
 
 
 def _create(client: Client, event: Event, text: str) -> Comment:
-    """Write a comment; raises Uncertain where the answer is none."""
+    """Write a comment.
+
+    Raises Uncertain where the answer is none.
+    """
     path = f"/repos/{event.repository}/issues/{event.number}/comments"
     try:
         return object_of(Comment, client.post(path, {"body": text}, needs=NEEDS), path)
@@ -119,7 +136,10 @@ def _create(client: Client, event: Event, text: str) -> Comment:
 
 
 def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment, text: str) -> str | None:
-    """The one comment's address after we wrote `created`: where another job wrote one at once, the older one stays."""
+    """Leave one comment, and return its address.
+
+    Where another job wrote one at once as we wrote `created`, the older one stays.
+    """
     oldest = next(_ours(client, event, key, me), None)
     if oldest is None or oldest.id >= created.id:
         return created.html_url
@@ -135,7 +155,10 @@ def _leave_one(client: Client, event: Event, key: str, me: str, created: Comment
 
 
 def own_login(client: Client) -> str:
-    """The user of this token: `github-actions[bot]` for the token of a job."""
+    """Return the user of this token.
+
+    It is `github-actions[bot]` for the token of a job.
+    """
     try:
         return object_of(User, client.get("/user", needs="metadata: read"), "GET /user").login
     except (CannotReach, LimitedTooLong):
@@ -176,7 +199,10 @@ def _update(client: Client, event: Event, ours: list[Comment], text: str) -> str
 
 
 def _marker(event: Event, key: str, state: State) -> str:
-    """The first line. Its values are checked: anything else could end the HTML comment."""
+    """Return the first line, with its values checked.
+
+    Anything else could end the HTML comment.
+    """
     values = f"verdict={state.verdict} guard={state.guard} head={event.head_sha}"
     line = f"<!-- accgate {key} {values} run={event.source_run_id}.{event.source_run_attempt} -->"
     if not _MARKER.fullmatch(line) or re.search(r"[<>]|--", values):

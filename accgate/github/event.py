@@ -1,4 +1,7 @@
-"""The event of a run on GitHub: its kind, its commit, and its pull request."""
+"""The event of a run on GitHub.
+
+Here are its kind, its commit, and its pull request.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ class Event:
 
     @property
     def run_url(self) -> str | None:
-        """The page of this run; None on a machine of one's own."""
+        """The page of this run.
+
+        None on a machine of one's own.
+        """
         if self.name == LOCAL:
             return None
         if not self.run_id:
@@ -92,11 +98,12 @@ class Payload:
 
 
 def check_run_name(event: Event, name: str, *, branches: Collection[str], advisory: bool = False) -> str:
-    """The name of the event's check run: `name` itself only where the rules of a required branch's commit decided.
+    """Return the name of the event's check run.
 
-    A check stands on a commit, and one commit may be the head of several pull requests: where another branch's rules
-    decided, its name says so. After a push or by hand a commit's own rules decide, and anybody may have written the
-    result of a fork: such a check must not satisfy one that is required of pull requests.
+    It is `name` itself only where the rules of a required branch's commit decided. A check stands on a commit, and one
+    commit may be the head of several pull requests: where another branch's rules decided, its name says so. After a
+    push or by hand a commit's own rules decide, and anybody may have written the result of a fork: such a check must
+    not satisfy one that is required of pull requests.
 
     Parameters
     ----------
@@ -114,7 +121,9 @@ def check_run_name(event: Event, name: str, *, branches: Collection[str], adviso
 
 
 def name_for_branch(name: str, branch: str | None) -> str:
-    """The name of a check of a pull request to another branch than the required ones.
+    """Return the check's name on a pull request to another branch.
+
+    The branch is none of the required ones.
 
     >>> name_for_branch("accgate", "release/1.x")
     'accgate (to release/1.x)'
@@ -123,7 +132,9 @@ def name_for_branch(name: str, branch: str | None) -> str:
 
 
 def read_event(environ: Mapping[str, str]) -> Event:
-    """The event that the variables of GitHub Actions and the file of GITHUB_EVENT_PATH describe.
+    """Read the event from the variables of GitHub Actions.
+
+    Its details are in the file of GITHUB_EVENT_PATH.
 
     Raises
     ------
@@ -166,9 +177,10 @@ def read_event(environ: Mapping[str, str]) -> Event:
 
 
 def find_pull_request(client: Client, event: Event) -> Event | None:
-    """The event with the open pull request of its head repository, branch and commit; None where there is none.
+    """Find the open pull request of the event's head, and add it.
 
-    The number in the artifact of the evaluating run is not used: a fork can write any number there.
+    Repository, branch and commit must fit. None where there is none. The number in the artifact of the evaluating run
+    is not used: a fork can write any number there.
     """
     if not event.head_repository or not event.head_branch:
         return None
@@ -181,14 +193,17 @@ def find_pull_request(client: Client, event: Event) -> Event | None:
 
 
 def open_pull_requests(client: Client, event: Event, **query: str) -> Iterator[PullRequest]:
-    """The open pull requests of the event's repository that fit a query; not every server filters by all of it."""
+    """List the repository's open pull requests that fit a query.
+
+    Not every server filters by all of it.
+    """
     path = f"/repos/{event.repository}/pulls"
     for row in client.pages(path, params={"state": "open", **query}, needs="pull-requests: read"):
         yield object_of(PullRequest, row, path)
 
 
 def read_pull_request(client: Client, event: Event) -> PullRequest:
-    """The event's pull request as it is now."""
+    """Read the event's pull request as it is now."""
     path = f"/repos/{event.repository}/pulls/{event.number}"
     return object_of(PullRequest, client.get(path, needs="pull-requests: read"), path)
 
@@ -243,7 +258,7 @@ def _required(part: T | None, key: str) -> T:
 
 
 def read_payload(environ: Mapping[str, str], shape: type[T]) -> T:
-    """The file of GITHUB_EVENT_PATH as an object of this shape.
+    """Read the file of GITHUB_EVENT_PATH as an object of this shape.
 
     Raises
     ------
@@ -264,7 +279,10 @@ WANTED = {"string_pattern_mismatch": "a commit", "string_type": "text", "int_typ
 
 
 def _fault_text(fault: ErrorDetails, path: str) -> str:
-    """What is wrong with an event, by the first fault that pydantic found."""
+    """Describe what is wrong with an event.
+
+    It is the first fault that pydantic found.
+    """
     kind, value, key = fault["type"], fault["input"], ".".join(map(str, fault["loc"]))
     if not key:
         return f"{path} holds no event"

@@ -1,4 +1,7 @@
-"""The outcome of an evaluation: its result or its failure, the conclusion and exit code, and a summary of it."""
+"""The outcome of an evaluation.
+
+Here are its result or its failure, the conclusion and exit code, and a summary of it.
+"""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,7 +28,10 @@ DIFFERENCES = 12  # lines of a refused result
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result, or the failure that took its place; `cancelled` where the job was stopped from outside."""
+    """A result, or the failure that took its place.
+
+    `cancelled` says that the job was stopped from outside.
+    """
 
     result: Result | None = None
     failure: Failure | None = None
@@ -42,7 +48,10 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The run's verdict; `error` where it has none."""
+        """The run's verdict.
+
+        It is `error` where it has none.
+        """
         return "error" if self.result is None else self.result.verdict
 
     @property
@@ -52,7 +61,9 @@ class Outcome:
 
 
 def read_outcome(path: Path, *, exit_code: int | None, log: Path | None, cancelled: bool, untrusted: bool) -> Outcome:
-    """The outcome of an evaluation from its files; files that contradict each other make a failure.
+    """Read the outcome of an evaluation from its files.
+
+    Files that contradict each other make a failure.
 
     Parameters
     ----------
@@ -84,14 +95,17 @@ def read_outcome(path: Path, *, exit_code: int | None, log: Path | None, cancell
 
 
 def refuse_result(why: str, differences: str, folder: Path) -> Outcome:
-    """A result that is not believed, with the first differences, in which the run's folder has no name."""
+    """Return the failure in place of a result that is not believed.
+
+    It has the first differences, in which the run's folder has no name.
+    """
     lines = differences.replace(f"{folder.as_posix()}/", "").splitlines()
     more = [f"and {len(lines) - DIFFERENCES} more"] if len(lines) > DIFFERENCES else []
     return Outcome(failure=Failure(CANNOT_EVALUATE, "\n".join([*lines[:DIFFERENCES], *more]), why))
 
 
 def _end_of(log: Path | None) -> str:
-    """The last part of a log, from the beginning of a line."""
+    """Return the last part of a log, from the beginning of a line."""
     if log is None or not log.is_file():
         return ""
     with log.open("rb") as file:
@@ -102,7 +116,9 @@ def _end_of(log: Path | None) -> str:
 
 
 def read_untrusted(path: Path) -> Result:
-    """A result that anybody may have written: it is read within limits, and may have no key but a result's own.
+    """Read a result that anybody may have written.
+
+    It is read within limits, and may have no key but a result's own.
 
     Raises
     ------
@@ -126,9 +142,10 @@ def read_untrusted(path: Path) -> Result:
 
 
 def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> Conclusion:
-    """The check run's conclusion. GitHub lets a neutral check satisfy a required one, so a doubt is never neutral.
+    """Return the check run's conclusion.
 
-    Neutral are a bootstrap, an inconclusive run whose rules only warn of it, and an advisory run that did not fail.
+    GitHub lets a neutral check satisfy a required one, so a doubt is never neutral. Neutral are a bootstrap, an
+    inconclusive run whose rules only warn of it, and an advisory run that did not fail.
     """
     if outcome.cancelled:
         return "cancelled"
@@ -142,9 +159,10 @@ def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False)
 
 
 def final_exit_code(outcome: Outcome, guard: Guard | None, fail_on: frozenset[str]) -> int:
-    """The job's exit code: the run's where `fail_on` names its verdict, 4 where only the guard fails, else 0.
+    """Return the job's exit code.
 
-    Bad input and an evaluation that could not finish always fail the job, unless `fail_on` is empty.
+    It is the run's where `fail_on` names its verdict, 4 where only the guard fails, else 0. Bad input and an evaluation
+    that could not finish always fail the job, unless `fail_on` is empty.
 
     >>> from accgate.guard.state import Guard
     >>> final_exit_code(Outcome(failure=Failure(3, "")), None, frozenset({"regression"}))
@@ -167,7 +185,7 @@ REASONS, REASON = 5, 300  # how many, of how many characters
 
 
 def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool) -> str:
-    """The outcome in one sentence on one line, as plain text."""
+    """Describe the outcome in one sentence on one line, as plain text."""
     if outcome.cancelled:
         return "Cancelled: no verdict"
     code = None if outcome.failure is None else outcome.failure.exit_code
@@ -177,7 +195,10 @@ def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool) -> str:
 
 
 def json_of(outcome: Outcome, guard: Guard | None) -> dict[str, Any]:
-    """Every check with its figures in points, and the guard, as the action's output; a missing figure is None."""
+    """Return every check with its figures in points, and the guard.
+
+    It is the action's output. A missing figure is None.
+    """
     result = outcome.result
     return {
         "verdict": outcome.verdict,

@@ -1,4 +1,4 @@
-"""`accgate publish`: report the outcome of an evaluation on GitHub."""
+"""The command `accgate publish`, which reports an evaluation's outcome on GitHub."""
 
 import json
 
@@ -24,9 +24,10 @@ CONTRADICTED = Guard(
 
 @without_native_readers()
 def publish(options: Options, job: Job) -> int:
-    """Write the comment, check run, annotations, job summary and outputs of a run; the job's exit code.
+    """Write the comment, check run, annotations, summary and outputs of a run.
 
-    A failure to publish becomes a warning, and never changes the verdict. A guard that cannot be read does not hold.
+    Return the job's exit code. A failure to publish becomes a warning, and never changes the verdict. A guard that
+    cannot be read does not hold.
 
     Raises
     ------
@@ -80,13 +81,19 @@ def publish(options: Options, job: Job) -> int:
 
 
 def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
-    """What only the comment would say otherwise, which may not have been written: one line each."""
+    """List what only the comment would say otherwise, one line each.
+
+    The comment may not have been written.
+    """
     refusal = outcome.failure.log.splitlines() if outcome.failure is not None and outcome.failure.refusal else []
     return refusal + ([guard.reason] if guard is not None and guard.reason and not guard.holds else [])
 
 
 def _connect(options: Options, job: Job) -> tuple[Event, Client | None, list[str]]:
-    """The event, with the pull request of a `workflow_run`; the client, if any; and what went wrong."""
+    """Read the event, and connect to GitHub.
+
+    Return the event, with the pull request of a `workflow_run`, the client, if any, and what went wrong.
+    """
     if options.dry_run and "GITHUB_EVENT_NAME" not in job.environ:
         for path, fix in (
             (options.result, "run `accgate run` first, or name a run's accgate.json"),
@@ -112,9 +119,10 @@ def _connect(options: Options, job: Job) -> tuple[Event, Client | None, list[str
 
 
 def _verify(options: Options, outcome: Outcome) -> Outcome:
-    """The outcome as the records give it by the rules in force; one that does not follow from them is a failure.
+    """Decide the outcome again from the records by the rules in force.
 
-    From a fork only the small result is used, and it is advisory. A cancelled run has none.
+    One that does not follow from them is a failure. From a fork only the small result is used, and it is advisory. A
+    cancelled run has none.
     """
     if outcome.result is None or options.untrusted:
         return outcome
@@ -125,7 +133,10 @@ def _verify(options: Options, outcome: Outcome) -> Outcome:
 
 
 def _guard(options: Options, event: Event, client: Client | None, outcome: Outcome) -> Guard | None:
-    """The guard of a pull request; None for other events. A merge queue's changes passed it as pull requests."""
+    """Return the guard of a pull request.
+
+    None for other events. A merge queue's changes passed it as pull requests.
+    """
     is_shown = event.name == LOCAL and options.trees.base is not None
     if not (event.name.startswith("pull_request") or is_shown) or options.untrusted or outcome.cancelled:
         return None

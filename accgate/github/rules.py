@@ -1,4 +1,7 @@
-"""The rules that decide on a pull request: their trees, the guard, and the verdict by an approved change of them."""
+"""The rules that decide on a pull request.
+
+Here are their trees, the guard, and the verdict by an approved change of them.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +26,10 @@ WORKFLOW_BYTES = 512 * 1024  # GitHub runs no larger one
 
 @dataclass(frozen=True)
 class Trees:
-    """The folders with the pull request's head and base, and the path of accuracy.toml in them."""
+    """The folders with the pull request's head and base.
+
+    Beside them is the path of accuracy.toml in them.
+    """
 
     head: Path
     base: Path | None
@@ -48,7 +54,7 @@ class Trees:
 
 
 def guard_of(trees: Trees, approval: Callable[[], str | None]) -> Guard:
-    """Whether the pull request left the rules that decide as strict as they were, or had a change approved.
+    """Tell whether the rules that decide stayed as strict, or a change is approved.
 
     `approval` asks GitHub who approved this very commit; it is called only where a rule was loosened.
     """
@@ -70,7 +76,9 @@ def guard_of(trees: Trees, approval: Callable[[], str | None]) -> Guard:
 
 
 def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
-    """The result of a run's folder, decided again by the base's rules, or by the head's own where the base has none.
+    """Decide the result of a run's folder again.
+
+    It is by the base's rules, or by the head's own where the base has none.
 
     Raises
     ------
@@ -86,7 +94,9 @@ def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
 
 
 def template_of(trees: Trees) -> str | None:
-    """The text of the template that overrides the comment's blocks: the base's, where there is a base.
+    """Return the text of the template for the comment's blocks.
+
+    It is the base's, where there is a base.
 
     Raises
     ------
@@ -109,7 +119,7 @@ def template_of(trees: Trees) -> str | None:
 
 
 def has_commands(trees: Trees) -> bool:
-    """Whether a workflow of the base answers commands in comments."""
+    """Tell whether a workflow of the base answers commands in comments."""
     folder = None if trees.base is None else trees.base / ".github/workflows"
     if folder is None or not folder.is_dir():
         return False
@@ -118,9 +128,10 @@ def has_commands(trees: Trees) -> bool:
 
 
 def by_rules_in_force(outcome: Outcome, guard: Guard | None, trees: Trees) -> Outcome:
-    """The outcome by the rules in force: the base's, or the pull request's own once their change is approved.
+    """Return the outcome by the rules in force.
 
-    Without this nobody could ever accept a lower reference: the check would go on using the base's.
+    They are the base's, or the pull request's own once their change is approved. Without this nobody could ever accept
+    a lower reference: the check would go on using the base's.
     """
     if outcome.result is None or outcome.result.rules != "base" or guard is None or guard.state != "approved":
         return outcome
@@ -128,9 +139,10 @@ def by_rules_in_force(outcome: Outcome, guard: Guard | None, trees: Trees) -> Ou
 
 
 def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
-    """The result with the own rules' verdicts where they have one, and without checks that they no longer make.
+    """Return the result with the own rules' verdicts where they have one.
 
-    A check that no listed change concerns keeps the base's verdict: nobody approved that it could be another.
+    Checks that they no longer make are left out. A check that no listed change concerns keeps the base's verdict:
+    nobody approved that it could be another.
     """
     head = load_config(trees.head_config)
     listed = {pair for change in guard.changes for pair in change.checks}
@@ -169,7 +181,10 @@ def _by_own_rules(result: Result, guard: Guard, trees: Trees) -> Result:
 
 
 def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None:
-    """What the own rules allow, with what the base's allow the checks that they could not decide, and new checks."""
+    """Return what the own rules allow, added to the base's where needed.
+
+    The base's allow for the checks that they could not decide, and for new checks.
+    """
     if result.allowed is None or result.allowed_beside is None:
         return None
     undecided = {(v.model, v.task) for v in result.beside if v.test is None}
@@ -180,6 +195,9 @@ def _allowed_by_own(result: Result, checks: Sequence[Verdict]) -> Allowed | None
 
 
 def _with_reason(verdict: Verdict, result: Result) -> Verdict:
-    """A check that the own rules could not decide keeps the base's verdict, and says why."""
+    """Keep the base's verdict of a check, and say why.
+
+    The own rules could not decide it.
+    """
     own = next((v for v in result.beside if (v.model, v.task) == (verdict.model, verdict.task)), None)
     return verdict if own is None else verdict.because(Reason.of("base-rules", text="; ".join(own.reasons)))

@@ -1,4 +1,7 @@
-"""A job, and its messages to its runner: commands, outputs, the summary, and what went wrong meanwhile."""
+"""A job, and its messages to its runner.
+
+They are commands, outputs, the summary, and what went wrong meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ Name = Literal["notice", "warning", "error"]
 
 @dataclass(frozen=True)
 class Job:
-    """A job of GitHub Actions: its variables, its way to the API, and its log.
+    """A job of GitHub Actions.
 
-    `connect` makes the API client of an event, and raises CannotPublish where there is no token. `say` prints a text,
-    in which the runner finds no command, or a `Command`.
+    It has its variables, its way to the API, and its log. `connect` makes the API client of an event, and raises
+    CannotPublish where there is no token. `say` prints a text, in which the runner finds no command, or a `Command`.
     """
 
     environ: Mapping[str, str]
@@ -36,13 +39,18 @@ class Job:
 
 
 class Command(str):
-    """A line that is a command to the runner; any other text that is printed is none."""
+    """A line that is a command to the runner.
+
+    Any other text that is printed is none.
+    """
 
     __slots__ = ()
 
 
 def command(name: Name, message: str = "", *, title: str | None = None) -> Command:
-    """One workflow command, to be printed on a line of its own; nothing in its values can start another.
+    """Return one workflow command, to be printed on a line of its own.
+
+    Nothing in its values can start another.
 
     >>> print(command("error", "50% worse\\n::set-output::", title="drop: 2"))
     ::error title=drop%3A 2::50%25 worse%0A::set-output::
@@ -53,15 +61,17 @@ def command(name: Name, message: str = "", *, title: str | None = None) -> Comma
 
 
 def mask(token: str) -> Command:
-    """The command that makes the runner hide a token; empty where there is none.
+    """Return the command that makes the runner hide a token.
 
-    It holds the token: print it in a job of GitHub Actions only.
+    It is empty where there is no token. It holds the token: print it in a job of GitHub Actions only.
     """
     return Command("\n".join(f"::add-mask::{_data(line)}" for line in token.splitlines() if line.strip()))
 
 
 def write_outputs(path: str | Path | None, outputs: Mapping[str, str]) -> None:
-    """Append outputs to the file of GITHUB_OUTPUT; without a path nothing happens.
+    """Append outputs to the file of GITHUB_OUTPUT.
+
+    Without a path nothing happens.
 
     Raises
     ------
@@ -79,7 +89,9 @@ def write_outputs(path: str | Path | None, outputs: Mapping[str, str]) -> None:
 
 
 def append_summary(path: str | Path | None, text: str) -> None:
-    """Append Markdown to the file of GITHUB_STEP_SUMMARY, cut with a note at GitHub's limit; without a path nothing.
+    """Append Markdown to the file of GITHUB_STEP_SUMMARY.
+
+    At GitHub's limit it is cut with a note. Without a path nothing happens.
 
     Raises
     ------
@@ -110,12 +122,12 @@ def collect_troubles(what: str, troubles: list[str]) -> Iterator[None]:
 
 
 def internal_error(error: Exception) -> str:
-    """The message about an error that is accgate's own fault."""
+    """Return the message about an error that is accgate's own fault."""
     return f"internal error: {type(error).__name__}: {error}; please report it"
 
 
 def trouble(text: str) -> Command:
-    """The warning that something could not be published."""
+    """Return the warning that something could not be published."""
     return command("warning", text, title="accgate could not publish everything")
 
 

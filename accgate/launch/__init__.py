@@ -1,1 +1,4 @@
-"""Job files for clusters: a Slurm array, an indexed Kubernetes Job, and a RayJob under Kueue."""
+"""Job files for clusters.
+
+They are a Slurm array, an indexed Kubernetes Job, and a RayJob under Kueue.
+"""

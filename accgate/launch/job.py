@@ -1,4 +1,7 @@
-"""A run over a cluster: what every job file says of it, the file for Slurm, and how a file is submitted."""
+"""A run over a cluster.
+
+Here is what every job file says of it, the file for Slurm, and how a file is submitted.
+"""
 
 import re
 import shlex
@@ -22,10 +25,11 @@ UNITS = {"m": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run over a cluster; `config` and `out` are absolute paths as the cluster's nodes see them.
+    """A run over a cluster.
 
-    `started` ends the name where the cluster does not number its jobs. `gpus` are those of one shard, or of one worker
-    of a Ray cluster; `nodes` is the number of such workers.
+    `config` and `out` are absolute paths as the cluster's nodes see them. `started` ends the name where the cluster
+    does not number its jobs. `gpus` are those of one shard, or of one worker of a Ray cluster; `nodes` is the number of
+    such workers.
     """
 
     config: PurePosixPath
@@ -81,18 +85,24 @@ class Job:
         return self.name if self.started is None else f"{self.name}-{self.started}"
 
     def run(self) -> str:
-        """The shell command that evaluates all; begun again it goes on."""
+        """Return the shell command that evaluates all.
+
+        Begun again it goes on.
+        """
         return f"{self._run()} --out {shlex.quote(str(self.out))}"
 
     def run_shard(self, index: str, out: str) -> str:
-        """The shell command that evaluates a shard, which stops together with the others in the folder `out`.
+        """Return the shell command that evaluates a shard.
 
-        `index` and `out` are shell words.
+        It stops together with the others in the folder `out`. `index` and `out` are shell words.
         """
         return f"{self._run()} --shard {index}/{self.shards} --together {out}"
 
     def merge(self, out: str) -> str:
-        """The shell command that joins the shards in a folder, a shell word, and decides; the result goes there too."""
+        """Return the shell command that joins the shards in a folder, and decides.
+
+        The folder is a shell word, and the result goes there too.
+        """
         folders = " ".join(f"{out}/shard-{i}-of-{self.shards}" for i in range(1, self.shards + 1))
         return f"accgate merge {folders} --config {shlex.quote(str(self.config))}{self._selection()} --out {out}"
 
@@ -106,7 +116,7 @@ class Job:
 
 
 def seconds_of(text: str) -> int:
-    """A time such as 90m, 4h, 2d or 1:30:00 in seconds.
+    """Read a time such as 90m, 4h, 2d or 1:30:00, in seconds.
 
     Raises
     ------
@@ -126,7 +136,7 @@ def seconds_of(text: str) -> int:
 
 
 def sbatch_file(job: Job) -> str:
-    """The text of a file for sbatch.
+    """Return the text of a file for sbatch.
 
     A task that loses its node or is preempted is started again by Slurm; one that cannot finish asks for it itself, at
     most three times. Each goes on from its records. The merge runs whatever the tasks' ends, and says what is missing.
@@ -157,7 +167,9 @@ def sbatch_file(job: Job) -> str:
 
 
 def submit(text: str, command: Sequence[str]) -> str:
-    """Give a job file to sbatch or kubectl on standard input; what the command printed.
+    """Give a job file to sbatch or kubectl on standard input.
+
+    Return what the command printed.
 
     Raises
     ------

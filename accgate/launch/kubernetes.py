@@ -1,4 +1,7 @@
-"""An indexed Kubernetes Job with the Job that merges, and a KubeRay RayJob, both for Kueue; JSON, which is YAML too."""
+"""Files for Kueue, in JSON, which is YAML too.
+
+They are an indexed Kubernetes Job with the Job that merges, and a KubeRay RayJob.
+"""
 
 import json
 import re
@@ -18,10 +21,11 @@ RAY_WORD = re.compile(r"[\w@%+=:,./ -]+")
 
 
 def indexed_job(job: Job) -> str:
-    """A List of two Jobs: one pod for each shard, and the merge, which is suspended until `merge_commands` lets it go.
+    """Return a List of two Jobs.
 
-    A pod that dies, or ends with exit code 3, is started again at most three times and goes on from its records; one
-    with bad input is not. A pod that loses its node does not count.
+    One has a pod for each shard, the other merges, and is suspended until `merge_commands` lets it go. A pod that dies,
+    or ends with exit code 3, is started again at most three times and goes on from its records; one with bad input is
+    not. A pod that loses its node does not count.
 
     Raises
     ------
@@ -57,7 +61,10 @@ def indexed_job(job: Job) -> str:
 
 
 def merge_commands(job: Job) -> list[str]:
-    """The shell commands that wait for the shards, let the merge go and show its verdict."""
+    """Return the shell commands for the merge.
+
+    They wait for the shards, let the merge go and show its verdict.
+    """
     patch = shlex.quote('{"spec":{"suspend":false}}')
     timeout = f"--timeout={job.seconds or 86400}s"
     return [
@@ -68,9 +75,10 @@ def merge_commands(job: Job) -> list[str]:
 
 
 def ray_job(job: Job) -> str:
-    """A RayJob: a Ray cluster of `nodes` workers, on whose head accgate runs as the driver.
+    """Return a RayJob.
 
-    KubeRay does not start it again by itself: a regression would be evaluated twice.
+    It is a Ray cluster of `nodes` workers, on whose head accgate runs as the driver. KubeRay does not start it again by
+    itself: a regression would be evaluated twice.
 
     Raises
     ------
@@ -118,7 +126,10 @@ def _require(job: Job) -> None:
 
 
 def _shell(code: str) -> list[str]:
-    """A pod's command; the kubelet reads `$$` as `$`, and `$(NAME)` as a variable."""
+    """Return a pod's command.
+
+    The kubelet reads `$$` as `$`, and `$(NAME)` as a variable.
+    """
     return ["/bin/sh", "-c", re.sub(r"\$(?=[$(])", "$$", code)]
 
 
@@ -128,7 +139,10 @@ def _head(version: str, kind: str, name: str, queue: str | None) -> dict[str, An
 
 
 def _pod(job: Job, command: Sequence[str] | None, gpus: int, restart: str | None = None) -> dict[str, Any]:
-    """A pod's template: the volume at the folder of accuracy.toml, and shared memory as vLLM's processes need it."""
+    """Return a pod's template.
+
+    It has the volume at the folder of accuracy.toml, and shared memory as vLLM's processes need it.
+    """
     mounts = [{"name": "work", "mountPath": str(job.config.parent)}, {"name": "shm", "mountPath": str(SHARED_MEMORY)}]
     container: dict[str, Any] = {"name": "accgate", "image": job.image, "volumeMounts": mounts}
     if command is not None:

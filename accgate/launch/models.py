@@ -1,4 +1,7 @@
-"""How many GPUs a run of accuracy.toml takes, read from the options of its models and judges."""
+"""How many GPUs a run of accuracy.toml takes.
+
+The options of its models and judges tell.
+"""
 
 import math
 from bisect import bisect_left, insort
@@ -19,10 +22,10 @@ PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "prefill_context_p
 
 
 def gpus_of_shard(config: Config, gpus: int | None) -> int:
-    """GPUs of a shard: what the largest of its models and judges takes.
+    """Count the GPUs of a shard.
 
-    Models are loaded one after the other, and a judge in process on the same GPUs as the model that it marks. `gpus` is
-    what the user said instead, or None.
+    It is what the largest of its models and judges takes. Models are loaded one after the other, and a judge in process
+    on the same GPUs as the model that it marks. `gpus` is what the user said instead, or None.
 
     Raises
     ------
@@ -55,7 +58,9 @@ def _gpus_of(model: PlannedModel, gpus: int | None) -> int:
 
 
 def world_of(options: Mapping[str, Any]) -> int:
-    """GPUs of one vLLM engine: its parallel sizes multiplied.
+    """Count the GPUs of one vLLM engine.
+
+    They are its parallel sizes multiplied.
 
     >>> world_of({"tensor_parallel_size": 4, "data_parallel_size": 2})
     8
@@ -65,7 +70,10 @@ def world_of(options: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class _Replicas:
-    """Replicas of the ray engine: how many, the GPUs of each one's process, and those of its workers' bundles."""
+    """Replicas of the ray engine.
+
+    Here is how many, the GPUs of each one's process, and those of its workers' bundles.
+    """
 
     model: PlannedModel
     count: int
@@ -74,7 +82,10 @@ class _Replicas:
 
     @property
     def whole(self) -> Counter[int]:
-        """How many parts need how many GPUs together on a node; parts of a GPU share one, and none spans two."""
+        """Count the parts that need GPUs together on a node, by their GPUs.
+
+        Parts of a GPU share one, and none spans two.
+        """
         whole: Counter[int] = Counter()
         for size, times in Counter((self.own, *self.bundles)).items():
             if size >= 1.0:
@@ -84,7 +95,10 @@ class _Replicas:
         return whole
 
     def nodes(self, each: int) -> int:
-        """Nodes of `each` GPUs that hold all parts: the largest first, each where it leaves the least free."""
+        """Count the nodes of `each` GPUs that hold all parts.
+
+        The largest part goes first, each where it leaves the least free.
+        """
         free: list[int] = []  # GPUs of each node, in this order
         for size in sorted(self.whole.elements(), reverse=True):
             place = bisect_left(free, size)
@@ -94,10 +108,10 @@ class _Replicas:
 
 
 def gpus_of_replicas(config: Config, nodes: int | None, gpus: int | None) -> tuple[int, int]:
-    """Workers of a Ray cluster, and GPUs of each, that hold all replicas of the largest model.
+    """Count workers of a Ray cluster, and GPUs of each.
 
-    By default a worker has the GPUs of the largest part of a replica. `nodes` and `gpus` are what the user said
-    instead, or None.
+    They hold all replicas of the largest model. By default a worker has the GPUs of the largest part of a replica.
+    `nodes` and `gpus` are what the user said instead, or None.
 
     Raises
     ------
@@ -128,7 +142,9 @@ def _no_room(replicas: _Replicas, why: str) -> BadInput:
 
 
 def _replicas_of(model: PlannedModel) -> _Replicas:
-    """What the replicas of a model take; the engine that each of them runs checks its own options later.
+    """Return what the replicas of a model take.
+
+    The engine that each of them runs checks its own options later.
 
     Raises
     ------

@@ -1,1 +1,4 @@
-"""One line a sample: the run-record file, its scores as arrays, their clusters, and the fixed order of samples."""
+"""Records of samples, one line each.
+
+Here are the file, its scores as arrays, their clusters, and the fixed order of samples.
+"""

@@ -1,4 +1,7 @@
-"""The figures of many records as arrays, without answers and replies, and how many replies held an answer."""
+"""The figures of many records as arrays.
+
+Answers and replies are left out, but for how many replies held an answer.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ COLUMNS = np.dtype(
 
 
 def row_of(record: Record) -> tuple[float | int | bool, ...]:
-    """The figures of one record, as `COLUMNS` has them."""
+    """Return the figures of one record, as `COLUMNS` has them."""
     attacked = [kind for kind in record.attacked_reading or () if kind]
     return (
         min(max(record.repeat, -1), MOST),
@@ -64,14 +67,17 @@ def _count(tokens: int | None) -> int:
 
 @dataclass(frozen=True)
 class Figures:
-    """The ids of records and their figures, each of shape (n,); `columns` is structured, as `COLUMNS` says."""
+    """The ids of records and their figures, each of shape (n,).
+
+    `columns` is structured, as `COLUMNS` says.
+    """
 
     ids: Ids
     columns: npt.NDArray[np.void]
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Figures:
-        """Those of any records, which are gone through once."""
+        """Collect those of any records, which are gone through once."""
         own = getattr(records, "figures", None)
         if isinstance(own, Figures):
             return own
@@ -90,7 +96,7 @@ class Figures:
         return len(self.columns)
 
     def take(self, places: At) -> Figures:
-        """Those at these places."""
+        """Return those at these places."""
         return Figures(self.ids.take(places), self.columns[places])
 
     @property
@@ -117,13 +123,16 @@ class Figures:
         return int(self.columns["cached"].sum())
 
     def tokens(self, name: str) -> int:
-        """The tokens of this column that were paid for: those of replies that were not kept."""
+        """Sum the tokens of this column that were paid for.
+
+        They include those of replies that were not kept.
+        """
         column = self.columns[name]
         return int(column[~self.columns["cached"] & (column > 0)].sum())
 
 
 def readings_of(records: Sequence[Record]) -> Readings | None:
-    """The counts of records, the replies to attacked prompts included.
+    """Count how records were read, replies to attacked prompts included.
 
     None where there was nothing to read, or where an earlier version wrote them.
     """
@@ -137,9 +146,10 @@ def sum_of_readings(several: Iterable[Readings | None]) -> Readings | None:
 
 
 def split_readings(records: Sequence[Record]) -> tuple[Readings | None, Readings | None]:
-    """The counts of the replies to the prompts themselves, and of those to the attacked ones; None as above.
+    """Count how replies were read, apart for plain and attacked prompts.
 
-    Each is held to `max_unread` alone: where few prompts are attacked, many replies that were read would hide them.
+    None as above. Each is held to `max_unread` alone: where few prompts are attacked, many replies that were read would
+    hide them.
     """
     columns = Figures.of(records).columns
     kinds = np.bincount(columns["reading"], minlength=len(KINDS))

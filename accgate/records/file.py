@@ -51,10 +51,11 @@ NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED,
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What happened to one sample; `score` is in points, None where the sample failed, with `error` saying why.
+    """What happened to one sample.
 
-    `confidence` goes from 0 to 1. `attacked` is the score after an attack, None where none was made; of several attacks
-    it has one each. `cached` is true where the reply was kept of an earlier run.
+    `score` is in points, None where the sample failed, with `error` saying why. `confidence` goes from 0 to 1.
+    `attacked` is the score after an attack, None where none was made; of several attacks it has one each. `cached` is
+    true where the reply was kept of an earlier run.
 
     `reading` says how the reply was read: `read`; `unread`, where the extraction found no answer or options tie;
     `empty`; or `cut`, where it was cut off at max_tokens before an answer. None where there was nothing to read, as
@@ -90,7 +91,7 @@ class Record:
 
     @property
     def shown_id(self) -> str:
-        """The id that people see: the dataset's own, where it has one."""
+        """The id that people see, the dataset's own where it has one."""
         return self.own_id or self.id
 
     @property
@@ -110,7 +111,10 @@ class Record:
 
 
 def _types_in(hint: Any) -> Iterator[type]:
-    """Yield the types that JSON's values of a field have: whole numbers stand for others too, lists for sequences."""
+    """Yield the types that JSON's values of a field have.
+
+    Whole numbers stand for others too, lists for sequences.
+    """
     for part in get_args(hint) if isinstance(hint, UnionType) else (hint,):
         yield from (int, float) if part is float else (list if get_origin(part) else part,)
 
@@ -122,7 +126,10 @@ _TYPES = {name: tuple(_types_in(hint)) for name, hint in get_type_hints(Record).
 
 @dataclass(frozen=True)
 class RecordPaths:
-    """Where the files of one (model, task) are in a run's folder; `before` has the reference's replies of flips."""
+    """Paths of the files of one (model, task) in a run's folder.
+
+    `before` has the reference's replies of flips.
+    """
 
     records: Path
     prompts: Path
@@ -131,13 +138,13 @@ class RecordPaths:
 
 
 def paths_of(out: Path, model: str, task: str) -> RecordPaths:
-    """The files of one (model, task)."""
+    """Return the paths of the files of one (model, task)."""
     base = out / file_name(model) / file_name(task)
     return RecordPaths(*(base.with_name(base.name + end) for end in ENDINGS))
 
 
 def file_name(name: str) -> str:
-    """A name made safe for a file or folder, without loss.
+    """Make a name safe for a file or folder, without loss.
 
     >>> file_name("org/model@quant=fp8"), file_name("..")
     ('org%2Fmodel@quant=fp8', '%2E.')
@@ -147,7 +154,7 @@ def file_name(name: str) -> str:
 
 
 def to_line(record: Record) -> bytes:
-    """One line of the file, with its newline.
+    """Write one line of the file, with its newline.
 
     Raises
     ------
@@ -162,7 +169,9 @@ def to_line(record: Record) -> bytes:
 
 
 def read_records(path: Path) -> list[Record]:
-    """Every complete record of a file; a torn last line, as a killed run leaves it, is dropped.
+    """Read every complete record of a file.
+
+    A torn last line, as a killed run leaves it, is dropped.
 
     Raises
     ------
@@ -178,12 +187,18 @@ def read_records(path: Path) -> list[Record]:
 
 
 def numbered_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """(line, record) of every complete record of a file, which is never held whole; raises as `read_records` does."""
+    """Yield (line, record) of every complete record of a file.
+
+    The file is never held whole. Raises as `read_records` does.
+    """
     return ((number, record_of_line(path, line, number)) for number, line in numbered_lines(path))
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(line, text) of every complete line of a file of records; raises as `read_records` does, but for its content."""
+    """Yield (line, text) of every complete line of a file of records.
+
+    Raises as `read_records` does, but for its content.
+    """
     refuse_stand_in(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         raise BadInput(f"{path}: is a pipe or device; name the file of a run")
@@ -202,7 +217,10 @@ def count_lines(path: Path) -> int:
 
 
 def new_records(path: Path, offset: int) -> tuple[list[Record], int]:
-    """The complete records of a file from a byte on, and the byte where they end; raises as `read_records` does."""
+    """Read the complete records of a file from a byte on.
+
+    Return also the byte where they end. Raises as `read_records` does.
+    """
     records: list[Record] = []
     with path.open("rb") as file:
         file.seek(offset)
@@ -215,7 +233,7 @@ def new_records(path: Path, offset: int) -> tuple[list[Record], int]:
 
 
 def record_of_line(path: Path, line: bytes, number: int) -> Record:
-    """The record of a line of a file, of this number.
+    """Read the record of a line of a file, of this number.
 
     Raises
     ------
@@ -232,9 +250,10 @@ def record_of_line(path: Path, line: bytes, number: int) -> Record:
 
 
 def records_with(path: Path, ids: AbstractSet[str]) -> Iterator[Record]:
-    """The records of these ids, of a file that is gone through once; none where there is no file.
+    """Read the records of these ids in a file.
 
-    Of other lines only the JSON is checked; raises as `read_records` does.
+    The file is gone through once. There are none where there is no file. Of other lines only the JSON is checked;
+    raises as `read_records` does.
     """
     for number, line in numbered_lines(path) if path.exists() else ():
         with contextlib.suppress(ValueError, TypeError, KeyError):  # the whole check says what is wrong, if anything is
@@ -249,7 +268,10 @@ def _no_number(name: str) -> None:
 
 
 def _checked(columns: Any) -> Record:
-    """The record of these fields, each of which has its type; numbers are finite."""
+    """Build a record of these fields, each of which has its type.
+
+    Numbers are finite.
+    """
     record = Record(**columns)
     for name, value, types in zip(Record.__slots__, _values(record), _TYPES.values(), strict=True):
         if type(value) not in types:
@@ -261,7 +283,10 @@ def _checked(columns: Any) -> Record:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value of JSON is a finite number: it can spell a whole one that no float holds."""
+    """Tell whether a value of JSON is a finite number.
+
+    It can spell a whole one that no float holds.
+    """
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
@@ -281,12 +306,15 @@ CAN_HOLD: Mapping[str, Callable[[Any], bool]] = {
 
 
 class RecordWriter:
-    """Appends records, each in one write, so that a kill tears at most the last line."""
+    """A writer that appends records, each in one write.
+
+    So a kill tears at most the last line.
+    """
 
     def __init__(self, path: Path, records: Iterable[Record] = ()) -> None:
-        """Start the file anew with the records of an earlier run, replacing it in one step.
+        """Start the file anew with the records of an earlier run.
 
-        `starts` has the byte where the line of each of them begins.
+        They replace it in one step. `starts` has the byte where the line of each of them begins.
         """
         self._path = path
         self._file = self._replaced(records)
@@ -303,12 +331,17 @@ class RecordWriter:
             return opened
 
     def rewrite(self, records: Iterable[Record]) -> None:
-        """Replace all records in one step; raises as `append` does."""
+        """Replace all records in one step.
+
+        Raises as `append` does.
+        """
         self._file.close()
         self._file = self._replaced(records)
 
     def append(self, record: Record) -> int:
-        """Write one record; the byte where its line begins.
+        """Write one record.
+
+        Return the byte where its line begins.
 
         Raises
         ------
@@ -332,7 +365,10 @@ class RecordWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Close the file; where nothing else went wrong, it must still be the one at its path, with all records."""
+        """Close the file.
+
+        Where nothing else went wrong, it must still be the one at its path, with all records.
+        """
         with self._file:
             if kind is None:
                 about = os.fstat(self._file.fileno())
@@ -341,7 +377,9 @@ class RecordWriter:
 
 
 def stamp_of(path: Path) -> tuple[int, int, int] | None:
-    """What tells a file apart from one that took its place, or was cut: device, inode and size; None where it is gone.
+    """Return device, inode and size of a file.
+
+    They tell it apart from one that took its place, or was cut. None where it is gone.
 
     >>> stamp_of(Path("no such file")) is None
     True
@@ -353,7 +391,7 @@ def stamp_of(path: Path) -> tuple[int, int, int] | None:
 
 
 def changed_fault(path: Path) -> CannotEvaluate:
-    """Records that are not as they were written."""
+    """Return the fault of records that are not as they were written."""
     return CannotEvaluate(
         f"{path}: was removed, replaced or changed by something else while the run went on; see that nothing else "
         "writes there, and run again"
@@ -361,9 +399,10 @@ def changed_fault(path: Path) -> CannotEvaluate:
 
 
 def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[dict[str, Any]]:
-    """Rows with `id` and `column` in a compressed file of at most so many bytes; none where there is no file.
+    """Yield rows with `id` and `column` in a compressed file.
 
-    These two, and `repeat` and `score` where a row has them, are of the types of a record.
+    It has at most so many bytes. There are none where there is no file. These two, and `repeat` and `score` where a row
+    has them, are of the types of a record.
 
     Raises
     ------
@@ -390,7 +429,7 @@ def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[d
 
 
 def _checked_row(row: Any, column: str) -> dict[str, Any]:
-    """The row, which has its columns, each of its type."""
+    """Return the row, which has its columns, each of its type."""
     if not isinstance(row, dict) or "id" not in row or column not in row:
         raise ValueError(f"a row lacks id or {column}")
     for name in ("id", "repeat", "score", column):
@@ -400,7 +439,7 @@ def _checked_row(row: Any, column: str) -> dict[str, Any]:
 
 
 def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
-    """The settings that records were made with.
+    """Read the settings that records were made with.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""The words with which servers say why a reply ended, and what they mean for its score.
+"""The words with which servers say why a reply ended.
 
-They are an open set. A reply counts only where the server says a word that is known, or none: a part of a reply that
-was broken off looks like a wrong answer. The words are those of OpenAI, vLLM, SGLang, TGI, TensorRT-LLM, llama.cpp,
-Ollama, Anthropic, Google, Cohere, Bedrock, Mistral, DeepSeek, Zhipu, Baidu, watsonx and OpenRouter, as their
-documentation or source has them.
+Here is what they mean for its score. They are an open set. A reply counts only where the server says a word that is
+known, or none: a part of a reply that was broken off looks like a wrong answer. The words are those of OpenAI, vLLM,
+SGLang, TGI, TensorRT-LLM, llama.cpp, Ollama, Anthropic, Google, Cohere, Bedrock, Mistral, DeepSeek, Zhipu, Baidu,
+watsonx and OpenRouter, as their documentation or source has them.
 """
 
 import re
@@ -43,7 +43,9 @@ NEARLY = 0.9  # of the tokens that a reply may have: servers count the last ones
 
 
 def end_within(reason: str | None, tokens: int, limit: float) -> str | None:
-    """A finish reason, or `SERVER_LIMIT` where a reply was cut off well before the tokens that it may have.
+    """Return a finish reason, or `SERVER_LIMIT`.
+
+    The latter is of a reply that was cut off well before the tokens that it may have.
 
     >>> end_within("length", 256, 256), end_within("length", 40, 256), end_within("stop", 40, 256)
     ('length', 'server_limit', 'stop')
@@ -52,10 +54,10 @@ def end_within(reason: str | None, tokens: int, limit: float) -> str | None:
 
 
 def reason_of(value: Any) -> str | None:
-    """A finish reason as these tables spell it; None where the server gives no word.
+    """Spell a finish reason as these tables do.
 
-    SGLang's own is a table with its type. Gateways write it in capitals, with hyphens, after the name of an enum, or as
-    an event: `maxPredictedTokensReached`.
+    None where the server gives no word. SGLang's own is a table with its type. Gateways write it in capitals, with
+    hyphens, after the name of an enum, or as an event: `maxPredictedTokensReached`.
 
     >>> reason_of("FinishReason.MAX_TOKENS"), reason_of("tool-calls"), reason_of({"type": "endTurn"}), reason_of(" ")
     ('max_tokens', 'tool_calls', 'end_turn', None)

@@ -26,22 +26,25 @@ Own = TypeVar("Own", bound="PackedSequence[Any]")
 
 
 class PackedSequence(Sequence[Item_co]):
-    """Items in an order, equal to any sequence of the same; a slice shares what is held."""
+    """Items in an order, equal to any sequence of the same.
+
+    A slice shares what is held.
+    """
 
     @abstractmethod
     def take(self: Own, places: At) -> Own:
-        """The items at these places, in their order."""
+        """Return the items at these places, in their order."""
 
     @abstractmethod
     def _item(self, place: SupportsIndex) -> Item_co:
-        """One item."""
+        """Return one item."""
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> Item_co: ...
     @overload
     def __getitem__(self: Own, place: slice) -> Own: ...
     def __getitem__(self, place: SupportsIndex | slice) -> Any:
-        """One item, or those of a slice."""
+        """Return one item, or those of a slice."""
         return self.take(place) if isinstance(place, slice) else self._item(place)
 
     def __eq__(self, other: object) -> bool:
@@ -53,7 +56,9 @@ class PackedSequence(Sequence[Item_co]):
 
 
 class Ids(PackedSequence[str]):
-    """Ids in an order, packed; equal to any sequence of the same texts.
+    """Ids in an order, packed.
+
+    They equal any sequence of the same texts.
 
     Examples
     --------
@@ -86,13 +91,16 @@ class Ids(PackedSequence[str]):
     __hash__ = None
 
     def take(self, places: At) -> Ids:
-        """The ids at these places, in their order."""
+        """Return the ids at these places, in their order."""
         ids = Ids.__new__(Ids)
         ids._texts = self._texts[places]
         return ids
 
     def places(self, ids: Iterable[str]) -> Places:
-        """The place of each of these ids, one of the places of an id that is here twice; -1 of others. Shape (m,)."""
+        """Find the place of each of these ids, shape (m,).
+
+        An id that is here twice has one of its places, others have -1.
+        """
         mine, wanted = _alike(self._texts, Ids(ids)._texts)
         if np.array_equal(mine[: len(wanted)], wanted):
             return np.arange(len(wanted))
@@ -104,14 +112,16 @@ class Ids(PackedSequence[str]):
         return places
 
     def without(self, *others: Iterable[str]) -> list[str]:
-        """The ids that are in none of the others."""
+        """Return the ids that are in none of the others."""
         left = np.arange(len(self))
         for other in others:
             left = left[Ids(other).places(self.take(left)) < 0]
         return list(self.take(left))
 
     def first_again(self, repeats: Sequence[int] | npt.NDArray[np.int32]) -> tuple[int, int] | None:
-        """The place of the first (id, repeat) that came before, and where that was; None where each comes once.
+        """Find the first (id, repeat) that came before, and where that was.
+
+        None where each comes once.
 
         >>> Ids(["a", "b", "a", "b"]).first_again([0, 0, 1, 0])
         (3, 1)
@@ -125,7 +135,10 @@ class Ids(PackedSequence[str]):
         return int(order[at + 1]), int(order[at])
 
     def place_in_order(self, id_: str) -> int:
-        """The first place of an id among ids in the order of their texts; -1 of one that is not there."""
+        """Find the first place of an id among ids in the order of texts.
+
+        It is -1 of one that is not there.
+        """
         texts = self._texts
         wanted = id_ if texts.dtype == object else id_.encode("utf-8", "surrogatepass")
         if isinstance(wanted, bytes) and (len(wanted) > texts.dtype.itemsize or b"\0" in wanted):
@@ -135,7 +148,10 @@ class Ids(PackedSequence[str]):
 
     @property
     def are_repeated(self) -> npt.NDArray[np.bool_]:
-        """Whether each id but the first is the one before it, shape (n - 1,)."""
+        """Tell of each id but the first whether it repeats the one before.
+
+        The shape is (n - 1,).
+        """
         repeated: npt.NDArray[np.bool_] = self._texts[1:] == self._texts[:-1]
         return repeated
 
@@ -146,12 +162,15 @@ class Ids(PackedSequence[str]):
 
     @cached_property
     def by_text(self) -> Places:
-        """The places in the order of the texts; of the same text the first place first."""
+        """Return the places in the order of the texts.
+
+        Of the same text the first place comes first.
+        """
         order = np.argsort(self._texts, kind="stable")
         return order.astype(np.int32) if len(order) < 2**31 else order
 
     def by_text_and(self, repeats: npt.NDArray[Any]) -> Places:
-        """Return the places in the order of the texts, those of the same text in the order of their repeats."""
+        """Return the places in the order of the texts, then of the repeats."""
         by_repeat = np.argsort(repeats, kind="stable")
         return by_repeat[self.take(by_repeat).by_text]
 
@@ -161,7 +180,10 @@ def _text(value: Any) -> str:
 
 
 def _joined(ids: Iterable[str]) -> npt.NDArray[Any]:
-    """The ids packed part by part, so that few of them are texts at the same time."""
+    """Join the ids packed part by part.
+
+    So few of them are texts at the same time.
+    """
     rest, parts = iter(ids), []
     while part := list(islice(rest, AT_ONCE)):
         parts.append(_packed(part))
@@ -171,7 +193,10 @@ def _joined(ids: Iterable[str]) -> npt.NDArray[Any]:
 
 
 def _packed(ids: list[str]) -> npt.NDArray[Any]:
-    """Bytes of one width where that takes less memory than the texts, and tells them apart as well; else the texts."""
+    """Pack texts as bytes of one width, where that serves.
+
+    It must take less memory than the texts, and tell them apart as well. Else return the texts.
+    """
     widths = set(map(len, ids)) if ids else {1}
     whole = "".join(ids)
     if "\0" not in whole:
@@ -197,9 +222,10 @@ def _as_texts(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def order_of(seed: int, ids: Iterable[str], clusters: Iterable[str | None] | None = None) -> Places:
-    """The places of ids in the fixed order of samples, which is random and the same everywhere, shape (n,).
+    """Return the places of ids in the fixed order of samples, shape (n,).
 
-    They stand by the hash of the cluster first, so that a cluster stays whole, then by that of the id.
+    The order is random and the same everywhere. They stand by the hash of the cluster first, so that a cluster stays
+    whole, then by that of the id.
 
     >>> order_of(0, ["a", "b", "c"]).tolist(), order_of(0, ["a", "b", "c"], ["x", None, "x"]).tolist()
     ([0, 2, 1], [1, 0, 2])

@@ -1,4 +1,7 @@
-"""One run at a time in a folder for results, and one writer at a time in a folder of references."""
+"""Locks of folders.
+
+One run at a time has a folder for results, and one writer at a time a folder of references.
+"""
 
 import contextlib
 import os
@@ -13,10 +16,11 @@ LOCK = ".lock"  # in a run's folder while it goes on
 
 @contextlib.contextmanager
 def holding(path: Path, flags: int, *, waits: bool) -> Iterator[int]:
-    """Open a file or folder and lock it; one that was removed or replaced meanwhile is opened anew.
+    """Open a file or folder and lock it.
 
-    A lock that is not waited for is the process's own: none that it starts has it, and goes on to hold it. `filelock`
-    gives it to those, and needs a file of its own, which it leaves there.
+    One that was removed or replaced meanwhile is opened anew. A lock that is not waited for is the process's own: none
+    that it starts has it, and goes on to hold it. `filelock` gives it to those, and needs a file of its own, which it
+    leaves there.
 
     Raises
     ------
@@ -45,9 +49,10 @@ def holding(path: Path, flags: int, *, waits: bool) -> Iterator[int]:
 
 @contextlib.contextmanager
 def sole_run(out: Path) -> Iterator[None]:
-    """Refuse a second run in a folder for results, on any machine, while one goes on; a killed run leaves no lock.
+    """Refuse a second run in a folder for results, on any machine.
 
-    Where the system or the file system has no locks, it goes without. Locks are the process's own.
+    A killed run leaves no lock. Where the system or the file system has no locks, it goes without. Locks are the
+    process's own.
 
     Raises
     ------
@@ -72,10 +77,10 @@ def sole_run(out: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def sole_writer(folder: Path) -> Iterator[None]:
-    """Wait until no other process writes into a folder, and keep others waiting; it leaves no file behind.
+    """Wait until no other process writes into a folder, and keep others waiting.
 
-    A folder is made where there is none, and removed again where nothing is written. Where the system or the file
-    system has no locks on folders, it goes without.
+    It leaves no file behind. A folder is made where there is none, and removed again where nothing is written. Where
+    the system or the file system has no locks on folders, it goes without.
 
     Raises
     ------
@@ -106,7 +111,10 @@ def _remove_empty(folders: Iterable[Path]) -> None:
 
 
 def _remove_unused(path: Path, file: int) -> None:
-    """Remove the file of a lock, unless it has content: that was there before."""
+    """Remove the file of a lock, unless it has content.
+
+    Content was there before.
+    """
     with contextlib.suppress(OSError):
         if not os.fstat(file).st_size:
             path.unlink()

@@ -1,4 +1,7 @@
-"""The records of a run without their texts in memory: those stay in the file that they were written to."""
+"""The records of a run without their texts in memory.
+
+Those stay in the file that they were written to.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,10 @@ def _filled_by(record: Record) -> Iterator[str]:
 
 
 class RecordLog(PackedSequence[Record]):
-    """Records of a file, in the order of `ids`, each of which has a place for one; about 65 bytes for each.
+    """Records of a file, in the order of `ids`.
 
-    What verdicts are made of is held (`figures`); a `Record` is read from its line each time that it is asked for.
-    A slice shares all that is held.
+    Each id has a place for one. A record takes about 65 bytes. What verdicts are made of is held (`figures`); a
+    `Record` is read from its line each time that it is asked for. A slice shares all that is held.
     """
 
     def __init__(self, path: Path, ids: Ids) -> None:
@@ -44,13 +47,19 @@ class RecordLog(PackedSequence[Record]):
         self.figures = Figures(ids, np.zeros(len(ids), dtype=COLUMNS))
 
     def put(self, place: int, record: Record, start: int) -> None:
-        """Take in a record that stands in the file from this byte on; one that was there before is forgotten."""
+        """Take in a record that stands in the file from this byte on.
+
+        One that was there before is forgotten.
+        """
         self._starts[place] = start
         self.figures.columns[place] = row_of(record)
         self._filled.update(_filled_by(record))
 
     def put_all(self, places: Places, records: Sequence[Record], starts: Sequence[int] | None = None) -> None:
-        """Take in many: from these bytes of the file on, or else those of another log, which stay in their files."""
+        """Take in many records.
+
+        They stand in the file from these bytes on, or else are those of another log, which stay in their files.
+        """
         if starts is None:
             assert isinstance(records, RecordLog)
             self._files[places] = records._files + len(self._paths)
@@ -62,15 +71,15 @@ class RecordLog(PackedSequence[Record]):
         self._filled.update(name for name in SPARSE if fills(records, name))
 
     def has(self, place: int) -> bool:
-        """Whether there is a record at this place."""
+        """Tell whether there is a record at this place."""
         return bool(self._starts[place] != NOWHERE)
 
     def fills(self, name: str) -> bool:
-        """Whether some record has this column, which is one of `SPARSE`."""
+        """Tell whether some record has this column, one of `SPARSE`."""
         return name in self._filled
 
     def places(self) -> Places:
-        """The places of the records that are there."""
+        """Return the places of the records that are there."""
         return np.flatnonzero(self._starts != NOWHERE)
 
     @property
@@ -80,7 +89,7 @@ class RecordLog(PackedSequence[Record]):
         return self.take(slice(None) if len(places) == len(self) else places)
 
     def take(self, places: At) -> RecordLog:
-        """The records at these places, in their order."""
+        """Return the records at these places, in their order."""
         some = RecordLog.__new__(RecordLog)
         some._paths, some._filled = self._paths, self._filled
         some._starts, some._files, some.figures = self._starts[places], self._files[places], self.figures.take(places)
@@ -90,7 +99,10 @@ class RecordLog(PackedSequence[Record]):
         return len(self._starts)
 
     def _item(self, place: SupportsIndex) -> Record:
-        """One record, read from the file; raises BadInput when that was changed since."""
+        """Read one record from the file.
+
+        Raises BadInput when that was changed since.
+        """
         at = range(len(self))[place]
         return next(iter(self.take(slice(at, at + 1))))
 
@@ -106,7 +118,10 @@ class RecordLog(PackedSequence[Record]):
             yield record
 
     def lines(self) -> Iterator[bytes]:
-        """The line of each record, as `to_line` writes it; raises as reading one does."""
+        """Yield the line of each record, as `to_line` writes it.
+
+        Raises as reading one does.
+        """
         with ExitStack() as stack:
             files: dict[int, BinaryIO] = {}
             for number, start in zip(map(int, self._files), map(int, self._starts), strict=True):
@@ -127,7 +142,10 @@ class RecordLog(PackedSequence[Record]):
 
 
 def read_log(path: Path) -> RecordLog:
-    """Every complete record of a file, in its order, without their texts; raises as `read_records` does."""
+    """Read every complete record of a file, in its order, without texts.
+
+    Raises as `read_records` does.
+    """
     starts, at, names = array("q"), 0, set[str]()
 
     def records() -> Iterator[Record]:
@@ -150,12 +168,18 @@ def read_log(path: Path) -> RecordLog:
 
 
 def empty_log(path: Path, ids: Ids, repeats: int) -> RecordLog:
-    """Return a log with a place for each of so many repeats of each id, as `places_in` counts them."""
+    """Return a log with a place for each repeat of each id.
+
+    Places are counted as `places_in` does.
+    """
     return RecordLog(path, ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
 
 
 def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
-    """The place of each record where each of the ids has so many repeats after another; -1 of one that is none."""
+    """Find the place of each record.
+
+    Each of the ids has so many repeats, one after another. A record that is none of them has -1.
+    """
     figures = Figures.of(records)
     places, number = ids.places(figures.ids), figures.columns["repeat"]
     is_one = (places >= 0) & (number >= 0) & (number < repeats)
@@ -163,14 +187,19 @@ def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
 
 
 def in_fixed_order(ids: Ids, repeats: int, log: RecordLog) -> tuple[RecordLog, Places]:
-    """Records in the order of the ids, each with so many repeats, and their places; first those of other ids, at -1."""
+    """Return records in the order of the ids, and their places.
+
+    Each id has so many repeats. First come those of other ids, at -1.
+    """
     places = places_in(ids, repeats, log)
     order = np.argsort(places)
     return log.take(order), places[order]
 
 
 def beginning_of(places: Places, repeats: int) -> int:
-    """How many of the records at these places, which rise, are of samples that are whole, without a gap from the first.
+    """Count the records of whole samples without a gap from the first.
+
+    The records are at these places, which rise.
 
     >>> import numpy as np
     >>> beginning_of(np.array([0, 1, 2, 3, 4, 7]), repeats=2), beginning_of(np.array([1, 2]), repeats=1)
@@ -181,22 +210,22 @@ def beginning_of(places: Places, repeats: int) -> int:
 
 
 def records_at(records: Sequence[Record], places: Places) -> Sequence[Record]:
-    """The records at these places, in their order."""
+    """Return the records at these places, in their order."""
     return records.take(places) if isinstance(records, RecordLog) else [records[place] for place in places]
 
 
 def lines_of(records: Sequence[Record]) -> Iterator[bytes]:
-    """The line of each record, as `to_line` writes it."""
+    """Yield the line of each record, as `to_line` writes it."""
     return records.lines() if isinstance(records, RecordLog) else map(to_line, records)
 
 
 def failed_of(records: Sequence[Record]) -> Sequence[Record]:
-    """The records without a score."""
+    """Return the records without a score."""
     return records_at(records, np.flatnonzero(Figures.of(records).failed))
 
 
 def fills(records: Iterable[Record], name: str) -> bool:
-    """Whether some record has a column, which is one of `SPARSE`."""
+    """Tell whether some record has a column, one of `SPARSE`."""
     if isinstance(records, RecordLog):
         return records.fills(name)
     return any(getattr(record, name) is not None for record in records)

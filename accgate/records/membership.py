@@ -20,7 +20,9 @@ Labels = Mapping[Any, Any] | Sequence[Any] | npt.NDArray[Any]
 
 
 def clusters_of(reference: Scores | None, candidate: Scores, given: Labels | None = None) -> Codes | None:
-    """The cluster of each of the candidate's samples as a code from 0, shape (n,); None where there are no clusters.
+    """Number the cluster of each of the candidate's samples from 0, shape (n,).
+
+    None where there are no clusters.
 
     Parameters
     ----------
@@ -53,7 +55,10 @@ def codes_of(labels: Sequence[Any]) -> Codes:
 
 
 def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | None = None) -> Sequence[Any] | None:
-    """The cluster of each of the candidate's samples as it is named; parameters and errors as for `clusters_of`."""
+    """Name the cluster of each of the candidate's samples.
+
+    Parameters and errors are those of `clusters_of`.
+    """
     labels = _labels("cluster", reference, candidate, given)
     if labels is None:
         return None
@@ -67,7 +72,9 @@ def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | 
 
 
 def groups_of(reference: Scores, candidate: Scores, given: Labels | None = None) -> Mapping[str, str] | None:
-    """The group of each sample by its id, empty where it has none; None where no sample has a group.
+    """Return the group of each sample by its id.
+
+    It is empty where it has none. None where no sample has a group.
 
     Parameters
     ----------
@@ -100,7 +107,10 @@ def groups_of(reference: Scores, candidate: Scores, given: Labels | None = None)
 
 
 def moved_groups(reference: Scores, groups: Mapping[str, str]) -> list[str]:
-    """The ids of samples that the reference counts to another group; none where it has no groups."""
+    """Return the ids of samples that the reference counts to another group.
+
+    There are none where it has no groups.
+    """
     if reference.groups is None:
         return []
     before = dict(zip(reference.ids, reference.groups, strict=True))
@@ -108,7 +118,10 @@ def moved_groups(reference: Scores, groups: Mapping[str, str]) -> list[str]:
 
 
 def _labels(kind: Kind, reference: Scores | None, candidate: Scores, given: Labels | None) -> Sequence[Any] | None:
-    """The label of each of the candidate's samples: as given, its own, or the reference's by id."""
+    """Return the label of each of the candidate's samples.
+
+    It is as given, its own, or the reference's by id.
+    """
     if given is not None:
         return _given_labels(kind, candidate.ids, given)
     own = _own_labels(kind, candidate)
@@ -139,7 +152,10 @@ def _given_labels(kind: str, ids: Sequence[str], given: Any) -> Sequence[Any]:
 
 
 def _is_label(value: Any) -> bool:
-    """Whether a value names a cluster: NaN differs from itself, pandas.NA refuses to say, a list has no hash."""
+    """Tell whether a value names a cluster.
+
+    NaN differs from itself, pandas.NA refuses to say, a list has no hash.
+    """
     try:
         return value is not None and value != "" and bool(value == value) and hash(value) is not None  # noqa: PLR0124
     except (TypeError, ValueError):

@@ -1,4 +1,7 @@
-"""Whether two sides hold the same samples: by their ids, by what else their files say, and by how scores agree."""
+"""Whether two sides hold the same samples.
+
+Their ids tell, what else their files say, and how scores agree.
+"""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -41,10 +44,11 @@ def refuse_other_samples(
     may_differ: Collection[str] = (),
     layout: Layout = AS_FOUND,
 ) -> bool:
-    """Refuse files whose ids name other samples on each side, as far as both say what a sample is.
+    """Refuse files whose ids name other samples on each side.
 
-    Columns of the rows say it (`accgate.inputs.rows.IDENTITY`), and the digests of the task beside records and
-    references, but for those in `may_differ`. Returns whether more than ids shows that the samples are the same.
+    It goes as far as both say what a sample is. Columns of the rows say it (`accgate.inputs.rows.IDENTITY`), and the
+    digests of the task beside records and references, but for those in `may_differ`. Returns whether more than ids
+    shows that the samples are the same.
 
     Raises
     ------
@@ -82,9 +86,10 @@ def _difference(paths: tuple[Path, Path], name: str, fault: str) -> BadInput:
 
 
 def other_texts(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Each id whose texts differ, with the part of both that does; where a side has none nothing differs.
+    """Return each id whose texts differ, with the part of both that does.
 
-    Spaces do not count, nor does what surrounds all texts of a side where that is a chat template.
+    Where a side has none nothing differs. Spaces do not count, nor does what surrounds all texts of a side where that
+    is a chat template.
 
     >>> other_texts({"a": "1 + 2", "b": "3 + 4"}, {"a": "<s>[INST] 1 + 2 [/INST]", "b": "<s>[INST] 3 + 5 [/INST]"})
     [('b', "'3 + 4'", "'3 + 5'")]
@@ -97,7 +102,7 @@ def other_texts(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tup
 
 
 def _without_frame(texts: list[str]) -> list[str]:
-    """The texts without what all begin and end with."""
+    """Remove what all texts begin and end with."""
     for _ in range(2):
         head = len(commonprefix(texts))  # noqa: RUF071 (texts, not paths)
         texts = [text[head:].strip()[::-1] for text in texts]
@@ -111,7 +116,10 @@ def _apart(one: str, two: str) -> tuple[str, str]:
 
 
 def about_beside(path: Path) -> Mapping[str, Any]:
-    """What is said of a reference's CSV, or of a run's records, in the file beside it; empty for other files."""
+    """Return what the file beside a CSV or records says of it.
+
+    The CSV is a reference's, the records a run's. It is empty for other files.
+    """
     try:
         if path.name.endswith(SCORES):
             return read_toml(path.with_name(f"{path.name.removesuffix(SCORES)}.toml"), fix="record it again").data
@@ -122,33 +130,45 @@ def about_beside(path: Path) -> Mapping[str, Any]:
 
 
 def fingerprint_in(about: Mapping[str, Any]) -> dict[str, str]:
-    """The digest of each part of a task, as the settings of records or the file of a reference have it."""
+    """Return the digest of each part of a task.
+
+    The settings of records have it, or the file of a reference.
+    """
     of_run = {part: str(about[f"task {part}"]) for part in PARTS if f"task {part}" in about}
     return of_run or (dict(table) if isinstance(table := about.get("fingerprint"), dict) else {})
 
 
 def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The parts in which two fingerprints of a task differ, in words."""
+    """Name the parts in which two fingerprints of a task differ."""
     return [text for part, text in PARTS.items() if _differs(part, recorded, now)]
 
 
 def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether the same prompts would be scored in another way, or asked in another mode."""
+    """Tell whether the same prompts would be scored in another way.
+
+    To ask them in another mode counts too.
+    """
     return any(_differs(part, recorded, now) for part in ("prompt", "extract", "metric", "reply", "files"))
 
 
 def is_asked_alike(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether prompts and replies are the same, however they are scored. The rows are told apart by their ids."""
+    """Tell whether prompts and replies are the same, however they are scored.
+
+    The rows are told apart by their ids.
+    """
     return not any(_differs(part, recorded, now) for part in ("prompt", "reply"))
 
 
 def _differs(part: str, recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether a part differs; references of earlier versions have no `files`, and stay usable."""
+    """Tell whether a part differs.
+
+    References of earlier versions have no `files`, and stay usable.
+    """
     return recorded.get(part) != now.get(part) and not (part == "files" and part not in recorded)
 
 
 def pair_scores(reference: Scores, candidate: Scores) -> Scores:
-    """The reference's rows in the candidate's order.
+    """Return the reference's rows in the candidate's order.
 
     Raises
     ------
@@ -168,7 +188,7 @@ def pair_scores(reference: Scores, candidate: Scores) -> Scores:
 
 
 def moved_fault(kind: str, moved: Sequence[str], n: int) -> BadInput:
-    """Samples of n that are in another cluster, or group, on each side."""
+    """Describe samples of n that are in another cluster, or group, on each side."""
     return BadInput(
         f"the {kind} of {len(moved)} of {n} samples differs between reference and candidate: "
         f"{some_of(moved)}; give both sides the same {kind}s, or {kind}s to one side only"
@@ -189,9 +209,10 @@ def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
 
 
 def chance_correlation(reference: Scores, candidate: Scores) -> float | None:
-    """The correlation of paired scores that agree no better than chance would make them; None of all others.
+    """Return the correlation of paired scores that agree by chance alone.
 
-    The means over repeats are compared with what random orders give. Scores of which too many are alike say nothing.
+    They agree no better than chance would make them. None of all others. The means over repeats are compared with what
+    random orders give. Scores of which too many are alike say nothing.
     """
     before, after = pair_scores(reference, candidate).means(), candidate.means()
     n = len(after)

@@ -1,4 +1,7 @@
-"""Files that are written whole before they take the place of others, and the folders that they need."""
+"""Files that are written whole before they take the place of others.
+
+Here are the folders that they need, too.
+"""
 
 import contextlib
 import gzip
@@ -19,7 +22,10 @@ BLOCK = 2**16  # bytes
 
 
 class Replacements:
-    """Files that take the places of others together: none does before all are whole and on the disk."""
+    """Files that take the places of others together.
+
+    None does before all are whole and on the disk.
+    """
 
     def __init__(self) -> None:
         self._written: list[Path] = []
@@ -27,7 +33,10 @@ class Replacements:
 
     @contextlib.contextmanager
     def file(self, path: Path) -> Iterator[BinaryIO]:
-        """A file to write for this path, whose folder is made where there is none."""
+        """Open a file to write for this path.
+
+        Its folder is made where there is none.
+        """
         self._written.append(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         _part(path).unlink(missing_ok=True)  # of a command that was killed, or a link to elsewhere
@@ -55,7 +64,10 @@ class Replacements:
         self._unwanted.append(path)
 
     def take_places(self) -> None:
-        """Put the files in their places, in the order in which they were written; where that fails for one, undo it."""
+        """Put the files in their places, in the order in which they were written.
+
+        Where that fails for one, undo it.
+        """
         places = [*self._unwanted, *self._written]
         with contextlib.ExitStack() as links, contextlib.ExitStack() as undoing:
             for path in places if len(places) > 1 else ():
@@ -83,7 +95,10 @@ class Replacements:
 
 
 def _keep(path: Path, old: Path) -> None:
-    """Have the file at a path under another name too: by a copy where the file system has no links, or refuses one."""
+    """Keep the file at a path under another name too.
+
+    It is by a copy where the file system has no links, or refuses one.
+    """
     try:
         os.link(path, old)
     except OSError:
@@ -95,14 +110,20 @@ def _part(path: Path) -> Path:
 
 
 def _drop(path: Path) -> None:
-    """Remove a file of this module's own, if that can be done: no error says that files have not taken their places."""
+    """Remove a file of this module's own, if that can be done.
+
+    No error says that files have not taken their places.
+    """
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def replacing() -> Iterator[Replacements]:
-    """Files to write, which take their places at the end; after an error there are only the old ones."""
+    """Collect files to write, which take their places at the end.
+
+    After an error there are only the old ones.
+    """
     files = Replacements()
     try:
         yield files
@@ -113,19 +134,28 @@ def replacing() -> Iterator[Replacements]:
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Replace a file in one step, by parts if need be: readers see the old content or the new, never a part."""
+    """Replace a file in one step, by parts if need be.
+
+    Readers see the old content or the new, never a part.
+    """
     with replacing() as files:
         files.write(path, content)
 
 
 def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Rows as compressed JSON lines in place of a file, in one step; the same rows give the same bytes."""
+    """Write rows as compressed JSON lines in place of a file.
+
+    It is one step, and the same rows give the same bytes.
+    """
     with replacing() as files:
         files.write_gzip_lines(path, rows)
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:
-    """A JSON object as a line of UTF-8; what UTF-8 cannot hold (half surrogates in a reply) is escaped."""
+    """Write a JSON object as a line of UTF-8.
+
+    What UTF-8 cannot hold (half surrogates in a reply) is escaped.
+    """
     try:
         return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
@@ -133,9 +163,9 @@ def json_line(row: Mapping[str, Any]) -> bytes:
 
 
 def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
-    """Refuse a folder for results that cannot be written, or made, before anything is asked for it.
+    """Refuse a folder for results that cannot be written, or made.
 
-    `naming` says how the user names another one.
+    That is before anything is asked for it. `naming` says how the user names another one.
 
     Raises
     ------
@@ -156,7 +186,10 @@ def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether something has this name, even a link to nothing; OSError where the name is none that a system takes."""
+    """Tell whether something has this name, even a link to nothing.
+
+    OSError where the name is none that a system takes.
+    """
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):

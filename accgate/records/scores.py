@@ -1,4 +1,7 @@
-"""Scores per sample as arrays: read from files or mappings, checked, and paired by id."""
+"""Scores per sample as arrays.
+
+They are read from files or mappings, checked, and paired by id.
+"""
 
 from __future__ import annotations
 
@@ -65,9 +68,10 @@ class Scores:
         return is_binary(self.values)
 
     def means(self) -> Floats:
-        """Mean over the repeats of each sample, shape (n,), to a billionth of a point.
+        """Return the mean over the repeats of each sample, shape (n,).
 
-        Beyond that is rounding, which must change no score: the mean of three times 14.3 is 14.300000000000002.
+        It is rounded to a billionth of a point. Beyond that is rounding, which must change no score: the mean of three
+        times 14.3 is 14.300000000000002.
         """
         means: Floats = self.values[:, 0] if self.values.shape[1] == 1 else self.values.mean(axis=1)
         return np.round(means, DECIMALS)
@@ -78,15 +82,18 @@ class Scores:
         return float(np.mean(self.means()))
 
     def fill(self, score: float) -> Scores:
-        """The same with every failed score replaced by `score`."""
+        """Replace every failed score by `score`."""
         return replace(self, values=np.where(np.isnan(self.values), score, self.values))
 
     def scale(self, factor: float) -> Scores:
-        """The same with every score multiplied by `factor`."""
+        """Multiply every score by `factor`."""
         return self if factor == 1.0 else replace(self, values=self.values * factor)
 
     def take(self, ids: Sequence[str]) -> Scores:
-        """The rows of these ids, in their order; raises KeyError with one that is not there."""
+        """Return the rows of these ids, in their order.
+
+        Raises KeyError with one that is not there.
+        """
         taken = Ids(ids)
         if taken == self.ids:
             return self
@@ -100,7 +107,9 @@ class Scores:
 
 
 def is_binary(values: Floats) -> bool:
-    """Whether every score of an array is 0 or 100 points; a missing one (NaN) is neither.
+    """Tell whether every score of an array is 0 or 100 points.
+
+    A missing one (NaN) is neither.
 
     >>> is_binary(np.array([0.0, 100.0])), is_binary(np.array([0.0, 50.0]))
     (True, False)
@@ -113,9 +122,10 @@ def collect(
     side: str,
     clusters: Mapping[tuple[str, int], str | None] | None = None,
 ) -> Scores:
-    """Scores from (id, repeat) -> score, in order of first appearance; None marks a failed sample.
+    """Collect scores from (id, repeat) -> score.
 
-    `clusters` maps the same keys to the cluster of the sample; None, empty text or no key is no cluster.
+    They are in order of first appearance. None marks a failed sample. `clusters` maps the same keys to the cluster of
+    the sample; None, empty text or no key is no cluster.
 
     Raises
     ------
@@ -136,7 +146,10 @@ def scores_of_rows(
     groups: Sequence[str | None] = (),
     shown: Mapping[str, array[int]] | None = None,
 ) -> Scores:
-    """Scores from rows, each of one repeat, in order of the ids' first appearance; raises as `collect` does."""
+    """Collect scores from rows, each of one repeat.
+
+    They are in order of the ids' first appearance. Raises as `collect` does.
+    """
     if not len(ids):
         raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
     is_packed = isinstance(ids, Ids) and ids.are_distinct
@@ -157,7 +170,10 @@ def scores_of_rows(
 def _names_of_samples(
     kind: str, names: Sequence[str | None], rows: Codes, ids: Sequence[str], side: str
 ) -> tuple[str, ...] | None:
-    """The cluster or group of each sample, empty where it has none; None where no row has one."""
+    """Return the cluster or group of each sample, empty where it has none.
+
+    None where no row has one.
+    """
     if not any(names):
         return None
     columns = [[names[row] or "" for row in column] for column in rows.T.tolist()]
@@ -172,7 +188,7 @@ def _names_of_samples(
 
 
 def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> Codes:
-    """Where the repeats of each sample stand, shape (n, repeats)."""
+    """Find where the repeats of each sample stand, shape (n, repeats)."""
     place = dict(zip(distinct, range(len(distinct)), strict=True))
     places = np.array(list(map(place.__getitem__, ids)), dtype=np.intp)
     counts = np.bincount(places)
@@ -187,9 +203,9 @@ def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> 
 
 
 def read_scores(path: Path, side: str, layout: Layout = AS_FOUND) -> Scores:
-    """Scores from a run record, a table, or another tool's file, where its layout is named or can be only one.
+    """Read scores from a run record, a table, or another tool's file.
 
-    `repeat`, `cluster` and `group` count where they are.
+    Its layout is named or can be only one. `repeat`, `cluster` and `group` count where they are.
 
     Raises
     ------
@@ -210,7 +226,10 @@ def read_scores(path: Path, side: str, layout: Layout = AS_FOUND) -> Scores:
 
 
 def _form_of(score: Any) -> str:
-    """What a score shows: a decimal comma, a point, or that it is a mark; empty for other numbers."""
+    """Tell what a score shows.
+
+    It is a decimal comma, a point, or that it is a mark, and empty for other numbers.
+    """
     text = score if isinstance(score, str) else ""
     return "," if "," in text else "." if "." in text else "mark" if is_mark(score) else ""
 
@@ -229,7 +248,7 @@ class _Rows:
         self._shown: dict[str, array[int]] = {}
 
     def ids(self) -> Iterator[str]:
-        """Take in the rows; their ids."""
+        """Take in the rows, and return their ids."""
         path, names = self._path, dict[str, str]()  # one string a cluster or group, not one a sample
         for line, row in sample_rows(path, self._layout):
             id_, repeat, score = row.get("id"), row.get("repeat", 0), row.get("score")
@@ -257,17 +276,23 @@ class _Rows:
             yield id_
 
     def shown(self) -> dict[str, array[int]]:
-        """A mark of each row in the columns that say what a sample is."""
+        """Return a mark of each row in the columns that say what a sample is."""
         return {name: self._marks(name, len(self.scores)) for name in self._shown}
 
     def _marks(self, name: str, count: int) -> array[int]:
-        """The marks of a column so far, with 0 for the rows of so many that lack it."""
+        """Return the marks of a column so far.
+
+        They begin with 0 for the rows of so many that lack it.
+        """
         marks = self._shown.setdefault(name, array("q"))
         marks.frombytes(bytes(marks.itemsize * (count - len(marks))))
         return marks
 
     def refuse_mixed(self) -> None:
-        """Refuse marks beside points, and decimal commas beside decimal points: one of them means another thing."""
+        """Refuse marks beside points, and decimal commas beside decimal points.
+
+        One of them means another thing.
+        """
         (line, value), fix = self._texts.get("mark", (0, None)), "write 100 or 0 in its place"
         if line and not np.isin(self.scores, (0.0, 1.0)).all(where=np.isfinite(self.scores)):
             raise BadInput(f"{self._path}:{line}: score is {value!r} beside scores other than 0 and 1; {fix}")
@@ -277,7 +302,10 @@ class _Rows:
             raise BadInput(f"{self._path}:{line}: {fault}; write all alike")
 
     def refuse_repeated(self, ids: Ids) -> None:
-        """Refuse an (id, repeat) that comes twice: the first line that says one again, and the line before it."""
+        """Refuse an (id, repeat) that comes twice.
+
+        The message names the first line that says one again, and the line before it.
+        """
         if places := ids.first_again(self.repeats):
             second, first = places
             raise BadInput(
@@ -288,7 +316,9 @@ class _Rows:
 
 
 def by_label(data: Any, side: str) -> Any:
-    """A mapping from a Series of pandas by its index; anything else as it is.
+    """Turn a Series of pandas into a mapping by its index.
+
+    Anything else is returned as it is.
 
     Raises
     ------
@@ -307,7 +337,9 @@ def by_label(data: Any, side: str) -> Any:
 
 
 def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str) -> Scores:
-    """Scores from a mapping of id to score or a labelled Series, or from an array in the order given.
+    """Read scores from a mapping, a labelled Series, or an array.
+
+    An array is in the order given.
 
     Raises
     ------
@@ -381,7 +413,10 @@ def in_points(
 
 
 def _check_sides(sides: tuple[Scores, Scores], bounds: tuple[float, float] | None, names: tuple[str, str]) -> None:
-    """Refuse scores outside the bounds; by default outside 0 to 100, unless both sides are no percentages."""
+    """Refuse scores outside the bounds.
+
+    By default these are 0 to 100, unless both sides are no percentages.
+    """
     if bounds is None and all(_may_be_unbounded(side) for side in sides):
         return
     low, high = bounds or (0.0, 100.0)
@@ -393,15 +428,19 @@ def _check_sides(sides: tuple[Scores, Scores], bounds: tuple[float, float] | Non
 
 
 def _may_be_unbounded(scores: Scores) -> bool:
-    """Whether the scores are not percentages: some are outside 0 to 100, and some others are neither 0 nor 100."""
+    """Tell whether the scores are not percentages.
+
+    Some are outside 0 to 100, and some others are neither 0 nor 100.
+    """
     outside = (scores.values < 0.0) | (scores.values > 100.0 + ROUNDING)
     return bool(outside.all() or (outside.any() and not is_binary(scores.values[~outside])))
 
 
 def check_bounds(scores: Scores, low: float | None, high: float | None, where: str, fix: str) -> None:
-    """Refuse scores outside their range, in which None is no bound; NaN marks a failed sample and is let through.
+    """Refuse scores outside their range, in which None is no bound.
 
-    One score of 10,000 among scores of 0 and 100 would hide a hundred losses.
+    NaN marks a failed sample and is let through. One score of 10,000 among scores of 0 and 100 would hide a hundred
+    losses.
 
     Raises
     ------
@@ -421,7 +460,9 @@ def check_bounds(scores: Scores, low: float | None, high: float | None, where: s
 
 
 def check_range(scores: Scores) -> None:
-    """Refuse scores that no metric gives; NaN marks a failed sample and is let through.
+    """Refuse scores that no metric gives.
+
+    NaN marks a failed sample and is let through.
 
     Raises
     ------

@@ -1,1 +1,4 @@
-"""GitHub's REST API: requests that are repeated where that is safe, and the branches and files of a repository."""
+"""GitHub's REST API, and the branches and files of a repository.
+
+Requests are repeated where that is safe.
+"""

@@ -1,6 +1,6 @@
-"""What GitHub's answers say where something failed: one exception for each kind of failure.
+"""What GitHub's answers say where something failed.
 
-None of the exceptions changes a verdict.
+There is one exception for each kind of failure. None of the exceptions changes a verdict.
 """
 
 import re
@@ -14,7 +14,10 @@ from accgate.inputs.typed import first_fault
 
 
 class CannotPublish(Exception):
-    """Something could not be read from or written to GitHub; the message says what, where, and the fix."""
+    """Something could not be read from or written to GitHub.
+
+    The message says what, where, and the fix.
+    """
 
 
 class CannotReach(CannotPublish):
@@ -30,7 +33,10 @@ class Unreadable(CannotPublish):
 
 
 class MissingPermission(CannotPublish):
-    """The token may not do this; the message names the line of `permissions:` to add."""
+    """The token may not do this.
+
+    The message names the line of `permissions:` to add.
+    """
 
 
 class NotFound(CannotPublish):
@@ -38,11 +44,17 @@ class NotFound(CannotPublish):
 
 
 class Refused(CannotPublish):
-    """GitHub understood the request and refused it; the message holds GitHub's reasons."""
+    """GitHub understood the request and refused it.
+
+    The message holds GitHub's reasons.
+    """
 
 
 class Uncertain(CannotPublish):
-    """Something may have been created although the request failed: look for it before you send the request again."""
+    """Something may have been created although the request failed.
+
+    Look for it before you send the request again.
+    """
 
 
 class CannotRead(CannotPublish):
@@ -60,9 +72,10 @@ REFUSALS = {
 
 
 def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, needs: str) -> CannotPublish:
-    """The exception for a response with a status of 400 or more that is no rate limit.
+    """Return the exception for a response that reports a failure.
 
-    `what` is the method and path, and `needs` the permission of the operation, as `checks: write`.
+    Its status is 400 or more, and it is no rate limit. `what` is the method and path, and `needs` the permission of the
+    operation, as `checks: write`.
 
     >>> print(failure(403, {}, {"message": "no"}, what="POST /x", needs="checks: write"))
     POST /x: the token lacks a permission (403: no); add `checks: write` to `permissions:` of the job
@@ -85,7 +98,9 @@ def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, ne
 
 
 def reasons(body: Any) -> str:
-    """GitHub's own message with its list of errors, on one line and at most 1,000 characters.
+    """Return GitHub's own message with its list of errors.
+
+    It is one line of at most 1,000 characters.
 
     >>> reasons({"message": "Validation Failed", "errors": [{"field": "body", "code": "invalid"}, "too long"]})
     'Validation Failed: body invalid; too long'
@@ -105,7 +120,10 @@ def _reason(error: Any) -> str:
 
 
 def _grant(accepted: str, needs: str) -> list[str]:
-    """The lines to add: what the operation needs, unless GitHub's own list of alternatives does not have it."""
+    """Return the lines of `permissions:` to add.
+
+    They are what the operation needs, unless GitHub's own list of alternatives does not have it.
+    """
     # https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api: "," is and, ";" is or
     alternatives = [
         [pair.strip().replace("_", "-").replace("=", ": ") for pair in group.split(",") if "=" in pair]

@@ -1,4 +1,4 @@
-"""GitHub's REST API: pages, repeated requests and rate limits.
+"""GitHub's REST API with pages, repeated requests and rate limits.
 
 The attempts are counted here and not by urllib3's Retry. That ends before the body is read, so it repeats neither a
 body that breaks off nor one that is not JSON. It knows neither GitHub's limits without a Retry-After nor a bound on all
@@ -26,11 +26,12 @@ LONGEST_PAUSE = 30.0
 
 
 class Client:
-    """The API at `api_url`, with a token that goes to no other server and is never shown.
+    """The API at `api_url`, with a token.
 
-    `sleep` takes seconds, `clock` gives UTC in seconds since 1970, `luck` numbers between 0 and 1. All waiting
-    together, and all time lost on failed requests, ends after `waiting` seconds. Methods raise subclasses of
-    CannotPublish; `needs` is the permission that they name where it is missing, as `checks: write`.
+    The token goes to no other server and is never shown. `sleep` takes seconds, `clock` gives UTC in seconds since
+    1970, `luck` numbers between 0 and 1. All waiting together, and all time lost on failed requests, ends after
+    `waiting` seconds. Methods raise subclasses of CannotPublish; `needs` is the permission that they name where it is
+    missing, as `checks: write`.
     """
 
     def __init__(
@@ -66,13 +67,16 @@ class Client:
         return f"Client({self.api_url!r}, ***)"
 
     def get(self, path: str, *, params: Params | None = None, needs: str = "contents: read") -> Any:
-        """The JSON at a path, which starts with a slash."""
+        """Return the JSON at a path, which starts with a slash."""
         return self._request("GET", path, params=params, needs=needs).body
 
     def pages(
         self, path: str, *, params: Params | None = None, items: str | None = None, needs: str = "contents: read"
     ) -> Iterator[dict[str, Any]]:
-        """The objects of a list, through all its pages; `items` is the key of the list where it is within an object."""
+        """Yield the objects of a list, through all its pages.
+
+        `items` is the key of the list where it is within an object.
+        """
         url, query, seen = path, {"per_page": PAGE_SIZE, **(params or {})}, None
         for number in range(1, _MOST_PAGES + 1):
             answer = self._request("GET", url, params=query, needs=needs)
@@ -95,7 +99,9 @@ class Client:
         raise Unreadable(f"GET {path}: more than {_MOST_PAGES} pages")
 
     def post(self, path: str, body: Any, *, needs: str, again: bool = False) -> Any:
-        """Create something; with `again` what may be created twice.
+        """Create something.
+
+        With `again` it may be created twice.
 
         Raises
         ------
@@ -105,15 +111,24 @@ class Client:
         return self._request("POST", path, body=body, needs=needs, again=again).body
 
     def patch(self, path: str, body: Any, *, needs: str, again: bool = True) -> Any:
-        """Change something; without `again` a failure that may have changed it raises Uncertain."""
+        """Change something.
+
+        Without `again` a failure that may have changed it raises Uncertain.
+        """
         return self._request("PATCH", path, body=body, needs=needs, again=again).body
 
     def delete(self, path: str, *, needs: str) -> None:
-        """Delete something; raises NotFound if there is no such thing."""
+        """Delete something.
+
+        Raises NotFound if there is no such thing.
+        """
         self._request("DELETE", path, needs=needs)
 
     def graphql(self, query: str) -> Any:
-        """The `data` of a GraphQL query, which must change nothing."""
+        """Return the `data` of a GraphQL query.
+
+        The query must change nothing.
+        """
         if origin_of(self.graphql_url) != self._origin:
             raise CannotReach(
                 f"POST {self.graphql_url}: not the server of {self.api_url}, so the token is not sent there"
@@ -136,7 +151,10 @@ class Client:
     def _request(
         self, method: str, path: str, *, needs: str, params: Params | None = None, body: Any = None, again: bool = True
     ) -> Answer:
-        """One request with all its attempts; `again` allows another one after a failure that may have performed it."""
+        """Make one request with all its attempts.
+
+        `again` allows another one after a failure that may have performed it.
+        """
         url = self.api_url + path if path.startswith("/") else path
         failed = limited = redirected = 0
         while True:
@@ -168,7 +186,10 @@ class Client:
             self._wait(pause(failed, answer.headers, self._luck()), f"{what}: {answer.reason}")
 
     def _new_address(self, what: str, url: str, answer: Answer) -> str:
-        """The new address of a moved repository, which must be on the same server: the token goes to no other."""
+        """Return the new address of a moved repository.
+
+        It must be on the same server, for the token goes to no other.
+        """
         location = answer.headers.get("location")
         if answer.status not in (301, 302, 307, 308) or location is None:
             raise Unreadable(f"{what}: answered {answer.status} without an address to go to")
@@ -186,7 +207,7 @@ class Client:
         self._sleep(seconds)
 
     def _without_token(self, body: Any) -> Any:
-        """An answer without the token, which a server may quote."""
+        """Remove the token, which a server may quote, from an answer."""
         if isinstance(body, dict):
             return {key: self._without_token(value) for key, value in body.items()}
         if isinstance(body, list):
@@ -195,10 +216,11 @@ class Client:
 
 
 def limit_wait(status: int, headers: Mapping[str, str], body: Any, *, limited: int, now: float) -> float | None:
-    """Seconds to wait where the response is a rate limit, None where it is none.
+    """Return the seconds to wait where the response is a rate limit.
 
-    `headers` have names in lower case, `limited` counts the limits met before on the same request, and `now` is UTC in
-    seconds since 1970. Source: "Handle rate limit errors appropriately" in GitHub's best practices for the REST API.
+    None where it is none. `headers` have names in lower case, `limited` counts the limits met before on the same
+    request, and `now` is UTC in seconds since 1970. Source: "Handle rate limit errors appropriately" in GitHub's best
+    practices for the REST API.
 
     >>> limit_wait(403, {"retry-after": "7"}, {}, limited=0, now=0.0)
     7.0
@@ -218,7 +240,9 @@ def limit_wait(status: int, headers: Mapping[str, str], body: Any, *, limited: i
 
 
 def pause(failed: int, headers: Mapping[str, str], luck: float) -> float:
-    """Seconds before a request is sent again that failed so many times; `luck` is between 0 and 1.
+    """Return the seconds before a failed request is sent again.
+
+    It failed so many times. `luck` is between 0 and 1.
 
     >>> [pause(failed, {}, 1.0) for failed in (1, 2, 3, 9)]
     [1.0, 2.0, 4.0, 30.0]

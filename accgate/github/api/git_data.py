@@ -16,7 +16,10 @@ _FILE_MODES = ("100644", "100755")
 
 @dataclass(frozen=True)
 class Entry:
-    """The object at a path of a tree; `type` is `blob`, `tree` or `commit`."""
+    """The object at a path of a tree.
+
+    `type` is `blob`, `tree` or `commit`.
+    """
 
     type: str
     mode: str
@@ -24,7 +27,10 @@ class Entry:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a plain file, and not a folder, a link or a submodule."""
+        """Whether it is a plain file.
+
+        A folder, a link and a submodule are none.
+        """
         return self.type == "blob" and self.mode in _FILE_MODES
 
 
@@ -44,12 +50,15 @@ class Git:
         self._path = f"/repos/{repository}/git"
 
     def commit(self, sha: str) -> Commit:
-        """A commit."""
+        """Read a commit."""
         row = self._client.get(f"{self._path}/commits/{sha}", needs=_READ)
         return Commit(row["sha"], row["tree"]["sha"])
 
     def tip(self, branch: str) -> str | None:
-        """The commit that a branch is at; None where there is no such branch."""
+        """Return the commit that a branch is at.
+
+        None where there is no such branch.
+        """
         try:
             row = self._client.get(f"{self._path}/ref/{_escape(branch)}", needs=_READ)
         except NotFound:
@@ -57,7 +66,9 @@ class Git:
         return str(row["object"]["sha"])
 
     def folder(self, tree: str, path: str) -> dict[str, Entry]:
-        """Everything in a folder of a tree by its path in there; empty where there is no such folder.
+        """Return everything in a folder of a tree, by its path in there.
+
+        It is empty where there is no such folder.
 
         Raises
         ------
@@ -74,7 +85,9 @@ class Git:
         return self._entries(tree, recursive=True)
 
     def file(self, commit: Commit, path: str) -> bytes:
-        """The content of a file in the root of a commit; empty where there is none.
+        """Return the content of a file in the root of a commit.
+
+        It is empty where there is none.
 
         Raises
         ------
@@ -89,7 +102,10 @@ class Git:
         return base64.b64decode(self._client.get(f"{self._path}/blobs/{entry.sha}", needs=_READ)["content"])
 
     def write_commit(self, parent: Commit | None, files: Mapping[str, bytes], message: str) -> str:
-        """A commit of these files over its parent, or without any, on no branch yet."""
+        """Write a commit of these files over its parent, or without any.
+
+        It is on no branch yet.
+        """
         rows = [
             {"path": path, "mode": "100644", "type": "blob", "sha": self._write_blob(content)}
             for path, content in sorted(files.items())
@@ -101,7 +117,9 @@ class Git:
         return self._write("commits", {"message": message, "tree": tree, "parents": parents})
 
     def move_branch(self, branch: str, tip: str | None, sha: str) -> None:
-        """Have a branch end at a commit whose parent was its tip; None for the tip begins the branch.
+        """Move a branch to a commit whose parent was its tip.
+
+        None for the tip begins the branch.
 
         Raises
         ------
@@ -133,5 +151,8 @@ class Git:
 
 
 def _escape(branch: str) -> str:
-    """A branch as one part of a path, as GitHub's description has it and its own Octokit sends it."""
+    """Write a branch as one part of a path.
+
+    GitHub's description has it so, and its own Octokit sends it.
+    """
     return quote(f"heads/{branch}", safe="")

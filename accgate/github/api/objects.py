@@ -1,6 +1,7 @@
-"""GitHub's objects as events and answers hold them: the parts that count here, typed.
+"""GitHub's objects as events and answers hold them.
 
-Keys that GitHub adds are ignored. Nothing is converted: a number in quotes is not a number.
+The parts that count here are typed. Keys that GitHub adds are ignored. Nothing is converted: a number in quotes is not
+a number.
 """
 
 from typing import Annotated, Any, TypeVar
@@ -31,7 +32,10 @@ class User:
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository; `full_name` is "owner/name"."""
+    """A repository.
+
+    `full_name` is "owner/name".
+    """
 
     full_name: Text
     default_branch: Text | None = None
@@ -40,7 +44,10 @@ class Repository:
 
 @dataclass(frozen=True)
 class Side:
-    """The head or base of a pull request; `repo` is None for a deleted fork."""
+    """The head or base of a pull request.
+
+    `repo` is None for a deleted fork.
+    """
 
     sha: Sha
     repo: Repository | None
@@ -52,13 +59,19 @@ class Side:
         return None if self.repo is None else self.repo.full_name
 
     def is_in(self, repository: str) -> bool:
-        """Whether it is a branch of this repository; upper and lower case are the same to GitHub."""
+        """Tell whether it is a branch of this repository.
+
+        Upper and lower case are the same to GitHub.
+        """
         return self.repository is not None and self.repository.lower() == repository.lower()
 
 
 @dataclass(frozen=True)
 class PullRequest:
-    """A pull request; `author` is None for a deleted account."""
+    """A pull request.
+
+    `author` is None for a deleted account.
+    """
 
     number: Count
     head: Side
@@ -86,7 +99,10 @@ class Review:
 
 @dataclass(frozen=True)
 class WorkflowRun:
-    """A run of a workflow; `head_repository` is "owner/name", None for a deleted fork."""
+    """A run of a workflow.
+
+    `head_repository` is "owner/name", None for a deleted fork.
+    """
 
     id: Whole
     head_sha: Sha
@@ -105,6 +121,9 @@ class IssueEvent:
 
 
 def object_of(shape: type[T], answer: Any, what: str) -> T:
-    """An answer as an object of this shape; raises `Unreadable`, which names `what`, where it is none."""
+    """Read an answer as an object of this shape.
+
+    Where it is none, raises `Unreadable`, which names `what`.
+    """
     with as_promised(what):
         return adapter_of(shape).validate_python(answer)

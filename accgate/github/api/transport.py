@@ -1,4 +1,7 @@
-"""One request to GitHub over the wire: where the token may go, time-outs, sizes, and the answer."""
+"""One request to GitHub over the wire.
+
+Here are time-outs, sizes, the answer, and where the token may go.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,9 +25,10 @@ Params = Mapping[str, str | int]
 
 @dataclass(frozen=True)
 class Answer:
-    """A server's answer that counts; names of headers are in lower case, and `body` is None where it is not JSON.
+    """A server's answer that counts.
 
-    `links` are the addresses of the Link header by their relation, such as `next`.
+    Names of headers are in lower case, and `body` is None where it is not JSON. `links` are the addresses of the Link
+    header by their relation, such as `next`.
     """
 
     status: int
@@ -35,9 +39,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Trouble:
-    """A request without an answer that counts, which another attempt may bring unless the trouble is `lasting`.
+    """A request without an answer that counts.
 
-    Where it was `sent` it may have been performed. `headers` are those of an answer that does not count.
+    Another attempt may bring one, unless the trouble is `lasting`. Where it was `sent` it may have been performed.
+    `headers` are those of an answer that does not count.
     """
 
     reason: str
@@ -47,7 +52,10 @@ class Trouble:
 
 
 class Session(requests.Session):
-    """A session with one server that follows no redirect, and does not even look where it leads."""
+    """A session with one server that follows no redirect.
+
+    It does not even look where one leads.
+    """
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -77,7 +85,9 @@ class Bearer(AuthBase):
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL, with the port that the scheme implies; empty for any other text.
+    """Return scheme, host and port of a URL.
+
+    The port may be the one that the scheme implies. Any other text gives an empty origin.
 
     >>> origin_of("https://API.github.com/repos"), origin_of("http://ghe.example:8080/api/v3")
     ('https://api.github.com:443', 'http://ghe.example:8080')
@@ -91,7 +101,9 @@ def origin_of(url: str) -> str:
 
 
 def within(origin: str, base: str, link: str) -> str | None:
-    """Where a link on the page `base` leads; None where that is away from the origin.
+    """Resolve a link on the page `base`.
+
+    None where it leads away from the origin.
 
     >>> within("https://ghe.example:443", "https://ghe.example/api/v3/", "/api/v3/x?page=2")
     'https://ghe.example/api/v3/x?page=2'
@@ -107,7 +119,10 @@ def within(origin: str, base: str, link: str) -> str | None:
 def send(
     session: Session, method: str, url: str, *, params: Params | None, body: Any, clock: Callable[[], float]
 ) -> Answer | Trouble:
-    """Send one request and read the whole answer; redirects are not followed."""
+    """Send one request and read the whole answer.
+
+    Redirects are not followed.
+    """
     timeout = CONNECT_SECONDS, READ_SECONDS
     try:
         with session.request(
@@ -144,7 +159,10 @@ def _content(response: requests.Response, clock: Callable[[], float]) -> bytes |
 
 
 def _trouble(error: Exception) -> Trouble:
-    """Why a request failed, by the name of the error alone: messages of these libraries can quote headers."""
+    """Say why a request failed, by the name of the error alone.
+
+    Messages of these libraries can quote headers.
+    """
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     cause = type(reason if isinstance(reason, BaseException) else error).__name__
     if isinstance(error, requests.exceptions.SSLError):
