@@ -1,4 +1,4 @@
-"""accgate: tells a pull request whether a language model's accuracy regressed.
+"""accgate tells a pull request whether a language model's accuracy regressed.
 
 >>> import accgate
 >>> accgate.plan(2.0, sigma=50.0).n

@@ -6,7 +6,10 @@ YOUNG = 200_000  # new objects before those are looked for that nothing uses: mo
 
 
 def main() -> int:
-    """Run the command line; until it is loaded Ctrl-C ends the process without a word, as nothing is lost."""
+    """Run the command line.
+
+    Until it is loaded Ctrl-C ends the process without a word, as nothing is lost.
+    """
     import gc
     import signal
 

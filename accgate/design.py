@@ -22,7 +22,10 @@ FEWEST_CLUSTERS = 30  # under which there is no early stop
 
 @dataclass(frozen=True)
 class Mean:
-    """A reference of which only the mean, the number of samples and maybe the standard deviation are known."""
+    """A reference of which only mean, size and maybe sigma are known.
+
+    sigma is the standard deviation of one score.
+    """
 
     mean: float
     n: int
@@ -72,7 +75,10 @@ class Design:
 
     @property
     def may_stop_early(self) -> bool:
-        """Whether the user wants a paired check to stop as soon as the evidence allows."""
+        """Whether a paired check shall stop as soon as the evidence allows.
+
+        The user wants it so.
+        """
         return self.test in SEQUENTIAL_TESTS or (self.early_stopping and self.test == "auto")
 
     def at_fixed_n(self) -> Design:
@@ -86,14 +92,17 @@ class Design:
 
     @property
     def has_looks(self) -> bool:
-        """Whether an early stop is decided at the looks of the exact test with a margin."""
+        """Whether an early stop is decided at looks.
+
+        They are those of the exact test with a margin.
+        """
         return self.allowed_drop > 0.0 or self.certify
 
 
 def allowed_points(value: float | str, mean: float | None) -> float:
-    """An allowed drop in points: a number of them, or a percentage of the reference's mean.
+    """Read an allowed drop in points.
 
-    Without a mean it is the percentage of 100 points.
+    It is a number of them, or a percentage of the reference's mean. Without a mean it is the percentage of 100 points.
 
     Raises
     ------
@@ -111,7 +120,7 @@ def allowed_points(value: float | str, mean: float | None) -> float:
 
 
 def allowed_share(value: str) -> float:
-    """The share by which a cost may grow, from a percentage.
+    """Read the share by which a cost may grow, from a percentage.
 
     Raises
     ------
@@ -129,7 +138,10 @@ def allowed_share(value: str) -> float:
 
 
 def _number_in(text: str) -> float:
-    """The number in a text that may end with %, else NaN."""
+    """Read the number in a text that may end with %.
+
+    Other texts give NaN.
+    """
     try:
         return float(text.removesuffix("%"))
     except ValueError:
@@ -137,9 +149,10 @@ def _number_in(text: str) -> float:
 
 
 def oriented(value: Figure, higher_is_better: bool) -> Figure:
-    """A mean, a difference or an array of them (points), turned so that higher is better.
+    """Turn a mean or difference so that higher is better.
 
-    The only place that knows the sign of a lower-is-better metric. Turned twice, a value is itself again.
+    It may be an array of them, in points. The only place that knows the sign of a lower-is-better metric. Turned twice,
+    a value is itself again.
 
     >>> oriented(-2.0, True), oriented(-2.0, False)
     (-2.0, 2.0)
@@ -289,7 +302,10 @@ def exact_test(n: int) -> str:
 
 
 def _obstacle(design: Design, data: Data) -> Obstacle | None:
-    """Return why a check that asks for an early stop has none, if it has none."""
+    """Return why a check that asks for an early stop has none.
+
+    None where it has one.
+    """
     if data.has_few_clusters:
         return "few-clusters"
     if design.has_looks and not data.is_exact:
@@ -314,7 +330,7 @@ def _sequential(design: Design, data: Data) -> Choice | None:
 
 
 def _fixed(test: str, design: Design, data: Data) -> Choice:
-    """The test of paired scores at a fixed n.
+    """Choose the test of paired scores at a fixed n.
 
     Raises
     ------

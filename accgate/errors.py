@@ -1,4 +1,7 @@
-"""What can stop accgate, one class per exit code, and what each verdict exits with."""
+"""What can stop accgate, one class per exit code.
+
+Here is what each verdict exits with, too.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ SEVERITY: tuple[VerdictName, ...] = ("pass", "inconclusive", "no-reference", "re
 
 
 class AccgateError(Exception):
-    """An end without a verdict; the message says what is wrong, where, and how to fix it."""
+    """An end without a verdict.
+
+    The message says what is wrong, where, and how to fix it.
+    """
 
     exit_code = CANNOT_EVALUATE
 
@@ -41,9 +47,10 @@ class BadInput(AccgateError):
 
 
 class KeyFaults(BadInput):
-    """Values of a table cannot be used; each fault is a key, relative to that table, and what is wrong with it.
+    """Values of a table that cannot be used.
 
-    Who read the table from a file adds file and line; unlocated it reads `key: what is wrong`.
+    Each fault is a key, relative to that table, and what is wrong with it. Who read the table from a file adds file and
+    line; unlocated it reads `key: what is wrong`.
 
     >>> str(KeyFaults((("options", "dtype"), "is 4; write text")))
     'options.dtype: is 4; write text'
@@ -70,9 +77,9 @@ class CannotEvaluate(AccgateError):
 
 
 class KeyNotReady(CannotEvaluate):
-    """What a table names is not on this machine, such as an engine or weights; the key is relative to that table.
+    """Something that a table names and that is not on this machine.
 
-    Who read the table from a file adds file and line.
+    Such are an engine or weights. The key is relative to that table. Who read the table from a file adds file and line.
     """
 
     def __init__(self, key: Key, fault: str) -> None:
@@ -105,7 +112,9 @@ def writing(
 
 @contextmanager
 def reading(path: Path, fix: str) -> Iterator[None]:
-    """Name the file or folder that cannot be read, with the system's cause and what to do.
+    """Name the file or folder that cannot be read.
+
+    The message has the system's cause and what to do.
 
     Raises
     ------
@@ -122,7 +131,9 @@ def reading(path: Path, fix: str) -> Iterator[None]:
 
 
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:
-    """The worst of the verdicts; without any, `error`: nothing checked is not a pass.
+    """Return the worst of the verdicts.
+
+    Without any it is `error`, for nothing checked is not a pass.
 
     >>> worst(["pass", "regression", "inconclusive"])
     'regression'
@@ -131,7 +142,9 @@ def worst(verdicts: Iterable[VerdictName]) -> VerdictName:
 
 
 def exit_code(verdicts: Sequence[VerdictName], *, inconclusive_passes: bool = False) -> int:
-    """Exit code of a run with these verdicts; `inconclusive_passes` is on_inconclusive = "warn".
+    """Return the exit code of a run with these verdicts.
+
+    `inconclusive_passes` is on_inconclusive = "warn".
 
     >>> exit_code(["pass", "inconclusive"]), exit_code(["pass", "inconclusive"], inconclusive_passes=True)
     (4, 0)
@@ -149,7 +162,9 @@ Key = tuple["str | int", ...]  # of a value in a table, through tables and array
 
 
 def key_text(key: Key) -> str:
-    """A key as TOML writes it: `tasks.gsm8k.sigma`, quoted where it must be.
+    """Write a key as TOML does.
+
+    It reads `tasks.gsm8k.sigma`, and is quoted where it must be.
 
     >>> key_text(("models", "a b", "sampling", "stop", 0))
     'models."a b".sampling.stop[0]'
@@ -164,5 +179,8 @@ def key_text(key: Key) -> str:
 
 
 def _quote(part: str) -> str:
-    """A quoted key on one line, so that no key can start a new line of a message or write to the terminal."""
+    """Quote a key on one line.
+
+    So no key can start a new line of a message or write to the terminal.
+    """
     return json.dumps(part, ensure_ascii=not part.isprintable())

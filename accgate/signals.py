@@ -1,4 +1,8 @@
-"""Ctrl-C, SIGTERM of a cancelled job or `docker stop`, SIGHUP of a closed terminal, and a limit of processor time."""
+"""Signals that end a run.
+
+They are Ctrl-C, SIGTERM of a cancelled job or `docker stop`, SIGHUP of a closed terminal, and a limit of processor
+time.
+"""
 
 import contextlib
 import os
@@ -14,16 +18,20 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ending:
-    """The command line's handler: the first signal raises KeyboardInterrupt, the second ends the process.
+    """The command line's handler of signals.
 
-    After `patience` seconds the process ends in any case, as a thread of an engine may not stop.
+    The first raises KeyboardInterrupt, the second ends the process. After `patience` seconds the process ends in any
+    case, as a thread of an engine may not stop.
     """
 
     def __init__(self, leave: Callable[[int], None] = os._exit, patience: float = PATIENCE) -> None:
         self._leave, self._patience, self._is_second = leave, patience, False
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt, or on a second signal leave at once; SIGHUP is never a second one."""
+        """Raise KeyboardInterrupt, or on a second signal leave at once.
+
+        SIGHUP is never a second one.
+        """
         if self._is_second:
             if number == signal.SIGHUP:
                 return
@@ -37,9 +45,9 @@ class Ending:
 
 @contextlib.contextmanager
 def ending_on_signals() -> Iterator[None]:
-    """Handle `SIGNALS` as the command line does; threads other than the main one cannot, and do not.
+    """Handle `SIGNALS` as the command line does.
 
-    Under `nohup`, where SIGHUP is ignored, it stays so.
+    Threads other than the main one cannot, and do not. Under `nohup`, where SIGHUP is ignored, it stays so.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -59,9 +67,10 @@ def _is_under_nohup(number: int) -> bool:
 
 @contextlib.contextmanager
 def limited_seconds(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in what takes more processor time; only the main thread can be held to it.
+    """Raise TimeoutError in what takes more processor time.
 
-    Python's regular expressions look for signals as they search, so that one that backtracks without end is ended.
+    Only the main thread can be held to it. Python's regular expressions look for signals as they search, so that one
+    that backtracks without end is ended.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield

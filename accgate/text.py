@@ -1,4 +1,7 @@
-"""Short texts: figures, counts and times, some of many ids, the nearest known name, what differs between tables."""
+"""Short texts.
+
+They are figures, counts and times, some of many ids, the nearest known name, and what differs between tables.
+"""
 
 import json
 import math
@@ -14,7 +17,9 @@ MOST_DIGITS = 4  # behind the point
 
 
 def mismatches(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """A message for every key whose value is not the same in all places, tables within taken apart.
+    """Yield a message for every key whose value is not the same everywhere.
+
+    Tables within are taken apart.
 
     >>> mismatches("m / sums", {"shard-1": {"sampling": {"temperature": 0.0}}, "shard-2": {"sampling": {}}})
     ['m / sums: sampling.temperature is 0.0 in shard-1, not set in shard-2; evaluate every shard alike']
@@ -31,7 +36,9 @@ def mismatches(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str
 
 
 def value_text(value: Any) -> str:
-    """A value for people, in as many characters as there is room for; of a digest its beginning.
+    """Write a value for people, in as many characters as there is room for.
+
+    Of a digest it is the beginning.
 
     >>> value_text("q4_0"), value_text(NOT_SET), value_text([1, True]), value_text("sha256:" + "0a" * 32)
     ('q4_0', 'not set', '[1, true]', 'sha256:0a0a0a0a0a0a…')
@@ -41,7 +48,10 @@ def value_text(value: Any) -> str:
 
 
 def differences(values: Sequence[Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Sequence[Any]]]:
-    """The paths whose values differ, tables within taken apart, with the value of each table."""
+    """Return the paths whose values differ, with the value of each table.
+
+    Tables within are taken apart.
+    """
     if all(isinstance(value, Mapping) for value in values):
         for name in sorted({name for value in values for name in value}):
             yield from differences([value.get(name, NOT_SET) for value in values], (*path, name))
@@ -50,7 +60,9 @@ def differences(values: Sequence[Any], path: tuple[str, ...] = ()) -> Iterator[t
 
 
 def path_text(path: Sequence[str]) -> str:
-    """The name of a place in tables, as TOML writes it: a part that holds a dot is in quotes.
+    """Name a place in tables, as TOML writes it.
+
+    A part that holds a dot is in quotes.
 
     >>> path_text(["options", "n_ctx"]), path_text(["options", "rope.scale"])
     ('options.n_ctx', 'options."rope.scale"')
@@ -63,7 +75,9 @@ def _text(value: Any) -> str:
 
 
 def clip(text: str, length: int, ellipsis: str = "...") -> str:
-    """The text in at most `length` characters; one that is longer ends with the ellipsis.
+    """Cut a text to at most `length` characters.
+
+    One that is longer ends with the ellipsis.
 
     >>> clip("abcdefgh", 8), clip("abcdefghi", 8), clip("abcdefghi", 8, " …")
     ('abcdefgh', 'abcde...', 'abcdef …')
@@ -72,7 +86,7 @@ def clip(text: str, length: int, ellipsis: str = "...") -> str:
 
 
 def some_of(ids: Sequence[str]) -> str:
-    """Some ids for a message: the first few, and how many more.
+    """Name the first few ids for a message, and how many more there are.
 
     >>> some_of(["a", "b", "c", "d", "e", "f", "g"])
     'a, b, c, d, e and 2 more'
@@ -85,7 +99,7 @@ LISTED = 12  # names that a message lists before it only counts
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that an unknown one was probably meant to be.
+    """Find the known word that an unknown one was probably meant to be.
 
     >>> closest("Sgima", ["sigma", "theta"]), closest("zzz", ["sigma", "theta"])
     ('sigma', None)
@@ -100,7 +114,9 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A "did you mean" for an unknown word, or what is known: the first few where that is much.
+    """Suggest a known word for an unknown one.
+
+    It is a "did you mean", or what is known, the first few where that is much.
 
     >>> nearest("sgima", ["sigma", "theta"])
     "did you mean 'sigma'?"
@@ -115,7 +131,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def with_capital(text: str) -> str:
-    """A text with a capital where it begins with a word; a URL, a path or a name of code stays as it is.
+    """Begin a text with a capital where it begins with a word.
+
+    A URL, a path or a name of code stays as it is.
 
     >>> with_capital("it fell"), with_capital("http://gpu-1 is away"), with_capital("max_failed is 0")
     ('It fell', 'http://gpu-1 is away', 'max_failed is 0')
@@ -125,7 +143,7 @@ def with_capital(text: str) -> str:
 
 
 def with_stop(text: str) -> str:
-    """A text as a sentence.
+    """Make a text a sentence.
 
     >>> with_stop("it fell"), with_stop("is the server up?")
     ('it fell.', 'is the server up?')
@@ -134,7 +152,9 @@ def with_stop(text: str) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A figure for people: a fixed number of digits, or a dash for None.
+    """Write a figure for people.
+
+    It has a fixed number of digits, or is a dash for None.
 
     >>> number(44.5), number(None), number(-0.001)
     ('44.50', '-', '0.00')
@@ -146,7 +166,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def drop_word(higher_is_better: bool) -> str:
-    """A change for the worse in a word.
+    """Name a change for the worse in a word.
 
     >>> drop_word(True), drop_word(False)
     ('drop', 'rise')
@@ -155,7 +175,7 @@ def drop_word(higher_is_better: bool) -> str:
 
 
 def signed_number(value: float | None) -> str:
-    """A difference with its sign.
+    """Write a difference with its sign.
 
     >>> signed_number(1.5), signed_number(-2.25), signed_number(None)
     ('+1.50', '-2.25', '-')
@@ -165,7 +185,9 @@ def signed_number(value: float | None) -> str:
 
 
 def figure(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
-    """A figure as reports print it: with a true minus, its sign where asked, a dash for None.
+    """Write a figure as reports print it.
+
+    It has a true minus, its sign where asked, and a dash for None.
 
     >>> figure(48.45), figure(-17.53, sign=True), figure(0.7, sign=True), figure(-0.001, sign=True), figure(None)
     ('48.5', '−17.5', '+0.7', '0.0', '–')
@@ -178,7 +200,9 @@ def figure(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
 
 
 def change_figure(before: float | None, now: float | None, digits: int = 1) -> str:
-    """The change between two figures as both are printed, so that the three add up.
+    """Write the change between two figures as both are printed.
+
+    So the three add up.
 
     >>> change_figure(82.46, 51.24), change_figure(75.0, 75.0), change_figure(None, 75.0)
     ('−31.3', '0.0', '–')
@@ -188,9 +212,10 @@ def change_figure(before: float | None, now: float | None, digits: int = 1) -> s
 
 
 def drop_figure(theta: float | None, asked: float | None = None) -> str:
-    """A drop that samples see, rounded up, for a run sees no smaller one than it says.
+    """Write a drop that samples see, rounded up.
 
-    It has one digit, or those of the drop that was `asked` for, so that it reads larger only where it is.
+    A run sees no smaller one than it says. It has one digit, or those of the drop that was `asked` for, so that it
+    reads larger only where it is.
 
     >>> drop_figure(7.51), drop_figure(7.51, 7.55), drop_figure(0.023), drop_figure(None)
     ('7.6', '7.51', '0.03', '–')
@@ -204,7 +229,9 @@ def drop_figure(theta: float | None, asked: float | None = None) -> str:
 
 
 def asked_figure(theta: float | None) -> str:
-    """A drop that somebody asked for, with all digits that they wrote, up to four.
+    """Write a drop that somebody asked for.
+
+    It has all digits that they wrote, up to four.
 
     >>> asked_figure(8.0), asked_figure(2.25), asked_figure(0.823765)
     ('8.0', '2.25', '0.83')
@@ -213,9 +240,10 @@ def asked_figure(theta: float | None) -> str:
 
 
 def digits_apart(*pairs: tuple[float | None, float | None]) -> int:
-    """Digits behind the point with which figures that differ read differently: one, or as many as are needed.
+    """Count the digits with which figures that differ read differently.
 
-    Figures that four digits could not tell apart count as equal, and read the same.
+    There is one behind the point, or as many as are needed. Figures that four digits could not tell apart count as
+    equal, and read the same.
 
     >>> digits_apart((75.0, 70.0)), digits_apart((75.0, 74.98), (75.0, None)), digits_apart((75.04999, 75.05001))
     (1, 2, 2)
@@ -226,9 +254,10 @@ def digits_apart(*pairs: tuple[float | None, float | None]) -> int:
 
 
 def digits_of_means(before: float | None, now: float | None, gamma: float | None) -> int:
-    """Digits behind the point with which two means read right: one, or as many as are needed.
+    """Count the digits with which two means read right.
 
-    More are needed where they differ by less than half a tenth, or one reads the same as the other or as gamma.
+    There is one behind the point, or as many as are needed. More are needed where they differ by less than half a
+    tenth, or one reads the same as the other or as gamma.
 
     >>> digits_of_means(75.0, 74.0, 72.5), digits_of_means(75.0, 74.96, 72.5), digits_of_means(75.0, 72.48, 72.5)
     (1, 2, 2)
@@ -238,7 +267,7 @@ def digits_of_means(before: float | None, now: float | None, gamma: float | None
 
 
 def count_of(number: int, noun: str) -> str:
-    """A count with its noun.
+    """Write a count with its noun.
 
     >>> count_of(1, "sample"), count_of(1319, "sample")
     ('1 sample', '1,319 samples')
@@ -247,7 +276,7 @@ def count_of(number: int, noun: str) -> str:
 
 
 def compact(count: float) -> str:
-    """A count of tokens in as many letters as a reader needs.
+    """Write a count of tokens in as many letters as a reader needs.
 
     >>> compact(9485), compact(5_120_000), compact(48_300)
     ('9,485', '5.1 M', '48,300')
@@ -256,7 +285,7 @@ def compact(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in hours and minutes, or minutes and seconds.
+    """Write a time in hours and minutes, or minutes and seconds.
 
     >>> duration(12.4), duration(700), duration(7_260)
     ('12 s', '11 min 40 s', '2 h 1 min')
@@ -269,7 +298,9 @@ def duration(seconds: float) -> str:
 
 
 def clock_text(seconds: float) -> str:
-    """A time that runs, as minutes and seconds, with hours where there are some.
+    """Write a time that runs, as minutes and seconds.
+
+    Hours come before where there are some.
 
     >>> clock_text(75.2), clock_text(3700)
     ('1:15', '1:01:40')
@@ -280,7 +311,9 @@ def clock_text(seconds: float) -> str:
 
 
 def p_text(value: float | None) -> str:
-    """A p-value: four digits, or a bound where all four would be 0.
+    """Write a p-value with four digits.
+
+    It is a bound where all four would be 0.
 
     >>> p_text(0.03123), p_text(1e-9), p_text(None)
     ('0.0312', '<0.0001', '-')
@@ -291,7 +324,9 @@ def p_text(value: float | None) -> str:
 
 
 def p_relation(value: float) -> str:
-    """A p-value to follow the letter p: equal to four digits, or below them.
+    """Write a p-value to follow the letter p.
+
+    It is equal to four digits, or below them.
 
     >>> p_relation(0.03123), p_relation(1e-9)
     ('= 0.0312', '< 0.0001')
@@ -301,7 +336,9 @@ def p_relation(value: float) -> str:
 
 
 def visible(text: str) -> str:
-    """Any text on one line; control and direction characters become replacement characters.
+    """Write any text on one line.
+
+    Control and direction characters become replacement characters.
 
     >>> visible("a\\n b\\x1b[2J")
     'a b�[2J'
@@ -313,7 +350,9 @@ def visible(text: str) -> str:
 
 
 def message_line(text: str) -> str:
-    """A line of a message, which may quote what anybody wrote: without control characters, and not endless.
+    """Write a line of a message, which may quote what anybody wrote.
+
+    It is without control characters, and not endless.
 
     >>> message_line("key \x1b[2J: unknown"), len(message_line("a" * 10_000))
     ('key �[2J: unknown', 1503)
@@ -324,7 +363,10 @@ def message_line(text: str) -> str:
 
 
 def fill_template(package: str, name: str, /, **values: Any) -> str:
-    """A template of a package, filled with values as they are, for text that is no HTML."""
+    """Fill a template of a package with values as they are.
+
+    It is for text that is no HTML.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -1,1 +1,4 @@
-"""Whose rules decide on a pull request, which rules it changes, and whether that holds."""
+"""The guard of a pull request's rules.
+
+It knows whose rules decide, which of them the pull request changes, and whether that holds.
+"""

@@ -1,4 +1,7 @@
-"""Whose rules decide on a pull request: those of its base commit, applied to the models of its head."""
+"""The rules that decide on a pull request.
+
+They are those of its base commit, applied to the models of its head.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,17 +23,20 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Selection:
-    """The models and the tasks (names, or tags) that a run is for; all where empty."""
+    """The models and the tasks that a run is for, all where empty.
+
+    Tasks are names, or tags.
+    """
 
     models: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
 
     def pairs(self, config: Config) -> list[Pair]:
-        """The (model, task) pairs of a config that are chosen."""
+        """List the (model, task) pairs of a config that are chosen."""
         return restrict(config, self.models, self.tasks).pairs()
 
     def of(self, config: Config) -> Config:
-        """The config with the chosen pairs alone."""
+        """Reduce a config to the chosen pairs."""
         return replace(config, only=frozenset(self.pairs(config)), partial=config.partial or bool(self.tasks))
 
 
@@ -54,7 +60,9 @@ class RuleSets:
 
 
 def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | None:
-    """The rules for a pull request; None where the base has no accuracy.toml, so that nothing can be weakened.
+    """Return the rules for a pull request.
+
+    None where the base has no accuracy.toml, so that nothing can be weakened.
 
     Parameters
     ----------
@@ -92,7 +100,7 @@ def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | N
 
 
 def within_tree(config: Config, root: Path) -> Config:
-    """The config, once every file that its rules name lies in this folder.
+    """Return the config, once every file that its rules name lies in this folder.
 
     Raises
     ------
@@ -103,7 +111,10 @@ def within_tree(config: Config, root: Path) -> Config:
 
 
 def _has_reference(rules: Config, model: str, task: str) -> bool:
-    """Whether the base can decide a check; without a reference it is new to the pull request that brings the first."""
+    """Tell whether the base can decide a check.
+
+    Without a reference it is new to the pull request that brings the first.
+    """
     settings, entry = rules.tasks[task], rules.models[model]
     if settings.target is not None or settings.reference is not None:
         return True
@@ -112,7 +123,10 @@ def _has_reference(rules: Config, model: str, task: str) -> bool:
 
 
 def own_samples(own: Config) -> tuple[Check, ...]:
-    """The checks of the head's own rules: a recording may hold their samples too, for the verdicts beside."""
+    """Plan the checks of the head's own rules.
+
+    A recording may hold their samples too, for the verdicts beside.
+    """
     try:
         return plan_checks(own, recording=True)
     except BadInput:
@@ -120,7 +134,7 @@ def own_samples(own: Config) -> tuple[Check, ...]:
 
 
 def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:
-    """The base's config with the head's models."""
+    """Combine the base's config with the head's models."""
     merged = replace(
         rules,
         models=head.models,
@@ -134,7 +148,10 @@ def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: S
 
 
 def _without_missing_models(task: TaskSettings, head: Config) -> TaskSettings:
-    """A task for those of its models that are still there; `only` decides which checks are made."""
+    """Reduce a task to those of its models that are still there.
+
+    `only` decides which checks are made.
+    """
     return replace(task, models=tuple(name for name in task.models if name in head.models))
 
 

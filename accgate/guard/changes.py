@@ -1,4 +1,7 @@
-"""The rules of the gate that a pull request changes: every change that is not plainly stricter is a loosening."""
+"""The rules of the gate that a pull request changes.
+
+Every change that is not plainly stricter is a loosening.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,10 +43,11 @@ GATE_ELSEWHERE = (*RATES, "early_stopping", "references", "secrets")
 
 
 def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
-    """Every rule of the gate that differs between two trees: loosenings first, then tightenings, then new rules.
+    """List every rule of the gate that differs between two trees.
 
-    A change of `[models]` counts only where it takes a check away, gives it another reference, or reads scores from a
-    file. A rule that cannot be read in the base's tree and differs in the head's is a loosening.
+    Loosenings come first, then tightenings, then new rules. A change of `[models]` counts only where it takes a check
+    away, gives it another reference, or reads scores from a file. A rule that cannot be read in the base's tree and
+    differs in the head's is a loosening.
 
     Parameters
     ----------
@@ -94,7 +98,10 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
 
 
 def _each_once(differences: list[Difference]) -> Iterable[Difference]:
-    """The differences without a second one of the same rule: several tasks can tell of one; a loosening goes before."""
+    """Drop a second difference of the same rule.
+
+    Several tasks can tell of one. A loosening goes before.
+    """
     unique: dict[str, Difference] = {}
     for each in differences:
         if unique.setdefault(each.rule, each).effect != "loosening" == each.effect:
@@ -105,7 +112,10 @@ def _each_once(differences: list[Difference]) -> Iterable[Difference]:
 def _task_differences(
     base: Config, head: Config, tasks: Sequence[TaskPair], *, explained: bool
 ) -> Iterator[Difference]:
-    """What differs in each task, and where the account leaves a check less alpha than anything listed explains."""
+    """Find what differs in each task.
+
+    A check to which the account leaves less alpha than anything listed explains differs as well.
+    """
     pairs = [(model, task.name) for task in tasks for model in task.models]
     before = shares_of_alpha(base, pairs, {task.name: task.before for task in tasks})
     after = shares_of_alpha(head, pairs, {task.name: task.after for task in tasks})
@@ -119,7 +129,10 @@ def _task_differences(
 
 
 def _place(file: TomlFile, key: Key) -> float:
-    """The line of a rule, or of its table where it was removed; rules of other files come last."""
+    """Return the line of a rule, or of its table where it was removed.
+
+    Rules of other files come last.
+    """
     return math.inf if file.own_line(key[:1]) is None else file.line(key)
 
 
@@ -154,7 +167,10 @@ def _template(config: Config) -> tuple[str, str] | None:
 
 
 def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """The (model, task) pairs that only one side has, and whether models added later have a task."""
+    """Find the (model, task) pairs that only one side has.
+
+    Models added later must have a task.
+    """
     before, after = dict.fromkeys(base.pairs()), dict.fromkeys(head.pairs())
     lost = _group([pair for pair in before if pair not in after], head)
     for key, names in lost.items():
@@ -173,7 +189,10 @@ def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _group(pairs: list[tuple[str, str]], other: Config) -> dict[Key, list[str]]:
-    """Pairs by the key that the other side lacks: the task, the model, or only both together."""
+    """Group pairs by the key that the other side lacks.
+
+    It is the task, the model, or only both together.
+    """
     groups: dict[Key, list[str]] = {}
     for model, task in pairs:
         if task not in other.tasks:
@@ -195,5 +214,5 @@ def _engine_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _replays(model: Model) -> bool:
-    """Whether scores are read from a file, alone or in replicas."""
+    """Tell whether scores are read from a file, alone or in replicas."""
     return "recorded" in (model.engine, model.options.get("engine") if model.engine == "ray" else None)

@@ -1,4 +1,7 @@
-"""One rule in the base and the head of a pull request: whether it differs, which way, and both values as short text."""
+"""One rule in the base and the head of a pull request.
+
+Here is whether it differs, which way, and both values as short text.
+"""
 
 import json
 import math
@@ -16,7 +19,10 @@ NOT_PLAIN = "not plainly stricter"
 
 @dataclass(frozen=True)
 class Difference:
-    """A rule that differs, without its line in the head's file yet: its key, and `part` if it is in another file."""
+    """A rule that differs, without its line in the head's file yet.
+
+    It has its key, and `part` if it is in another file.
+    """
 
     key: Key
     base: str | None
@@ -27,11 +33,11 @@ class Difference:
 
     @property
     def rule(self) -> str:
-        """The rule's name: `gate.alpha`, or `tasks.gsm8k: prompt`."""
+        """The rule's name, such as `gate.alpha`, or `tasks.gsm8k: prompt`."""
         return f"{key_text(self.key)}: {self.part}" if self.part else key_text(self.key)
 
     def concerns(self, model: str, task: str) -> bool:
-        """Whether the rule may decide the check of a model and a task."""
+        """Tell whether the rule may decide the check of a model and a task."""
         table, name = self.key[0], self.key[1] if len(self.key) > 1 else None
         if table == "references":
             return f"/{task}" in self.part
@@ -40,7 +46,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Direction:
-    """Which way a rule is stricter: where `rank` (NaN where values cannot be ranked) is higher."""
+    """The way in which a rule is stricter.
+
+    It is so where `rank` (NaN where values cannot be ranked) is higher.
+    """
 
     rank: Callable[[Any], float]
     stricter: str
@@ -48,17 +57,20 @@ class Direction:
 
 
 def up(value: float | None) -> float:
-    """Rank of a rule that is stricter the higher its value; no value has no rank."""
+    """Rank a rule that is stricter the higher its value.
+
+    No value has no rank.
+    """
     return math.nan if value is None else float(value)
 
 
 def down(value: float | None) -> float:
-    """Rank of a rule that is stricter the lower its value."""
+    """Rank a rule that is stricter the lower its value."""
     return -up(value)
 
 
 def along(*values: str) -> Callable[[str], float]:
-    """Rank of a rule with these values, the strictest last.
+    """Rank a rule with these values, the strictest last.
 
     >>> along("warn", "fail")("fail")
     1.0
@@ -67,9 +79,10 @@ def along(*values: str) -> Callable[[str], float]:
 
 
 def exact(value: Any, *, in_order: bool = False) -> str:
-    """A text that two values share only if an engine and a test cannot tell them apart.
+    """Write a value so that only equal values have the same text.
 
-    The order of a table's keys counts only `in_order`, and 1, 1.0 and true are three values.
+    Equal are those that an engine and a test cannot tell apart. The order of a table's keys counts only `in_order`, and
+    1, 1.0 and true are three values.
 
     >>> exact({"a": 1, "b": 2}) == exact({"b": 2, "a": 1}), exact(1) == exact(True), exact(1) == exact(1.0)
     (True, False, False)
@@ -80,14 +93,20 @@ def exact(value: Any, *, in_order: bool = False) -> str:
 def difference(
     key: Key, base: Any, head: Any, direction: Direction | None = None, *, why: str = NOT_PLAIN, part: str = ""
 ) -> Iterator[Difference]:
-    """The difference of one rule, if any; without a direction every change is a loosening, for the reason `why`."""
+    """Yield the difference of one rule, if any.
+
+    Without a direction every change is a loosening, for the reason `why`.
+    """
     if exact(base) == exact(head):
         return
     yield Difference(key, *texts(base, head), *effect_of(base, head, direction, why), part)
 
 
 def effect_of(base: Any, head: Any, direction: Direction | None, why: str) -> tuple[Effect, str]:
-    """The effect of a change of one rule, and the reason, which is `why` where nothing is known of the rule."""
+    """Return the effect of a change of one rule, and the reason.
+
+    The reason is `why` where nothing is known of the rule.
+    """
     before, after = (math.nan, math.nan) if direction is None else (direction.rank(base), direction.rank(head))
     if direction is not None and after > before:
         return "tightening", direction.stricter
@@ -95,7 +114,9 @@ def effect_of(base: Any, head: Any, direction: Direction | None, why: str) -> tu
 
 
 def texts(base: Any, head: Any) -> tuple[str | None, str | None]:
-    """Two values as short text, both from just before their first difference; None stays None.
+    """Shorten two values, both from just before their first difference.
+
+    None stays None.
 
     >>> texts([1, "a"], None)
     ('[1, "a"]', None)
@@ -117,7 +138,9 @@ def _cut(text: str, start: int) -> str:
 
 
 def toml_text(value: Any) -> str:
-    """A value about as TOML writes it, on one line; a table without the keys that are not set.
+    """Write a value about as TOML does, on one line.
+
+    A table is without the keys that are not set.
 
     >>> toml_text({"quant": "fp8", "gpus": 2, "spec": True, "kv": None})
     '{quant = "fp8", gpus = 2, spec = true}'
@@ -135,5 +158,8 @@ def toml_text(value: Any) -> str:
 
 
 def unreadable(key: Key, what: str, error: BadInput, part: str = "") -> Difference:
-    """A rule that cannot be read in the base: every change of it counts as a loosening."""
+    """Return the difference of a rule that cannot be read in the base.
+
+    Every change of it counts as a loosening.
+    """
     return Difference(key, None, None, "loosening", f"the base's {what} cannot be read: {error.messages[0]}", part)

@@ -1,4 +1,4 @@
-"""What a pull request's own rules say of records that were made under the rules of its base."""
+"""What a pull request's own rules say of records made under its base's rules."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,11 +27,11 @@ SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "th
 def verdicts_beside(
     own: Config, evaluated: EvaluatedRun, decided: Decided, *, stored: bool
 ) -> tuple[tuple[Verdict, ...], Allowed]:
-    """The verdicts by a pull request's own rules, where they differ from those by the base's.
+    """Decide by a pull request's own rules, and keep what differs.
 
-    Beside them stands how many harmless changes these rules fail at most. They decide nothing. A check
-    that was not evaluated under the own rules (other prompts, other settings of the reply, more samples) is
-    `inconclusive` and says so.
+    It differs from the verdicts by the base's. Beside them stands how many harmless changes these rules fail at most.
+    They decide nothing. A check that was not evaluated under the own rules (other prompts, other settings of the reply,
+    more samples) is `inconclusive` and says so.
 
     Parameters
     ----------
@@ -88,7 +88,10 @@ def verdicts_beside(
 
 
 def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
-    """The rules without limits on tokens and seconds that the base's checks lack: these begin with the merge."""
+    """Return the rules without limits that the base's checks lack.
+
+    Limits on tokens and seconds begin with the merge.
+    """
     tokens, seconds = ({check.task.name for check in by_base if check.allowed_cost(name) is not None} for name in KEYS)
     tasks = dict(own.tasks)
     for name, task in own.tasks.items():
@@ -98,7 +101,7 @@ def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
 
 
 def _evidence(check: Check, item: EvaluatedCheck, *, stored: bool) -> tuple[Evidence, Sequence[Record]]:
-    """The evidence that the records give a check, and the records.
+    """Return the evidence that the records give a check, and the records.
 
     Raises
     ------

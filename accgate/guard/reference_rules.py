@@ -1,4 +1,7 @@
-"""A reference of the base and its replacement in a pull request: whether every score is at least as good."""
+"""A reference of the base and its replacement in a pull request.
+
+It may be a tightening where every score is at least as good.
+"""
 
 import math
 from collections.abc import Mapping
@@ -37,12 +40,13 @@ class ReferencePair:
 
     @property
     def effect(self) -> Effect:
-        """Tightening only where the same reference has the same samples, each at least as good.
+        """The effect of the replacement.
 
-        Scores other than 0 and 100 are never plainly stricter: one sample raised far enough makes their differences
-        spread so much that no test finds a drop. The same holds for clusters and repeats, and a statistic such as a
-        calibration error can get better or worse with any score. Nor is a mean of more samples: with a smaller error
-        a run that was inconclusive passes. Who made it, when and why proves nothing either.
+        It tightens only where the same reference has the same samples, each at least as good. Scores other than 0 and
+        100 are never plainly stricter: one sample raised far enough makes their differences spread so much that no test
+        finds a drop. The same holds for clusters and repeats, and a statistic such as a calibration error can get
+        better or worse with any score. Nor is a mean of more samples: with a smaller error a run that was inconclusive
+        passes. Who made it, when and why proves nothing either.
         """
         old, new = self.before.about, self.after.about
         if not self.decides_mean or self.others or (self.before.scores is None) != (self.after.scores is None):
@@ -58,7 +62,10 @@ class ReferencePair:
 
     @property
     def changes(self) -> list[str]:
-        """The changes in words; empty where nothing that counts changed."""
+        """The changes in words.
+
+        It is empty where nothing that counts changed.
+        """
         old, new = self.before.about, self.after.about
         with_scores = self.before.scores is not None, self.after.scores is not None
         texts = []
@@ -122,7 +129,10 @@ class ReferencePair:
 
     @property
     def is_derived(self) -> bool:
-        """Whether the head's figures follow from its scores, and it has as many digests of runs as the base."""
+        """Whether the head's figures follow from its scores.
+
+        It must have as many digests of runs as the base, too.
+        """
         assert self.after.scores is not None
         old, new = self.before.about, self.after.about
         computed = figures_of(self.after.scores)
@@ -131,14 +141,14 @@ class ReferencePair:
 
 
 def are_close(left: float | None, right: float | None) -> bool:
-    """Whether two figures of a reference are the same but for rounding."""
+    """Tell whether two figures of a reference are the same but for rounding."""
     if left is None or right is None:
         return left is right
     return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _rows(reference: Reference) -> dict[tuple[str, int], Row]:
-    """Each (id, repeat) with its score and the other columns."""
+    """Read each (id, repeat) with its score and the other columns."""
     path = reference.path.with_suffix(".scores.csv")
     rows: dict[tuple[str, int], Row] = {}
     for line, row in read_table(path) if reference.scores is not None else ():

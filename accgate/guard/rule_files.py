@@ -1,4 +1,7 @@
-"""Every file that rules are read from: that it lies in the repository of its accuracy.toml, and what is in it."""
+"""Every file that rules are read from.
+
+It must lie in the repository of its accuracy.toml, and its content is digested.
+"""
 
 import glob
 import os
@@ -24,7 +27,9 @@ LINK_FIX = "put a plain file there"
 
 
 def within(config: Config, tree: Tree) -> Config:
-    """The config, once every file that its rules name lies in the tree; code of its rules is bound to the tree too.
+    """Return the config, once every file that its rules name lies in the tree.
+
+    Code of its rules is bound to the tree too.
 
     Raises
     ------
@@ -68,7 +73,7 @@ def _faults(config: Config, tree: Tree) -> Iterator[str]:
 
 
 def _definition_faults(config: Config, name: str, tree: Tree) -> list[str]:
-    """The faults of files that a task's definition and its rows name."""
+    """Yield the faults of files that a task's definition and its rows name."""
     task = config.tasks[name]
     if task.lm_eval is not None:
         return []
@@ -83,7 +88,10 @@ def _definition_faults(config: Config, name: str, tree: Tree) -> list[str]:
 
 
 def _named_faults(definition: Definition, tree: Tree) -> Iterator[str]:
-    """The faults of the dataset, of solved examples, and of a metric with the files that it consists of."""
+    """Yield the faults of the dataset, of solved examples, and of a metric.
+
+    A metric has the files that it consists of.
+    """
     content, folder = definition.content, definition.folder
     named: dict[Key, str | None] = {
         ("dataset", "file"): content.dataset.file,
@@ -108,15 +116,18 @@ def _picture_faults(config: Config, name: str, definition: Definition, tree: Tre
 
 
 def _own_places(task: TaskSettings) -> Iterator[tuple[str, str]]:
-    """Option and text of each folder or file of its own that a task of lm-eval names."""
+    """Yield option and text of each folder or file of its own that a task names.
+
+    The task is lm-eval's.
+    """
     for option in ("include_path", "files") if task.lm_eval is not None else ():
         yield from ((option, text) for text in texts_in(task.options.get(option)))
 
 
 def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
-    """The links in a folder that leave the tree, and the files that Git LFS keeps elsewhere.
+    """Yield the links in a folder that leave the tree.
 
-    Folders behind other links are gone through too, each once.
+    So are the files that Git LFS keeps elsewhere. Folders behind other links are gone through too, each once.
     """
     rest, seen = [folder], set()
     while rest:
@@ -134,19 +145,25 @@ def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
 
 
 def _code_faults(path: Path, folder: Path, tree: Tree) -> Iterator[str]:
-    """The links that leave the tree in a folder, or in that of a file of code."""
+    """Yield the links that leave the tree in a folder, or beside code."""
     place = code_folder(path, folder) if path.suffix == ".py" and path.is_file() else path
     yield from () if place is None else _link_faults(place, tree)
 
 
 def _is_outside(text: str) -> bool:
-    """Whether a text names a path outside of the folder from which it starts, in any spelling that a loader knows."""
+    """Tell whether a text names a path outside of its folder.
+
+    It counts in any spelling that a loader knows.
+    """
     place = text.rpartition("::")[2]  # where an archive lies
     return place.startswith(("/", "~")) or ".." in place.split("/") or place.casefold().startswith(("file:", "local:"))
 
 
 def _hub_faults(definition: Definition) -> Iterator[str]:
-    """What the loader of hub datasets would read here: a folder of the dataset's name, and files that options name."""
+    """Yield what the loader of hub datasets would read here.
+
+    That is a folder of the dataset's name, and files that options name.
+    """
     dataset, fix = definition.content.dataset, "name files of the repository with dataset.file"
     for key, source in ((("dataset", "hub"), dataset), (("dataset", "join", "hub"), dataset.join)):
         if source is None or source.hub is None:
@@ -159,12 +176,18 @@ def _hub_faults(definition: Definition) -> Iterator[str]:
 
 
 def _is_read_here(text: str, *, is_builder: bool) -> bool:
-    """Whether a loader would take a text of its options for a path of this machine, whatever lies there now."""
+    """Tell whether a loader would take a text for a path of this machine.
+
+    The text is of its options, and counts whatever lies there now.
+    """
     return _is_outside(text) or (is_builder and bool(glob.glob(text.rpartition("::")[2], recursive=True)))  # noqa: PTH207
 
 
 def _into_trees(config: Config, key: Key, text: str, tree: Tree) -> Iterator[str]:
-    """Weights of a judge may lie elsewhere on the machine, but are named by an absolute path in no checkout."""
+    """Yield the absolute paths of judges' weights that lead into a checkout.
+
+    Elsewhere on the machine weights may lie.
+    """
     target = os.path.realpath(path_in(config.folder, text))
     if any(Path(target).is_relative_to(os.path.realpath(root)) for root in (tree.root, *tree.others)):
         yield config.source.error(key, f"names {text!r}, which is an absolute path into a checkout; {FIX}")
@@ -176,7 +199,10 @@ def judge_digests(config: Config, judge: Judge) -> list[tuple[str, str]]:
 
 
 def included_digests(config: Config, task: TaskSettings) -> list[tuple[str, str]]:
-    """Name and digest of every file of its own that a task of lm-eval reads."""
+    """Return name and digest of every file that a task of lm-eval reads.
+
+    The files are of the repository's own.
+    """
     files = () if task.lm_eval is None else included_files(task.options, config.folder)
     return sorted((os.path.relpath(file, config.folder), file_digest(file)) for file in files)
 
@@ -187,7 +213,10 @@ def picture_digests(config: Config, name: str, definition: Definition) -> list[t
 
 
 def _rows_file(config: Config, name: str, definition: Definition) -> Path | None:
-    """The file with a task's rows; None where they come from the hub or are generated."""
+    """Return the file with a task's rows.
+
+    None where they come from the hub or are generated.
+    """
     if (own := config.tasks[name].dataset) is not None:
         return config.path(own)
     file = definition.content.dataset.file
@@ -195,7 +224,10 @@ def _rows_file(config: Config, name: str, definition: Definition) -> Path | None
 
 
 def _pictures(config: Config, name: str, definition: Definition) -> Iterator[tuple[int, str, Path]]:
-    """Row, text and folder of each picture that is a file; of a joined source too, whose rows bring columns."""
+    """Yield row, text and folder of each picture that is a file.
+
+    Those of a joined source count too, whose rows bring columns.
+    """
     content, own = definition.content, config.tasks[name].dataset
     file, join = _rows_file(config, name, definition), content.dataset.join
     if not content.images:

@@ -1,4 +1,7 @@
-"""Which environment variables a pull request's models may name, and to which hosts these may be sent."""
+"""Environment variables that a pull request's models may name.
+
+Each has the hosts to which it may be sent.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,9 +26,10 @@ class Use(NamedTuple):
 
 
 def refuse_secrets(head: Config, base: Config | None) -> None:
-    """Refuse that a pull request sends an environment variable where the base does not allow it.
+    """Refuse to send an environment variable where the base does not allow it.
 
-    Allowed is what `[gate] secrets` of the base names, and what a model or judge of the base does already.
+    A pull request asks for that. Allowed is what `[gate] secrets` of the base names, and what a model or judge of the
+    base does already.
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ def refuse_secrets(head: Config, base: Config | None) -> None:
 
 
 def secret_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Whether `[gate] secrets` allows more, or only less."""
+    """Tell whether `[gate] secrets` allows more, or only less."""
     tables = base.gate.secrets, head.gate.secrets
     before, after = ({(name, host) for name in table for host in table[name]} for table in tables)
     if after - before:
@@ -83,7 +87,10 @@ def _uses(key: Key, engine: str, options: Mapping[str, Any]) -> Iterator[Use]:
 
 
 def _hosts(options: Mapping[str, Any]) -> Iterator[str]:
-    """Where the engine sends its key: to each server, or to the one that it starts."""
+    """Name the hosts to which the engine sends its key.
+
+    It sends it to each server, or to the one that it starts.
+    """
     urls = [str(url) for url in _list(options.get("base_url") or ())]
     if options.get("serve"):
         yield SERVE
@@ -97,9 +104,10 @@ def _list(value: Any) -> Sequence[Any]:
 
 
 def _host_of(url: str) -> str:
-    """The host of a URL, with its port where it has one, and http:// where nothing encrypts the way to another machine.
+    """Return the host of a URL, with its port where it has one.
 
-    The whole URL where its parts are not plain to see.
+    It has http:// where nothing encrypts the way to another machine. The whole URL where its parts are not plain to
+    see.
 
     >>> _host_of("https://API.example.com/v1"), _host_of("http://127.0.0.1:8000/v1"), _host_of("https://a@b/v1")
     ('api.example.com', '127.0.0.1:8000', 'https://a@b/v1')

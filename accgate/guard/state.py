@@ -1,4 +1,7 @@
-"""The guard: which rules of the gate a pull request changes, and whether somebody approved that."""
+"""The guard's state.
+
+It says which rules of the gate a pull request changes, and whether somebody approved that.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +12,7 @@ GuardState = Literal["unchanged", "tightened", "approved", "loosened", "unreadab
 
 @dataclass(frozen=True)
 class RuleChange:
-    """One rule that differs between the base commit and the head of a pull request.
+    """One rule that differs between a pull request's base and head.
 
     `rule` is a dotted key of accuracy.toml (`gate.alpha`, `tasks.gsm8k.limit`), or a key and a part of another file
     (`tasks.gsm8k: prompt`, `references: smollm2/gsm8k`). `base` and `head` are values as text, None where there is
@@ -28,10 +31,10 @@ class RuleChange:
 
 @dataclass(frozen=True)
 class Guard:
-    """Whether a pull request left the gate's rules as strict as they were, or had a looser one approved.
+    """Whether a pull request left the gate's rules as strict as they were.
 
-    Separate from the verdict: both must hold. `approved_by` names who approved a loosening for this very commit, and
-    `reason` says what could not be read where the guard does not hold for that.
+    A looser one may be approved. Separate from the verdict: both must hold. `approved_by` names who approved a
+    loosening for this very commit, and `reason` says what could not be read where the guard does not hold for that.
     """
 
     state: GuardState

@@ -1,4 +1,7 @@
-"""The reference store as a rule: every reference and anchor of the base, and which one a check is compared with."""
+"""The reference store as a rule.
+
+It is every reference and anchor of the base, and which one a check is compared with.
+"""
 
 import math
 import os
@@ -27,7 +30,7 @@ MOST = 1_000_000_000  # bytes of a file of the store
 
 
 def store_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """The folder that references are read from, and every reference and anchor in it that differs.
+    """Yield the differences of references, anchors and their folder.
 
     Raises
     ------
@@ -49,7 +52,10 @@ def store_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _places(store: Path) -> set[str]:
-    """Every reference of a store, `folder/task.toml`, including those with only an anchor."""
+    """List every reference of a store as `folder/task.toml`.
+
+    Those with only an anchor are included.
+    """
     files = [path.relative_to(store).as_posix() for path in store.glob("*/*.toml")]
     return {file.removesuffix(ANCHOR) + ".toml" if file.endswith(ANCHOR) else file for file in files}
 
@@ -76,7 +82,9 @@ def _reference_difference(name: str, old: Path, new: Path, base: Config, head: C
 
 
 def _is_higher_better(name: str, base: Config, head: Config) -> bool:
-    """The direction of a task's metric in the base, or in the head where the base has no such task.
+    """Return the direction of a task's metric in the base.
+
+    It is the head's where the base has no such task.
 
     Raises
     ------
@@ -95,7 +103,10 @@ def _is_higher_better(name: str, base: Config, head: Config) -> bool:
 
 
 def _is_plain(config: Config, name: str) -> bool:
-    """Whether a task decides on the mean of independent samples, of which no share may be lost."""
+    """Tell whether a task decides on the mean of independent samples.
+
+    No share of it may be lost.
+    """
     if name not in config.tasks:
         return True
     settings = config.tasks[name]
@@ -107,7 +118,10 @@ def _is_plain(config: Config, name: str) -> bool:
 
 
 def _replies_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
-    """The replies beside a reference that is no looser: reports show them as what was answered before."""
+    """Yield the difference of replies beside a reference that is no looser.
+
+    Reports show them as what was answered before.
+    """
     before, after = (digest[:12] if (digest := _digest(path)) else None for path in (old, new))
     if before is None and after is not None:
         yield Difference(KEY, None, after, "new", "replies are kept beside the reference", f"{name} (replies)")
@@ -130,7 +144,7 @@ def _anchor_difference(name: str, old: Path, new: Path) -> Iterator[Difference]:
 
 
 def _same_files(old: Path, new: Path) -> bool:
-    """Whether both have the same content, so that nothing has to be parsed."""
+    """Tell whether both have the same content, so that nothing has to be parsed."""
     try:
         return all(_digest(old.with_suffix(end)) == _digest(new.with_suffix(end)) for end in (".toml", ".scores.csv"))
     except BadInput:  # the next reader reports it
@@ -146,7 +160,9 @@ def _summary(reference: Reference) -> str:
 
 
 def baseline_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """The checks of both sides that the head compares with another recorded reference.
+    """Yield the checks that the head compares with another recorded reference.
+
+    Both sides have them.
 
     Raises
     ------
@@ -185,7 +201,10 @@ def _baseline_difference(model: str, task: str, base: Config, head: Config) -> I
 
 
 def _reference_file(config: Config, model: str, task: str) -> Path:
-    """The file of the reference that a check is compared with; it need not exist."""
+    """Return the path of the reference that a check is compared with.
+
+    It need not exist.
+    """
     settings = config.models[model]
     baseline = baseline_of(model, settings.variant, settings.baseline)
     return file_of(config.references, baseline, task)
@@ -233,7 +252,7 @@ def _anchor_fault(
 
 
 def _follows(step: Step, anchor: Anchor, reference: Reference | None) -> bool:
-    """Whether a step of the history follows from this reference."""
+    """Tell whether a step of the history follows from this reference."""
     if reference is None or reference.scores is None:
         return False
     anchored = set(anchor.scores.ids)

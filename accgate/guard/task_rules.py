@@ -1,4 +1,7 @@
-"""The rules of one task: where what decides its checks differs between two trees, at whatever level it is set."""
+"""The rules of one task that differ between two trees.
+
+They decide its checks, at whatever level they are set.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,12 +29,18 @@ from accgate.tasks import DefinitionFile
 
 
 def _rank_of_allowance(value: float | str) -> float:
-    """Points rank with points; a percentage is a share of another number, and has no rank beside them."""
+    """Rank an allowed drop in points.
+
+    A percentage is a share of another number, and has no rank beside points.
+    """
     return math.nan if isinstance(value, str) else down(value)
 
 
 def _rank_of_share(value: float | None) -> float:
-    """A share that may be added; without one anything may."""
+    """Rank a share that may be added.
+
+    Without one anything may.
+    """
     return -math.inf if value is None else down(value)
 
 
@@ -79,7 +88,10 @@ AS_WRITTEN = ("choose", "subset", "dataset", "options", "few_shot_dataset", *SET
 
 @dataclass(frozen=True)
 class TaskPair:
-    """A task of both trees, as it decides its checks in each; `models` are those that both check by it."""
+    """A task of both trees, as it decides its checks in each.
+
+    `models` are those that both check by it.
+    """
 
     name: str
     before: EffectiveTask
@@ -87,7 +99,7 @@ class TaskPair:
     models: Sequence[str]
 
     def differences(self) -> Iterator[Difference]:
-        """Each value in effect that differs, at the level where it is set."""
+        """Yield each value in effect that differs, at the level where it is set."""
         key, (old, new) = ("tasks", self.name), self._settings
         for name, value in self.before.values.items():
             if not _same(name, value, self.after.values[name]):
@@ -111,7 +123,7 @@ class TaskPair:
             yield Difference(key, None, None, "loosening", why, "pictures")
 
     def _same_judge(self) -> bool:
-        """Whether both have a judge, which differ by their names alone."""
+        """Tell whether both have a judge, which differ by their names alone."""
         (base, old), (head, new) = [(task.config, task.settings.judge) for task in (self.before, self.after)]
         return old is not None and new is not None and _judge_change((base, old), (head, new)) is None
 
@@ -142,7 +154,10 @@ class TaskPair:
             yield self._difference(name, key, (old, new), shown, why, PARTS.get(name, name))
 
     def _is_written(self, own: str, old: Any, new: Any) -> bool:
-        """Whether a key of the task's table is what differs; a file's name does not show whether its rows do."""
+        """Tell whether a key of the task's table is what differs.
+
+        A file's name does not show whether its rows do.
+        """
         written = [getattr(settings, own) for settings in self._settings]
         if isinstance(old, RowsFile) or isinstance(new, RowsFile):
             return written != [None, None]
@@ -151,7 +166,10 @@ class TaskPair:
     def _difference(
         self, name: str, key: Key, values: Sequence[Any], shown: Iterable[Any], why: str, part: str = ""
     ) -> Difference:
-        """The difference of one value; one that looks stricter is a loosening where that is in doubt."""
+        """Return the difference of one value.
+
+        One that looks stricter is a loosening where that is in doubt.
+        """
         effect, why = effect_of(values[0], values[1], self._directions.get(name), why)
         if effect == "tightening" and (doubt := self._doubt(name)) is not None:
             effect, why = "loosening", doubt
@@ -159,7 +177,10 @@ class TaskPair:
 
     @property
     def _directions(self) -> Mapping[str, Direction]:
-        """Which way each value is stricter; that of means is the metric's."""
+        """Return which way each value is stricter.
+
+        That of means is the metric's.
+        """
         rank = up if self.before.definition.higher_is_better else down
         means = {
             "target_mean": Direction(rank, "a better mean must hold", "a worse mean passes"),
@@ -168,7 +189,10 @@ class TaskPair:
         return {**PROVEN, **means}
 
     def _doubt(self, name: str) -> str | None:
-        """Why a value that looks stricter may not be, with the other rules of the check."""
+        """Say why a value that looks stricter may not be.
+
+        The other rules of the check count.
+        """
         both = self.before, self.after
         if not all(task.is_mean for task in both):
             return "a statistic decides, and not a mean of scores"
@@ -182,7 +206,10 @@ class TaskPair:
         return None
 
     def _sample_differences(self) -> Iterator[Difference]:
-        """How many samples are evaluated, where another number is written and another is in effect."""
+        """Yield how many samples are evaluated, where that differs.
+
+        Another number is written, or another is in effect.
+        """
         (old, new), key = self._settings, ("tasks", self.name)
         numbers = [task.definition.content.num_samples for task in (self.before, self.after)]
         if (old.num_samples, old.limit, numbers[0]) == (new.num_samples, new.limit, numbers[1]) or self._same_samples():
@@ -205,7 +232,10 @@ class TaskPair:
 
 
 def alpha_doubt(tasks: Iterable[EffectiveTask]) -> str | None:
-    """Why a larger alpha may not be stricter for these tasks; None where it is."""
+    """Say why a larger alpha may not be stricter for these tasks.
+
+    None where it is.
+    """
     for task in tasks:
         if not task.is_mean:
             return "a statistic decides, and not a mean of scores"
@@ -217,7 +247,7 @@ def alpha_doubt(tasks: Iterable[EffectiveTask]) -> str | None:
 
 
 def task_pairs(base: Config, head: Config) -> tuple[list[TaskPair], list[Difference]]:
-    """The tasks that both trees have, and what cannot be read of them in the base's.
+    """Return the tasks that both trees have, and unreadable parts of the base's.
 
     Raises
     ------
@@ -247,7 +277,10 @@ def _same(name: str, before: Any, after: Any) -> bool:
 
 
 def judge_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Another judge gives other marks; one that only the head has marks no answer of the base's tasks."""
+    """Yield the differences of judges, each of which gives marks of its own.
+
+    One that only the head has marks no answer of the base's tasks.
+    """
     for name in (name for name in base.judges if name in head.judges):
         fault = _judge_change((base, name), (head, name))
         if fault is not None:
@@ -256,7 +289,10 @@ def judge_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _judge_change(before: tuple[Config, str], after: tuple[Config, str]) -> str | None:
-    """What differs between two judges, beside their names and tables; None where nothing does."""
+    """Describe what differs between two judges, beside their names and tables.
+
+    None where nothing does.
+    """
     sides = [(config, config.judges[name]) for config, name in (before, after)]
     tables = [exact(asdict(judge)) + exact(judge.sampling.extra, in_order=True) for _, judge in sides]
     if tables[0] != tables[1]:
@@ -266,7 +302,10 @@ def _judge_change(before: tuple[Config, str], after: tuple[Config, str]) -> str 
 
 
 def _plain(value: Any) -> Any:
-    """A value without the keys that are not set, and with a short digest."""
+    """Return a value without the keys that are not set.
+
+    A digest is shortened.
+    """
     if isinstance(value, RowsFile):
         return {"file": value.path.name, "sha256": value.sha256[:12]}
     if not isinstance(value, dict):

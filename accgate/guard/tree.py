@@ -1,4 +1,7 @@
-"""A repository's folder: whether paths in its files stay within it at every step, and what is in sight of a base's."""
+"""A repository's folder.
+
+Paths in its files must stay within it at every step. Here is also what is in sight of a base's.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ class Tree:
     jobs: tuple[Path, ...] = ()  # where a job left what models use, with its checkout
 
     def beside(self, workspace: Path | None) -> Tree:
-        """The tree beside what a job left for models, with all around that: no rule may lie there."""
+        """Return the tree beside what a job left for models.
+
+        No rule may lie there, nor in what is around it.
+        """
         if workspace is None:
             return self
         around = [workspace, *workspace.parents]
@@ -38,10 +44,11 @@ class Tree:
         return replace(self, others=(*self.others, *outermost), jobs=(*self.others, workspace, *checkout))
 
     def fault(self, folder: Path, name: str) -> str | None:
-        """Why a name in a file of this folder does not stay in the tree; None where it does, or nothing is there.
+        """Say why a name in a file of this folder does not stay in the tree.
 
-        No step may leave the tree, even where the end is in it again: in the base, after a merge or on another machine
-        the same name leads elsewhere. A link that leads to nothing is a fault, since what it stands for is no absence.
+        None where it does, or nothing is there. No step may leave the tree, even where the end is in it again: in the
+        base, after a merge or on another machine the same name leads elsewhere. A link that leads to nothing is a
+        fault, since what it stands for is no absence.
         """
         if os.path.isabs(name) or name.startswith("~"):  # noqa: PTH117 (a text of a user's)
             return "is an absolute path"
@@ -51,13 +58,19 @@ class Tree:
         return self._walk([*real.relative_to(os.path.realpath(self.root)).parts, *Path(name).parts])
 
     def fault_with_dots(self, folder: Path, name: str) -> str | None:
-        """The same of a name that is read with its `..` taken out as well: both ways must lead to one place."""
+        """Say the same of a name that is read with its `..` taken out as well.
+
+        Both ways must lead to one place.
+        """
         path = Path(os.path.realpath(folder)) / name
         is_one = os.path.realpath(path) == os.path.realpath(os.path.normpath(path))
         return self.fault(folder, name) or (None if is_one else "leads through a link and back with ..")
 
     def fault_of_config(self, config: Path) -> str | None:
-        """Why the path of accuracy.toml itself does not stay in the tree; None where it does."""
+        """Say why the path of accuracy.toml itself does not stay in the tree.
+
+        None where it does.
+        """
         path = Path(os.path.abspath(config))  # noqa: PTH100 (resolve would follow links)
         return self._walk([*path.relative_to(self.root).parts])
 
@@ -93,14 +106,20 @@ class Tree:
 
 
 def _fault_at_end(path: Path, *, is_linked: bool) -> str | None:
-    """Why nothing can be read where a path ends; None where something can, or where nothing was ever put."""
+    """Say why nothing can be read where a path ends.
+
+    None where something can, or where nothing was ever put.
+    """
     if is_linked and _identity(path) is None:
         return "leads through a link to where nothing is"
     return f"is {found[0]}, in the commit too" if (found := stand_in_of(path)) else None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What a folder is known by, whatever its name: other letters' case and mounts are the same folder."""
+    """Return what a folder is known by, whatever its name.
+
+    Other letters' case and mounts are the same folder.
+    """
     try:
         about = path.stat()
     except (OSError, ValueError):
@@ -109,7 +128,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def tree_at(root: Path, config: Path) -> Tree:
-    """The tree of a repository's folder that the user names.
+    """Return the tree of a repository's folder that the user names.
 
     Raises
     ------
@@ -123,7 +142,7 @@ def tree_at(root: Path, config: Path) -> Tree:
 
 
 def trees_of_pair(base: Path, head: Path) -> tuple[Tree, Tree]:
-    """The trees of accuracy.toml in the base and in the head of a pull request.
+    """Return the trees of accuracy.toml in a pull request's base and head.
 
     Each is the folder of the nearest git repository, or else the path without the end that both have in common. Of one
     file as both it is that repository, or else the file's folder.
@@ -150,7 +169,9 @@ def _repository(folder: Path, widest: Path) -> Path:
 
 
 def trees_of(base: Path, head: Path) -> tuple[Path, Path]:
-    """The folders of two trees, from the paths of one file in both: the paths without their common end.
+    """Return the folders of two trees, from the paths of one file in both.
+
+    They are the paths without their common end.
 
     >>> [path.name for path in trees_of(Path("/base/gates/accuracy.toml"), Path("/head/gates/accuracy.toml"))]
     ['base', 'head']
@@ -162,7 +183,9 @@ def trees_of(base: Path, head: Path) -> tuple[Path, Path]:
 
 
 def has_rules(base: Path, head: Path) -> bool:
-    """Whether the base's tree has an accuracy.toml; `head` is the same file in the pull request's tree.
+    """Tell whether the base's tree has an accuracy.toml.
+
+    `head` is the same file in the pull request's tree.
 
     Raises
     ------
@@ -189,7 +212,10 @@ def has_rules(base: Path, head: Path) -> bool:
 
 
 def _rule_files(root: Path, name: str) -> Iterator[Path]:
-    """The files in a tree that are an accuracy.toml, by their name or by what they hold."""
+    """List the files in a tree that are an accuracy.toml.
+
+    Their name tells, or what they hold.
+    """
     for folder, folders, files in os.walk(root):
         folders[:] = [each for each in folders if each.casefold() != GIT]
         for path in (Path(folder, each) for each in files if each.endswith(".toml")):
@@ -199,9 +225,10 @@ def _rule_files(root: Path, name: str) -> Iterator[Path]:
 
 
 def refuse_unread_references(base: Config, root: Path) -> None:
-    """Refuse a base whose references may be in a submodule, of which its tree has only an empty folder.
+    """Refuse a base whose references may be in a submodule.
 
-    A pull request could else bring its own in their place: they would look like the first ones.
+    Its tree has only an empty folder of it. A pull request could else bring its own in their place: they would look
+    like the first ones.
 
     Raises
     ------
@@ -220,7 +247,10 @@ def refuse_unread_references(base: Config, root: Path) -> None:
 
 
 def _mode(path: Path) -> int | None:
-    """The mode of the file or folder at a path, without following links; None where there is nothing."""
+    """Return the mode of the file or folder at a path.
+
+    Links are not followed. None where there is nothing.
+    """
     try:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):

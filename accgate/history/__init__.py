@@ -1,1 +1,4 @@
-"""The history of a repository's runs: kept as lines that only grow, joined, shown, drawn and published."""
+"""The history of a repository's runs.
+
+It is kept as lines that only grow, joined, shown, drawn and published.
+"""

@@ -1,4 +1,7 @@
-"""A history as bytes: read even where a line is torn, joined with others, written in one order."""
+"""A history as bytes.
+
+It is read even where a line is torn, joined with others, and written in one order.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,9 +13,10 @@ from accgate.history.run import START, Line, Run, line_of, read_line
 
 @dataclass(frozen=True)
 class History:
-    """Whole lines in order of (started, id), each once, and after them the damaged ones in order of their bytes.
+    """Whole lines in order of (started, id), each once.
 
-    `notes` say what was damaged where; they are not part of the content.
+    After them come the damaged ones in order of their bytes. `notes` say what was damaged where; they are not part of
+    the content.
     """
 
     lines: tuple[Line, ...] = ()
@@ -21,12 +25,18 @@ class History:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs, oldest first, each result once, though two jobs may have added it under different names."""
+        """The runs, oldest first, each result once.
+
+        Two jobs may have added it under different names.
+        """
         runs = [line.run for line in self.lines if line.run is not None]
         return tuple({run.result or str(number): run for number, run in enumerate(runs)}.values())
 
     def has(self, run: Run) -> bool:
-        """Whether the history has this run, or the same result under another name."""
+        """Tell whether the history has this run.
+
+        The same result under another name counts.
+        """
         id_ = line_of(run).id
         return any(
             line.id == id_ or (line.run is not None and line.run.result == run.result != "") for line in self.lines
@@ -39,12 +49,14 @@ class History:
 
 
 def history_of(runs: Iterable[Run]) -> History:
-    """A history of these runs."""
+    """Build a history of these runs."""
     return _tidy(map(line_of, runs), ())
 
 
 def parse_history(content: bytes, name: str) -> History:
-    """The history in a file's bytes; a torn or damaged line is kept apart, and a note says which.
+    """Parse the history in a file's bytes.
+
+    A torn or damaged line is kept apart, and a note says which.
 
     >>> cut = history_of([Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())]).content[:40]
     >>> parse_history(cut, "history.jsonl").notes
@@ -72,7 +84,9 @@ def parse_history(content: bytes, name: str) -> History:
 
 
 def merge_histories(*histories: History) -> History:
-    """The union of histories; neither their order nor a repetition changes its bytes.
+    """Merge histories.
+
+    Neither their order nor a repetition changes the bytes.
 
     >>> one, two = (history_of([Run(f"2026-11-2{day}T11:16:44+00:00", "", "pass", ())]) for day in (1, 2))
     >>> merge_histories(one, two).content == merge_histories(two, one, two).content
@@ -86,7 +100,10 @@ def merge_histories(*histories: History) -> History:
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
-    """The lines in a line: one, or a torn one with a whole one right behind it."""
+    """Split the lines in a line.
+
+    They are one, or a torn one with a whole one right behind it.
+    """
     at = text.rfind(START)
     if at > 0 and read_line(text) is None and read_line(text[at:]) is not None:
         yield text[:at]
@@ -104,13 +121,16 @@ def _tidy(lines: Iterable[Line], damaged: Iterable[bytes], notes: Iterable[str] 
 
 
 def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
-    """Whether a torn text is the beginning of a whole line that is there: then nothing is lost without it."""
+    """Tell whether a torn text begins a whole line that is there.
+
+    Then nothing is lost without it.
+    """
     at = bisect_left(texts, text)
     return at < len(texts) and texts[at].startswith(text)
 
 
 def read_content(content: bytes, name: str) -> History:
-    """The history in the bytes of a file.
+    """Read the history in the bytes of a file.
 
     Raises
     ------

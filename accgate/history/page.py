@@ -41,7 +41,10 @@ Ticks = tuple[tuple[float, str], ...]  # places on an axis, and their texts
 
 @dataclass(frozen=True)
 class Chart:
-    """Paths and places in a drawing of WIDTH x HEIGHT, and `words` that describe it."""
+    """Paths and places in a drawing of WIDTH x HEIGHT.
+
+    `words` describe it.
+    """
 
     words: str
     band: str
@@ -85,7 +88,7 @@ def chart_of(series: Series) -> Chart | None:
 
 
 def series_text(series: Series) -> str:
-    """What a chart shows, for readers who cannot see it."""
+    """Describe a chart for readers who cannot see it."""
     steps, last = series.steps, series.last
     span = f", between {' and '.join(series.ends)}" if series.ends else ""
     failed = sum(step.point.verdict == "regression" for step in steps)
@@ -98,7 +101,7 @@ def series_text(series: Series) -> str:
 
 
 def step_text(step: Step) -> str:
-    """A run in words."""
+    """Describe a run in words."""
     point, level = step.point, step.levels
     error = "" if point.error is None else f" ± {step.text(point.error)}"
     decline = ", a slow decline since the anchor" if step.point.is_declining else ""
@@ -128,14 +131,20 @@ def _spans(steps: Sequence[Step]) -> list[range]:
 
 
 def _level(steps: Sequence[Step], span: range, errors: float, x: Axis, y: Axis) -> str:
-    """The path along the references of a stretch, a flat piece for each run, so many errors above."""
+    """Draw the references of a stretch, so many errors above.
+
+    Each run has a flat piece.
+    """
     heights = [y.pixel(_high(steps[at], errors)) for at in span]
     flat = "".join(f"V{height}H{x.pixel(at + 1)}" for at, height in zip(span, heights, strict=True))
     return f"M{x.pixel(span.start)} {heights[0]}{flat}"
 
 
 def _band(steps: Sequence[Step], span: range, x: Axis, y: Axis) -> str:
-    """The area in which chance alone puts the mean, as wide for each run as its own error."""
+    """Draw the area in which chance alone puts the mean.
+
+    It is as wide for each run as its own error.
+    """
     back = "".join(f"V{y.pixel(_high(steps[at], -BAND))}H{x.pixel(at)}" for at in reversed(span))
     return f"{_level(steps, span, BAND, x, y)}{back}Z"
 
@@ -147,7 +156,7 @@ def _high(step: Step, errors: float) -> float:
 
 
 def _line(steps: Sequence[Step], x: Axis, y: Axis) -> str:
-    """The path through the means, with a gap where there is none."""
+    """Draw the path through the means, with a gap where there is none."""
     path, pen = "", "M"
     for at, step in enumerate(steps):
         mean = step.levels.mean
@@ -164,7 +173,7 @@ DRAWN = {
 
 
 def html_page(history: History, check: str | None = None) -> str:
-    """The page of a history, or of one check of it, "MODEL/TASK".
+    """Write the page of a history, or of one check of it, "MODEL/TASK".
 
     Names can hold anything: each shows as text, and the page's policy lets nothing load or run.
 
@@ -194,7 +203,10 @@ def html_page(history: History, check: str | None = None) -> str:
 
 
 def _view(series: Series) -> tuple[Series, Chart | None, list[tuple[VerdictName, tuple[str, ...]]], str]:
-    """Return a check with its chart, its latest runs, newest first, and the outcome of its drift test."""
+    """Return a check with its chart, its latest runs, and its drift.
+
+    Runs are newest first, and drift is the outcome of its test.
+    """
     rows = [(step.point.verdict, cells(step)) for step in series.steps[: -ROWS - 1 : -1]]
     return series, chart_of(replace(series, steps=series.steps[-SHOWN:])), rows, _drift(series)
 

@@ -1,4 +1,7 @@
-"""What a history keeps of one run: taken from its result, and written as a line."""
+"""What a history keeps of one run.
+
+It is taken from its result, and written as a line.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,10 @@ START = b'{"id":"'  # every line begins so: where a line was torn, the next one 
 
 @dataclass(frozen=True)
 class Against:
-    """What a check was compared with: mean (points) and size, and of a recorded reference its digest and date.
+    """What a check was compared with.
 
-    Of a paired check `mean` is on the `n` samples that the run took, and `whole_mean` on all that the reference has.
+    It has mean (points) and size, and of a recorded reference its digest and date. Of a paired check `mean` is on the
+    `n` samples that the run took, and `whole_mean` on all that the reference has.
     """
 
     mean: float | None
@@ -37,10 +41,10 @@ class Against:
 
 @dataclass(frozen=True)
 class Point:
-    """One check of one run; `model` is model@variant. All scores, `error`, `sigma`, `gamma` and `theta` in points.
+    """One check of one run.
 
-    `error` is the standard error of the difference, as `Verdict.error` has it.
-    A sequential test took `n` of at most `n_max` samples.
+    `model` is model@variant. All scores, `error`, `sigma`, `gamma` and `theta` are in points. `error` is the standard
+    error of the difference, as `Verdict.error` has it. A sequential test took `n` of at most `n_max` samples.
     `drift.since` is the date of the anchor that drift is counted from.
     """
 
@@ -69,9 +73,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: when it started (UTC, ISO 8601), its commit, its verdict, its checks and accgate's version.
+    """One run of a history.
 
-    `result` is a digest of its accgate.json.
+    It has when it started (UTC, ISO 8601), its commit, its verdict, its checks and accgate's version. `result` is a
+    digest of its accgate.json.
     """
 
     started: str
@@ -84,7 +89,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a history, without its newline; `run` is None in a form of another version of accgate."""
+    """A line of a history, without its newline.
+
+    `run` is None in a form of another version of accgate.
+    """
 
     started: str
     id: str
@@ -93,7 +101,9 @@ class Line:
 
 
 def line_of(run: Run) -> Line:
-    """The line of a run; its id is a digest of the rest, so that a cut or changed line does not match it.
+    """Write the line of a run.
+
+    Its id is a digest of the rest, so that a cut or changed line does not match it.
 
     >>> run = Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())
     >>> read_line(line_of(run).text).run == run, read_line(line_of(run).text.replace(b"pass", b"fail"))
@@ -104,7 +114,9 @@ def line_of(run: Run) -> Line:
 
 
 def read_line(text: bytes) -> Line | None:
-    """A line as it was written; None where it is damaged.
+    """Read a line as it was written.
+
+    None where it is damaged.
 
     >>> read_line(b'{"id":"1d7b') is None
     True
@@ -131,17 +143,21 @@ def read_line(text: bytes) -> Line | None:
 
 
 def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
-    """Id and text of a line: keys sorted, pure ASCII, so that the same content gives the same bytes everywhere."""
+    """Write id and text of a line.
+
+    Keys are sorted and text is pure ASCII, so that the same content gives the same bytes everywhere.
+    """
     text = json.dumps(row, sort_keys=True, separators=(",", ":"), allow_nan=False)
     id_ = hashlib.sha256(text.encode()).hexdigest()[:16]
     return id_, START + f'{id_}",{text[1:]}'.encode()
 
 
 def run_of(result: Result, content: bytes, *, commit: str, config: Config | None, now: Callable[[], datetime]) -> Run:
-    """What a history keeps of a run; `content` is its result file, whose digest identifies it.
+    """Build what a history keeps of a run.
 
-    `config` adds what a result does not hold: the models' variants, and digest, date and mean on all its samples of
-    each reference. `now` gives the time of a result without one, as a verdict of `compare` is.
+    `content` is its result file, whose digest identifies it. `config` adds what a result does not hold: the models'
+    variants, and digest, date and mean on all its samples of each reference. `now` gives the time of a result without
+    one, as a verdict of `compare` is.
 
     Raises
     ------
@@ -155,7 +171,7 @@ def run_of(result: Result, content: bytes, *, commit: str, config: Config | None
 
 
 def _utc(started: str) -> str:
-    """A time in UTC and whole seconds, so that times sort as texts.
+    """Write a time in UTC and whole seconds, so that times sort as texts.
 
     >>> _utc("2026-11-21T13:16:44+02:00")
     '2026-11-21T11:16:44+00:00'
@@ -172,7 +188,10 @@ def _utc_text(when: datetime) -> str:
 
 
 def _point(verdict: Verdict, config: Config | None) -> Point:
-    """Make the point of a check, which has the other figures of its verdict under the same names."""
+    """Make the point of a check.
+
+    It has the other figures of its verdict under the same names.
+    """
     from accgate.references.store import baseline_of
 
     model = verdict.model or ""
@@ -188,7 +207,10 @@ def _point(verdict: Verdict, config: Config | None) -> Point:
 
 
 def _against(verdict: Verdict, config: Config | None) -> Against:
-    """The reference's figures, and which recorded reference it was where that can be read."""
+    """Return the reference's figures, and which recorded reference it was.
+
+    The latter is there where it can be read.
+    """
     from accgate.inputs.paths import file_digest
     from accgate.inputs.toml import read_toml
     from accgate.references.store import baseline_of, file_of
@@ -214,7 +236,10 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
 
 
 def _whole_mean(about: Mapping[str, Any], mean: float, n: int | None) -> float | None:
-    """The reference's mean on all its samples; None where a run of n of them cannot have had this mean."""
+    """Return the reference's mean on all its samples.
+
+    None where a run of n of them cannot have had this mean.
+    """
     whole, count = about.get("mean"), about.get("n")
     if not isinstance(whole, (int, float)) or not isinstance(count, int) or n is None or not math.isfinite(whole):
         return None

@@ -1,4 +1,7 @@
-"""Each check of a history over time, on one level, with the changes of its reference, printed and as JSON."""
+"""Each check of a history over time, on one level.
+
+It shows the changes of its reference, and is printed and written as JSON.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Levels:
-    """Reference, mean and gamma of a check in one run, in points; a figure that does not exist is None."""
+    """Reference, mean and gamma of a check in one run, in points.
+
+    A figure that does not exist is None.
+    """
 
     reference: float | None
     mean: float | None
@@ -25,11 +31,11 @@ class Levels:
 
 
 def levels(point: Point) -> Levels:
-    """A check's figures, shifted so that the reference is at its mean on all its samples.
+    """Shift a check's figures to the mean of its whole reference.
 
-    A test that stops early takes the first samples, more in one run than in another. The means of both sides depend on
-    them; their difference does not. The distances between the three figures are kept. Where the whole reference's mean
-    is not known, the figures are the run's own.
+    That is its mean on all its samples. A test that stops early takes the first samples, more in one run than in
+    another. The means of both sides depend on them; their difference does not. The distances between the three figures
+    are kept. Where the whole reference's mean is not known, the figures are the run's own.
 
     Examples
     --------
@@ -50,7 +56,10 @@ def levels(point: Point) -> Levels:
 
 @dataclass(frozen=True)
 class Step:
-    """A check in one run; `changed` marks a run whose reference is not that of the run before."""
+    """A check in one run.
+
+    `changed` marks a run whose reference is not that of the run before.
+    """
 
     run: Run
     point: Point
@@ -74,17 +83,23 @@ class Step:
 
     @property
     def digits(self) -> int:
-        """Digits behind the point that keep the check's figures apart, as in the run's report."""
+        """Digits behind the point that keep the check's figures apart.
+
+        They are those of the run's report.
+        """
         level = self.levels
         return max(digits_of_means(level.reference, level.mean, level.gamma), digits_apart((self.point.error, 0.0)))
 
     def text(self, value: float | None, *, sign: bool = False) -> str:
-        """A figure of the check, in points."""
+        """Write a figure of the check, in points."""
         return figure(value, self.digits, sign=sign)
 
     @property
     def samples(self) -> str:
-        """How many samples the check used, and of how many where the test stopped early."""
+        """How many samples the check used.
+
+        Where the test stopped early, it adds of how many.
+        """
         n, most = self.point.n, self.point.n_max
         return f"{n:,}" if most is None or n >= most else f"{n:,} of {most:,}"
 
@@ -104,7 +119,10 @@ class Series:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The least mean and the greatest; none where no run has a mean."""
+        """The least mean and the greatest.
+
+        It is empty where no run has a mean.
+        """
         means = [mean for step in self.steps if (mean := step.levels.mean) is not None]
         digits = max(step.digits for step in self.steps)
         return tuple(figure(end, digits) for end in (min(means), max(means))) if means else ()
@@ -116,9 +134,10 @@ class Series:
 
 
 def series_of(runs: Sequence[Run], check: str | None = None) -> tuple[Series, ...]:
-    """The checks of these runs by name; with `check`, "MODEL/TASK", only that one.
+    """Gather the checks of these runs by name.
 
-    A model may be named without its variant: then all its variants are meant.
+    With `check`, "MODEL/TASK", it is only that one. A model may be named without its variant: then all its variants are
+    meant.
 
     Raises
     ------
@@ -151,10 +170,10 @@ def _steps(rows: Sequence[tuple[Run, Point]]) -> Iterator[Step]:
 
 
 def _differ(before: Against, now: Against) -> bool:
-    """Whether two runs were compared with different references, by their digests.
+    """Tell whether two runs were compared with different references.
 
-    Without digests, another mean of as many samples is another reference; where a test stopped early and used fewer,
-    that is not known, and counts as the same.
+    Their digests tell. Without digests, another mean of as many samples is another reference; where a test stopped
+    early and used fewer, that is not known, and counts as the same.
     """
     if now.mean is None or before.mean is None:
         return False
@@ -167,7 +186,7 @@ HEADINGS = ("Date", "Commit", "n", "Reference", "Mean", "± error", "Difference"
 
 
 def cells(step: Step) -> tuple[str, ...]:
-    """A run's row of figures, under `HEADINGS`."""
+    """Return a run's row of figures, under `HEADINGS`."""
     point, level = step.point, step.levels
     return (
         step.date,
@@ -188,7 +207,9 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float | None]) -> str:
-    """Values as a line of bars from the least to the greatest; a dot where there is none.
+    """Draw values as a line of bars from the least to the greatest.
+
+    A dot stands where there is none.
 
     >>> sparkline([70.0, 72.0, None, 77.0]), sparkline([50.0, 50.0])
     ('▁▃·█', '▄▄')
@@ -210,7 +231,10 @@ WIDEST = 60  # runs in the line of bars
 
 
 def print_history(console: Console, series: Sequence[Series], *, last: int) -> None:
-    """Print every check: a line of bars over many runs, and a table of the latest, or a paragraph each."""
+    """Print every check over many runs.
+
+    It has a line of bars, and a table of the latest, or a paragraph each.
+    """
     from rich.text import Text
 
     from accgate.report.terminal import COLOURS, print_paragraph, print_table
@@ -242,7 +266,7 @@ def _drift(one: Series) -> str:
 
 
 def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
-    """The series as JSON has them."""
+    """Return the series as JSON has them."""
     return [
         {
             "model": one.model,

@@ -1,4 +1,7 @@
-"""Histories where they are kept: files that several processes add to at once, and the files of a branch."""
+"""Histories where they are kept.
+
+They are files that several processes add to at once, and the files of a branch.
+"""
 
 import contextlib
 import errno
@@ -20,7 +23,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def read_history(path: Path) -> History:
-    """The history of a file, or of all files history*.jsonl in a folder.
+    """Read the history of a file, or of all history*.jsonl in a folder.
 
     Raises
     ------
@@ -38,10 +41,10 @@ def read_history(path: Path) -> History:
 
 
 def add_run(path: Path, run: Run) -> tuple[bool, History]:
-    """Append a run; whether it was new, and the history with it.
+    """Append a run to a history.
 
-    Several processes may do so at once: each holds the file's lock while it reads and writes one line. A line that
-    another writer left torn stays, and the new one begins after it.
+    Return whether it was new, and the history with it. Several processes may do so at once: each holds the file's lock
+    while it reads and writes one line. A line that another writer left torn stays, and the new one begins after it.
 
     Raises
     ------
@@ -64,7 +67,9 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
 
 
 def write_merged(paths: Sequence[Path], out: Path) -> History:
-    """Write the union of histories to a file, which may be one of them; runs added meanwhile are kept.
+    """Write the union of histories to a file, which may be one of them.
+
+    Runs added meanwhile are kept.
 
     Raises
     ------
@@ -83,9 +88,10 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
 
 @dataclass(frozen=True)
 class Addition:
-    """A run that was added to a history kept elsewhere: the whole history, and the files to write there.
+    """A run that was added to a history kept elsewhere.
 
-    There are no files to write where the history has the run already.
+    It has the whole history, and the files to write there. There are no files to write where the history has the run
+    already.
     """
 
     history: History
@@ -94,7 +100,9 @@ class Addition:
 
 
 def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Addition:
-    """Add a run to the content of a history, and with `page` write an index.html beside it.
+    """Add a run to the content of a history.
+
+    With `page` write an index.html beside it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The decision of a check: its figures, and how it reads in words."""
+"""The decision of a check with its figures, and how it reads in words."""
 
 import lazy_loader
 

@@ -1,4 +1,7 @@
-"""What the reader of a run can do now: one to three steps, of which none names a cause that the run does not know."""
+"""What the reader of a run can do now.
+
+It is one to three steps, of which none names a cause that the run does not know.
+"""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -37,7 +40,10 @@ ALONE = Surroundings()  # of a comparison without a run
 
 
 class Words(NamedTuple):
-    """A part of a sentence; `is_code` is to be typed or is the name of a setting."""
+    """A part of a sentence.
+
+    `is_code` is to be typed or is the name of a setting.
+    """
 
     text: str
     is_code: bool = False
@@ -48,9 +54,10 @@ BLAME = Words("accgate blame", True)
 
 @dataclass(frozen=True)
 class Step:
-    """Something that the reader can do now: a sentence in parts, without a full stop.
+    """Something that the reader can do now.
 
-    `kind` is `next`, or `accept` for the way to accept a loss or a first reference.
+    It is a sentence in parts, without a full stop. `kind` is `next`, or `accept` for the way to accept a loss or a
+    first reference.
     """
 
     kind: Literal["next", "accept"]
@@ -61,7 +68,10 @@ class Step:
 
 
 def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
-    """What to do after a run of which this is the worst check; nothing where files were compared or it passed."""
+    """Return what to do after a run of which this is the worst check.
+
+    There is nothing where files were compared or it passed.
+    """
     if verdict.verdict == "regression" and (verdict.model or verdict.task):
         return [*_after_regression(verdict), _accept("the loss", around, " --reason TEXT")]
     if verdict.verdict == "no-reference":
@@ -78,7 +88,7 @@ def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
 
 
 def advice(verdict: Figures, around: Surroundings) -> str:
-    """What to do after a check, in sentences.
+    """Say what to do after a check, in sentences.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
@@ -94,7 +104,7 @@ def advice(verdict: Figures, around: Surroundings) -> str:
 
 
 def after_pass(verdict: Figures) -> str:
-    """What to do after a check that passed, in a sentence."""
+    """Say what to do after a check that passed, in a sentence."""
     return DOUBTFUL if any(cause.kind == "unrelated" for cause in verdict.causes) else NOTHING
 
 
@@ -130,7 +140,10 @@ def _after_regression(lead: Figures) -> list[Step]:
 
 
 def after_inconclusive(verdict: Figures, *, needs_approval: bool) -> Step:
-    """Which setting would decide an inconclusive check; on a pull request a looser rule needs an approval."""
+    """Name the setting that would decide an inconclusive check.
+
+    On a pull request a looser rule needs an approval.
+    """
     theta, samples = deciding_theta(verdict), needed_samples(verdict)
     if theta is None or samples is None:
         return _next(Words("accgate plan", True), " shows how many samples each theta needs")
@@ -151,7 +164,7 @@ def after_inconclusive(verdict: Figures, *, needs_approval: bool) -> Step:
 
 
 def approval_steps(head_sha: str, *, answers_commands: bool) -> list[Step]:
-    """Who must do what, so that a pull request that loosens the gate can pass."""
+    """Return who must do what, so that a loosening pull request can pass."""
     start = "somebody with write permission who is not the author approves commit ", Words(head_sha[:7], True)
     again: tuple[str | Words, ...] = ("then run the job again",)
     if answers_commands:

@@ -1,4 +1,7 @@
-"""How many harmless changes the rules of a run fail, at most, and where they come from."""
+"""How many harmless changes the rules of a run fail, at most.
+
+Here is where they come from, too.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ RUNS = 10_000  # every figure of chance is a count of so many runs
 
 @dataclass(frozen=True)
 class Allowed:
-    """The share of harmless changes that a run fails at most, in parts that add up.
+    """The share of harmless changes that a run fails at most.
 
-    The `checks` fail so many by their scores, the `overall` checks and the `limits` on tokens and seconds so many more,
-    and so do `groups` and the `drift` where they can fail a check. On a pull request these are the rules of its base;
-    all that it adds may fail the share `new` beside them.
+    Its parts add up. The `checks` fail so many by their scores, the `overall` checks and the `limits` on tokens and
+    seconds so many more, and so do `groups` and the `drift` where they can fail a check. On a pull request these are
+    the rules of its base; all that it adds may fail the share `new` beside them.
     """
 
     checks: float = 0.0
@@ -41,12 +44,14 @@ class Allowed:
         return min(1.0, self.base + self.new)
 
     def as_new(self) -> Allowed:
-        """The same as what a pull request adds."""
+        """Return the same as what a pull request adds."""
         return Allowed(new=self.base + self.new)
 
     @property
     def sources(self) -> str:
-        """What the harmless changes that may fail come from; empty where it is one thing alone.
+        """Say what the harmless changes that may fail come from.
+
+        It is empty where it is one thing alone.
 
         >>> Allowed(0.03, 0.01, 0.01).sources
         '400 by scores, 100 by limits on tokens and seconds'
@@ -77,7 +82,7 @@ class Allowed:
 
 
 def runs_text(share: float) -> str:
-    """A probability, or a bound on one, as a count of 10,000 runs.
+    """Write a probability, or a bound on one, as a count of 10,000 runs.
 
     >>> runs_text(0.0022), runs_text(1e-9), runs_text(1.3)
     ('22', 'fewer than 1', '10,000')

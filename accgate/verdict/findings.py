@@ -1,4 +1,7 @@
-"""What a check found, for a reader in a hurry: what dropped, how likely that is by chance, what would decide it."""
+"""What a check found, for a reader in a hurry.
+
+It is what dropped, how likely that is by chance, and what would decide it.
+"""
 
 import math
 from collections.abc import Mapping
@@ -12,13 +15,19 @@ from accgate.verdict.sentences import loss_sentence
 
 
 def subject_of(verdict: Figures) -> str:
-    """What a check is called in a headline: its task, with the statistic where it is none of means."""
+    """Name a check in a headline.
+
+    It is its task, with the statistic where it is none of means.
+    """
     name = verdict.task or verdict.model or "the candidate"
     return f"{verdict.statistic} of {name}" if verdict.statistic else name
 
 
 def loss_of(verdict: Figures) -> float | None:
-    """How much worse the candidate's mean is than the reference's, in points: above 0 is worse; None without means."""
+    """Return how much worse the candidate's mean is, in points.
+
+    Above 0 is worse. None without means.
+    """
     before, now = verdict.reference.mean, verdict.candidate.mean
     if before is None or now is None or not math.isfinite(before - now):
         return None
@@ -26,12 +35,17 @@ def loss_of(verdict: Figures) -> float | None:
 
 
 def mean_change(verdict: Figures) -> float | None:
-    """The difference of the means, points; that of a run that stopped early lies in its interval too."""
+    """Return the difference of the means, points.
+
+    That of a run that stopped early lies in its interval too.
+    """
     return verdict.difference if verdict.difference_raw is None else verdict.difference_raw
 
 
 def drop_sentence(verdict: Figures) -> str:
-    """How the mean moved, with both sides; without a full stop. For a check with means.
+    """Say how the mean moved, with both sides.
+
+    It is for a check with means, and has no full stop.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(48.45, 97), CandidateSummary(30.93, 97)
@@ -56,7 +70,7 @@ def drop_sentence(verdict: Figures) -> str:
 
 
 def _beside_words(subject: str, of: Mapping[str, Any]) -> str:
-    """How a group, or the mean since the first reference, moved."""
+    """Say how a group, or the mean since the first reference, moved."""
     if "group" in of:
         size, moved = abs(of["now"] - of["before"]), "fell" if of["now"] < of["before"] else "rose"
         return f"{of['group']} in {subject} {moved} {size:.1f} points, {of['before']:.1f} to {of['now']:.1f}"
@@ -65,7 +79,9 @@ def _beside_words(subject: str, of: Mapping[str, Any]) -> str:
 
 
 def cost_words(cost: Cost) -> str:
-    """How much more a sample takes: "takes 30.0% more tokens, 54.5 to 70.8 a sample".
+    """Say how much more a sample takes.
+
+    It reads "takes 30.0% more tokens, 54.5 to 70.8 a sample".
 
     >>> cost_words(Cost("seconds", 9, 1.0, 1.25, 0.25, None, 0.05))
     'takes 25.0% more time, 1.00 to 1.25 s a sample'
@@ -77,7 +93,10 @@ def cost_words(cost: Cost) -> str:
 
 
 def move_sentence(verdict: Figures) -> str:
-    """Where the mean was and is, without a word on it: for a check that shows no drop. Without a full stop."""
+    """Say where the mean was and is, without a word on it.
+
+    It is for a check that shows no drop, and has no full stop.
+    """
     subject = subject_of(verdict)
     if verdict.reference.mean is None or verdict.candidate.mean is None:
         return f"{subject} has no mean"
@@ -88,7 +107,10 @@ def move_sentence(verdict: Figures) -> str:
 
 
 def pass_words(verdict: Figures) -> str:
-    """Why a drop, if there is any, is no regression: a few words after the means."""
+    """Say why a drop, if there is any, is no regression.
+
+    It is a few words after the means.
+    """
     loss, allowed = loss_of(verdict), verdict.allowed_drop
     if verdict.certify and verdict.asked is not None:
         return f"a {drop_word(verdict.higher_is_better)} of {asked_text(verdict)} ruled out"
@@ -102,10 +124,11 @@ def pass_words(verdict: Figures) -> str:
 
 
 def chance_sentence(verdict: Figures, together: str = "") -> str | None:
-    """How often a harmless change would do the same, and how often the gate lets one fail; None without a p-value.
+    """Say how often a harmless change would do the same.
 
-    Both are of this check alone: its own p-value, and the alpha that the correction for several checks left to it.
-    `together` says what the whole run allows. Without a full stop.
+    It adds how often the gate lets one fail. None without a p-value. Both are of this check alone: its own p-value, and
+    the alpha that the correction for several checks left to it. `together` says what the whole run allows. Without a
+    full stop.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(48.45, 97), CandidateSummary(30.93, 97)
@@ -137,7 +160,7 @@ def _allows(alpha: float, together: str) -> str:
 
 
 def samples_words(verdict: Figures) -> str:
-    """What a check compared: "over the same 97 samples"."""
+    """Say what a check compared, such as "over the same 97 samples"."""
     n = count_of(verdict.n, "sample")
     if verdict.test == "overall":
         return f"over {n} of all its checks together"
@@ -149,7 +172,10 @@ def samples_words(verdict: Figures) -> str:
 
 
 def lost_answers(verdict: Figures) -> str | None:
-    """How many answers got worse and better, or could no longer be read; None for scores that are not paired."""
+    """Say how many answers got worse and better, or became unreadable.
+
+    None for scores that are not paired.
+    """
     if verdict.lost is None or verdict.gained is None:
         return None
     if (unread := loss_sentence(verdict)) is not None:
@@ -158,7 +184,10 @@ def lost_answers(verdict: Figures) -> str | None:
 
 
 def lack_sentence(verdict: Figures) -> str:
-    """What was asked of an inconclusive check, and what it resolves, or why it could show nothing; no full stop."""
+    """Say what was asked of an inconclusive check, and what it resolves.
+
+    Or it says why it could show nothing. It has no full stop.
+    """
     if (reason := _obstacle(verdict)) is not None:
         return reason
     if verdict.sees is None or verdict.asked is None:
@@ -170,7 +199,10 @@ def lack_sentence(verdict: Figures) -> str:
 
 
 def _obstacle(verdict: Figures) -> str | None:
-    """Why a check could show nothing, whatever its theta; None where more samples or a larger theta decide it."""
+    """Say why a check could show nothing, whatever its theta.
+
+    None where more samples or a larger theta decide it.
+    """
     reason = verdict.obstacle
     if reason is None and not verdict.is_too_coarse:
         reason = next(iter(verdict.reasons), None)
@@ -178,9 +210,10 @@ def _obstacle(verdict: Figures) -> str | None:
 
 
 def deciding_theta(verdict: Figures) -> str | None:
-    """The theta with which an inconclusive check would have been decided by the same samples; None where none would.
+    """Return the theta that would have decided an inconclusive check.
 
-    It is rounded up to a whole half, or to two figures where it is small.
+    It is by the same samples. None where none would. It is rounded up to a whole half, or to two figures where it is
+    small.
     """
     if verdict.theta is None or not verdict.is_too_coarse or verdict.obstacle is not None:
         return None
@@ -190,9 +223,10 @@ def deciding_theta(verdict: Figures) -> str | None:
 
 
 def needed_samples(verdict: Figures) -> int | None:
-    """About how many samples the asked theta needs, since what a run sees shrinks with the root of their number.
+    """Estimate how many samples the asked theta needs.
 
-    None where no number of samples helps, or nothing says how many would.
+    What a run sees shrinks with the root of their number. None where no number of samples helps, or nothing says how
+    many would.
     """
     if deciding_theta(verdict) is None or verdict.theta is None or verdict.theta_target is None:
         return None

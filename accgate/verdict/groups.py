@@ -1,4 +1,7 @@
-"""The groups of a check, such as the subjects of MMLU: how far each changed, and which of them stand out."""
+"""The groups of a check, such as the subjects of MMLU.
+
+Here is how far each changed, and which of them stand out.
+"""
 
 from accgate.text import clip, count_of
 from accgate.verdict.figures import Figures, GroupFigures
@@ -9,7 +12,9 @@ LONGEST = 60  # characters of a group's name in a sentence
 
 
 def groups_sentence(verdict: Figures) -> str | None:
-    """Which groups stand out, three of them by name; None where none does. Without a full stop.
+    """Say which groups stand out, three of them by name.
+
+    None where none does. It has no full stop.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> from accgate.verdict.figures import Groups

@@ -1,11 +1,16 @@
-"""The points of a check as text: all of them have the digits that keep them apart, wherever they are printed."""
+"""The points of a check as text.
+
+All of them have the digits that keep them apart, wherever they are printed.
+"""
 
 from accgate.text import asked_figure, change_figure, digits_of_means, drop_figure, figure
 from accgate.verdict.figures import Figures
 
 
 def digits_of(verdict: Figures) -> int:
-    """Digits behind the point with which a check's means, their change and gamma read right.
+    """Count the digits with which a check's figures read right.
+
+    They are those behind the point of its means, their change and gamma.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.98, 400)
@@ -16,32 +21,43 @@ def digits_of(verdict: Figures) -> int:
 
 
 def points_text(verdict: Figures, value: float | None, *, sign: bool = False) -> str:
-    """A figure of a check, in points."""
+    """Write a figure of a check, in points."""
     return figure(value, digits_of(verdict), sign=sign)
 
 
 def change_text(verdict: Figures) -> str:
-    """How much the mean changed, with its sign: the difference of both means as they are printed."""
+    """Write how much the mean changed, with its sign.
+
+    It is the difference of both means as they are printed.
+    """
     return change_figure(verdict.reference.mean, verdict.candidate.mean, digits_of(verdict))
 
 
 def size_text(verdict: Figures) -> str:
-    """How much the mean changed, without a sign."""
+    """Write how much the mean changed, without a sign."""
     return change_text(verdict).lstrip("+−")
 
 
 def range_text(verdict: Figures, ends: tuple[float, float] | None) -> str:
-    """The ends of an interval of a difference; empty without one."""
+    """Write the ends of an interval of a difference.
+
+    It is empty without one.
+    """
     return "" if ends is None else " to ".join(points_text(verdict, end, sign=True) for end in ends)
 
 
 def interval_text(verdict: Figures) -> str:
-    """The two-sided interval of the difference; empty where there is none."""
+    """Write the two-sided interval of the difference.
+
+    It is empty where there is none.
+    """
     return range_text(verdict, None if verdict.interval is None else verdict.interval.two_sided)
 
 
 def theta_text(verdict: Figures) -> str:
-    """The smallest drop that a check sees, with the allowed one; rounded up, for a run sees no less than it says.
+    """Write the smallest drop that a check sees, with the allowed one.
+
+    It is rounded up, for a run sees no less than it says.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
@@ -52,7 +68,9 @@ def theta_text(verdict: Figures) -> str:
 
 
 def asked_text(verdict: Figures) -> str:
-    """The drop that a check was asked to see, with the allowed one and all digits that the user wrote, up to four.
+    """Write the drop that a check was asked to see, with the allowed one.
+
+    It has all digits that the user wrote, up to four.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
@@ -63,7 +81,9 @@ def asked_text(verdict: Figures) -> str:
 
 
 def samples_of(verdict: Figures) -> str:
-    """How many samples a check used, and of how many where its test could stop early.
+    """Say how many samples a check used.
+
+    Where its test could stop early, it adds of how many.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides = ReferenceSummary(75.0, 97), CandidateSummary(74.0, 97)

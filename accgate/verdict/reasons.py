@@ -1,4 +1,7 @@
-"""Why a verdict is what it is: reasons with a kind and figures, and the one place that puts them in words."""
+"""Why a verdict is what it is.
+
+Reasons have a kind and figures, and this is the one place that puts them in words.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,11 @@ RESOLUTION: frozenset[Kind] = frozenset(("too-coarse", "rules-out"))  # the thet
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a verdict is what it is: the kind of the reason, and the figures and names in its sentence.
+    """Why a verdict is what it is.
 
-    Points, shares and counts are as in the verdict's own figures. A kind without words of its own has a `text`, which
-    another part of accgate wrote, such as a test or an engine.
+    It has a kind, and the figures and names in its sentence. Points, shares and counts are as in the verdict's own
+    figures. A kind without words of its own has a `text`, which another part of accgate wrote, such as a test or an
+    engine.
     """
 
     kind: Kind

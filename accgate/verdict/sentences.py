@@ -1,4 +1,7 @@
-"""A verdict in sentences: the outcome, what was tested, how much it changed and how much it could have seen."""
+"""A verdict in sentences.
+
+They are the outcome, what was tested, how much it changed and how much it could have seen.
+"""
 
 from typing import NamedTuple
 
@@ -27,12 +30,15 @@ SETTINGS_LISTED = 8
 
 
 def name_of(verdict: Figures) -> str:
-    """Model and task of a check; a comparison of two files has neither."""
+    """Name model and task of a check.
+
+    A comparison of two files has neither.
+    """
     return " / ".join(part for part in (verdict.model, verdict.task) if part) or "candidate against reference"
 
 
 def summary(verdict: Figures) -> str:
-    """The outcome of a check in one sentence, with the figures behind it."""
+    """Sum up the outcome of a check in one sentence, with its figures."""
     subject = name_of(verdict) if verdict.model or verdict.task else "The candidate"
     start = f"{subject} {OUTCOMES[verdict.verdict]}"
     before, now = verdict.reference.mean, verdict.candidate.mean
@@ -60,7 +66,7 @@ def summary(verdict: Figures) -> str:
 
 
 def sentence(verdict: Figures) -> str:
-    """What was tested, and the outcome, for one check."""
+    """Say what was tested, and the outcome, for one check."""
     if verdict.p_value is None or verdict.candidate.mean is None:
         return with_stop(f"{name_of(verdict)}: {'; '.join(verdict.reasons) or verdict.verdict}")
     side = "lower" if verdict.higher_is_better else "higher"
@@ -79,7 +85,10 @@ def sentence(verdict: Figures) -> str:
 
 
 def _allowance(verdict: Figures) -> str:
-    """How far the mean fell, and how far it may: "fell 0.4, 0.5 is allowed"."""
+    """Say how far the mean fell, and how far it may.
+
+    It reads "fell 0.4, 0.5 is allowed".
+    """
     if not verdict.allowed_drop or verdict.difference is None:
         return ""
     worse = -verdict.difference if verdict.higher_is_better else verdict.difference
@@ -89,12 +98,18 @@ def _allowance(verdict: Figures) -> str:
 
 
 def has_no_room(verdict: Figures) -> bool:
-    """Whether an inconclusive run sees small enough a change, which its reference cannot show."""
+    """Tell whether the reference cannot show the change that a run sees.
+
+    The run is inconclusive, though it sees small enough a change.
+    """
     return verdict.theta is not None and not verdict.is_too_coarse
 
 
 def shortfall(verdict: Figures) -> str:
-    """What an inconclusive run lacks; without a full stop."""
+    """Say what an inconclusive run lacks.
+
+    It has no full stop.
+    """
     change = drop_word(verdict.higher_is_better)
     if verdict.theta is None:
         return f"too little to tell a {change} from chance"
@@ -105,13 +120,13 @@ def shortfall(verdict: Figures) -> str:
 
 
 def test_words(verdict: Figures) -> tuple[str, str]:
-    """What the verdict's test is called in a sentence, and why it suits the data."""
+    """Name the verdict's test in a sentence, and say why it suits the data."""
     test = verdict.test or "a test"
     return TEST_WORDS.get(test, test), TEST_REASONS.get(test, "")
 
 
 def what_of(verdict: Figures) -> str:
-    """What is compared: the mean, or a statistic by its name."""
+    """Name what is compared, the mean or a statistic."""
     return verdict.statistic or "mean"
 
 
@@ -124,7 +139,10 @@ def _samples(verdict: Figures) -> str:
 
 
 def threshold(verdict: Figures) -> str:
-    """Where the gate fails, or that no outcome would have failed it; without a full stop."""
+    """Say where the gate fails, or that no outcome would have failed it.
+
+    It has no full stop.
+    """
     if verdict.gamma is None and (verdict.discordance is None or verdict.statistic):
         return f"so few samples have no {what_of(verdict)} that would have failed the gate"
     if verdict.gamma is None:
@@ -144,7 +162,10 @@ def _early_stop(verdict: Figures) -> str:
 
 
 def stop_reason(verdict: Figures) -> str:
-    """Why a sequential check ended; a drop was ruled out only where the interval excludes it."""
+    """Say why a sequential check ended.
+
+    A drop was ruled out only where the interval excludes it.
+    """
     if verdict.stop != "futility":
         return "the loss was clear" if verdict.stop == "regression" else "the evidence allowed no earlier decision"
     interval = verdict.interval if verdict.higher_is_better or verdict.interval is None else verdict.interval.negate()
@@ -154,9 +175,9 @@ def stop_reason(verdict: Figures) -> str:
 
 
 def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
-    """Say which drop a check guards against, and how surely; None where that is not known.
+    """Say which drop a check guards against, and how surely.
 
-    `more` follows the size. Without a full stop.
+    None where that is not known. `more` follows the size. Without a full stop.
 
     A run that passed early had not the power of a whole one. What is certain is how few runs with such a drop pass;
     without a target, how few pass early, since at the end any run passes that does not fail.
@@ -172,7 +193,10 @@ def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
 
 
 def flip_counts(verdict: Figures) -> str | None:
-    """How many samples changed; None for scores that are not paired."""
+    """Say how many samples changed.
+
+    None for scores that are not paired.
+    """
     if verdict.discordance is None:
         return None
     lost = count_of(verdict.lost or 0, "sample")
@@ -181,14 +205,19 @@ def flip_counts(verdict: Figures) -> str | None:
 
 
 def loss_sentence(verdict: Figures) -> str | None:
-    """How many answers were lost because they can no longer be read, which is another fault than being wrong."""
+    """Say how many answers were lost because they can no longer be read.
+
+    That is another fault than being wrong.
+    """
     if not verdict.lost_unread or verdict.lost is None:
         return None
     return f"{count_of(verdict.lost, 'answer')} lost: {verdict.lost_unread:,} could no longer be read"
 
 
 def readings_text(readings: Readings) -> str | None:
-    """How many replies hold no answer, were cut off or refused; None where all were read whole.
+    """Say how many replies hold no answer, were cut off or refused.
+
+    None where all were read whole.
 
     >>> readings_text(Readings(400, unread=12, empty=3, cut=9))
     '12 of 400 replies hold no answer (3 empty), 9 were cut off at max_tokens'
@@ -212,7 +241,10 @@ def readings_text(readings: Readings) -> str | None:
 
 
 def readings_sentence(verdict: Figures) -> str | None:
-    """How the replies of both sides were read; None where all were, or where there was nothing to read."""
+    """Say how the replies of both sides were read.
+
+    None where all were, or where there was nothing to read.
+    """
     before, now = verdict.reference.readings, verdict.candidate.readings
     if now is None:
         return None
@@ -227,9 +259,10 @@ PROMPTS = "prompt tokens per sample"  # the name under which they stand beside t
 
 
 class Setting(NamedTuple):
-    """A setting that differs from the reference's: its name, the reference's value, this run's.
+    """A setting that differs from the reference's.
 
-    What `is_outside` is no setting of accuracy.toml: engine version, hardware, and what lies under the engine.
+    It has its name, the reference's value, and this run's. What `is_outside` is no setting of accuracy.toml: engine
+    version, hardware, and what lies under the engine.
     """
 
     name: str
@@ -243,7 +276,9 @@ OUTSIDE = {"version": "engine version", "hardware": "hardware"}
 
 
 def settings_of(verdict: Figures) -> tuple[Setting, ...]:
-    """The settings of a check that differ from its reference's, what is outside of accuracy.toml or a label last.
+    """Return the settings of a check that differ from its reference's.
+
+    What is outside of accuracy.toml or a label comes last.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> sides, changed = (ReferenceSummary(75.0, 9), CandidateSummary(70.0, 9)), ("options.kv: not set → q4_0",)
@@ -263,7 +298,10 @@ def settings_of(verdict: Figures) -> tuple[Setting, ...]:
 
 
 def settings_sentence(verdict: Figures) -> str | None:
-    """The settings that differ from those of the reference; None where there are none."""
+    """Name the settings that differ from those of the reference.
+
+    None where there are none.
+    """
     changes = verdict.settings_changed
     if not changes:
         return None
@@ -272,7 +310,10 @@ def settings_sentence(verdict: Figures) -> str | None:
 
 
 def drift_sentence(verdict: Figures) -> str | None:
-    """How far the run is from the first reference; None where that was never replaced."""
+    """Say how far the run is from the first reference.
+
+    None where that was never replaced.
+    """
     drift = verdict.drift
     if drift is None or drift.difference is None or drift.p_value is None:
         return None

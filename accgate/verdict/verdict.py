@@ -10,7 +10,7 @@ from accgate.verdict.sentences import summary
 
 @dataclass(frozen=True)
 class Verdict(Figures):
-    """The decision of one check: its `Figures`, and how they read in words.
+    """The decision of one check, with its `Figures` and its words.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(70.0, 400)
@@ -19,17 +19,20 @@ class Verdict(Figures):
     """
 
     def __str__(self) -> str:
-        """One sentence: the verdict and the figures behind it."""
+        """Say the verdict and the figures behind it in one sentence."""
         return visible(summary(self))
 
     def explain(self) -> str:
-        """How the verdict came about, in words and with its figures, as `accgate report --check` prints it."""
+        """Explain how the verdict came about, in words and with its figures.
+
+        `accgate report --check` prints it.
+        """
         (title, meaning), *rest = explanation(self)
         body = [f"{heading}\n  {visible(text)}" for heading, text in rest]
         return "\n".join([visible(title), visible(meaning), *body])
 
     def _repr_html_(self) -> str:
-        """The sentence, and the explanation as a table, for a notebook."""
+        """Show the sentence, and the explanation as a table, in a notebook."""
         from html import escape
 
         rows = "".join(
