@@ -22,6 +22,7 @@ from accgate.verdict import (
     Verdict,
     after_inconclusive,
     approval_steps,
+    collapse_sentence,
     drift_sentence,
     groups_sentence,
     lack_sentence,
@@ -40,7 +41,7 @@ RULES = 20
 # For a terminal that has no UTF-8.
 PLAIN = str.maketrans({
     "✕": "x", "✓": "v", "○": "o", "▽": "v", "△": "^", "◆": "#", "●": "o", "─": "-", "├": "|", "┤": "|", "┊": ":",
-    "┼": "+", "▕": "=", "→": "->", "−": "-", "–": "-", "…": "~", "≥": ">=", "\u200b": "",
+    "┼": "+", "■": "#", "▕": "=", "→": "->", "−": "-", "–": "-", "…": "~", "≥": ">=", "\u200b": "",
 })  # fmt: skip
 
 
@@ -181,7 +182,7 @@ def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
 
 def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
     """The remarks on one check, without full stops; those that the sentences have are left out."""
-    yield from filter(None, (readings_sentence(verdict), drift_sentence(verdict)))
+    yield from filter(None, (collapse_sentence(verdict), readings_sentence(verdict), drift_sentence(verdict)))
     if verdict.p_value is None:  # of the first check the sentences have the first reason, of the others all stand above
         yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
         return
@@ -226,7 +227,7 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
         printer.paragraph(f"Answers that got worse, {len(answers.rows)} of {answers.count:,}")
         for answer in answers.rows:
             printer.paragraph(f"{answer.prompt} {_end(answer.before, ANSWER)} → {_end(answer.now, ANSWER)}", indent=4)
-        printer.line()
+        _print_legend(printer, answers)
         return
     most = ANSWER if printer.width >= NARROW else ANSWER // 2
     cells = [[_end(answer.before, most), _end(answer.now, most)] for answer in answers.rows]
@@ -239,6 +240,12 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
     for answer, (before, now) in zip(answers.rows, cells, strict=True):
         prompt = clip(visible(answer.prompt), max(left - 6, 4), "…")
         printer.line(f"    {prompt}".ljust(left) + f"{before:>{widths[0]}}  {now:>{widths[1]}}")
+    _print_legend(printer, answers)
+
+
+def _print_legend(printer: _Printer, answers: Answers) -> None:
+    if answers.legend:
+        printer.paragraph(answers.legend, indent=4)
     printer.line()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from accgate.report.flips import Flip, FlipsByCheck, excerpt, opening
+from accgate.report.flips import Flip, FlipsByCheck, excerpt, legend_of, opening
 from accgate.report.room import Room, most_of
 from accgate.report.story import SIGNS, worst_first
 from accgate.report.words import confidence_of
@@ -19,6 +19,7 @@ from accgate.verdict import (
     after_inconclusive,
     asked_text,
     change_text,
+    collapse_sentence,
     drift_sentence,
     groups_paragraph,
     groups_sentence,
@@ -45,7 +46,8 @@ class CheckView:
     """One check as a template shows it: `row` is under the headings of the table, texts are one line each.
 
     The row's first cell is also there in parts: `task`, `word` (the verdict) and `model`; its second is `change` with
-    `interval`. `readings`, `drifted`, `standing_out`, `groups` and `to_do` are None where there is nothing to say.
+    `interval`. `readings`, `drifted`, `standing_out`, `groups`, `to_do` and `collapsed` are None where there is nothing
+    to say; `flips_legend` is empty there.
     `group_rows` stand under `group_headings`, `figures` are
     names with values, and `figure_row` stands under `figure_headings`. `to_do` says what an inconclusive check lacks,
     and the step that would decide it.
@@ -72,11 +74,13 @@ class CheckView:
     groups: str | None = None
     group_rows: tuple[tuple[str, ...], ...] = ()
     to_do: tuple[str, Step] | None = None
+    collapsed: str | None = None
+    flips_legend: str = ""
 
     @property
     def has_notes(self) -> bool:
         """Whether its details say more than its figures."""
-        return bool(self.readings or self.drifted or self.reasons or self.groups)
+        return bool(self.collapsed or self.readings or self.drifted or self.reasons or self.groups)
 
 
 class Origin(NamedTuple):
@@ -198,12 +202,14 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         groups=groups_paragraph(verdict) if room.groups else None,
         group_rows=group_rows(verdict)[: room.groups],
         to_do=_to_do(verdict, room) if verdict.verdict == "inconclusive" else None,
+        collapsed=collapse_sentence(verdict),
+        flips_legend=legend_of(verdict, first),
     )
 
 
 def _short_flip(flip: Flip, room: Room) -> Flip:
     expected, before, got = map(opening, (flip.expected, flip.before, flip.got))
-    return Flip(opening(flip.id, room.names), excerpt(flip.prompt), expected, before, got)
+    return Flip(opening(flip.id, room.names), f"{flip.sign}{excerpt(flip.prompt)}", expected, before, got)
 
 
 def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:

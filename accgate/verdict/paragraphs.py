@@ -8,6 +8,7 @@ from accgate.verdict.groups import groups_paragraph
 from accgate.verdict.points import asked_text, change_text, interval_text, points_text, theta_text
 from accgate.verdict.sentences import (
     MEANING,
+    collapse_sentence,
     drift_sentence,
     flip_counts,
     has_no_room,
@@ -109,7 +110,8 @@ def _changes(verdict: Figures) -> str:
         return ""
     clusters = f" They come in {verdict.clusters:,} clusters, each of which counts once." if verdict.clusters else ""
     same = " Nothing changed, so there is nothing for chance to explain." if verdict.discordance == 0.0 else ""
-    return f"{counts}.{same}{clusters}"
+    collapse = _stopped(collapse_sentence(verdict), " They decide nothing by themselves.")
+    return f"{counts}.{same}{clusters}{f' {collapse}' if collapse else ''}"
 
 
 def _test(verdict: Figures) -> str:
