@@ -227,7 +227,7 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
         printer.paragraph(f"Answers that got worse, {len(answers.rows)} of {answers.count:,}")
         for answer in answers.rows:
             printer.paragraph(f"{answer.prompt} {_end(answer.before, ANSWER)} → {_end(answer.now, ANSWER)}", indent=4)
-        _print_legend(printer, answers)
+        printer.line()
         return
     most = ANSWER if printer.width >= NARROW else ANSWER // 2
     cells = [[_end(answer.before, most), _end(answer.now, most)] for answer in answers.rows]
@@ -240,12 +240,6 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
     for answer, (before, now) in zip(answers.rows, cells, strict=True):
         prompt = clip(visible(answer.prompt), max(left - 6, 4), "…")
         printer.line(f"    {prompt}".ljust(left) + f"{before:>{widths[0]}}  {now:>{widths[1]}}")
-    _print_legend(printer, answers)
-
-
-def _print_legend(printer: _Printer, answers: Answers) -> None:
-    if answers.legend:
-        printer.paragraph(answers.legend, indent=4)
     printer.line()
 
 

@@ -11,10 +11,10 @@ from accgate.records.file import Record, paths_of, read_gzip_lines, records_with
 from accgate.result import Result
 from accgate.text import clip, visible
 from accgate.verdict import Verdict, subject_of
+from accgate.verdict.findings import COLLAPSED
 
 SHOWN = 10
 ANSWERS = 3
-SIGN = "■ "  # before the prompt of a sample that all runs lost
 WIDTH = 60  # characters of an answer
 LONGEST = 4_000  # characters of a reply in which the last difference is looked for
 SCANNED = 8  # characters read for each one shown: a reply of a megabyte costs no more than a short one
@@ -51,7 +51,7 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
     `run_folder` is where accgate.json lies; without record files there the flips have ids only.
     """
     ids = verdict.flips[:shown]
-    signs = dict.fromkeys(() if verdict.collapse is None else verdict.collapse.ids[:shown], SIGN)
+    signs = dict.fromkeys(() if verdict.collapse is None else verdict.collapse.ids[:shown], COLLAPSED)
     if not ids or verdict.model is None or verdict.task is None:
         return tuple(Flip(id_, None, None, None, None, sign=signs.get(id_, "")) for id_ in ids)
     paths = paths_of(run_folder, verdict.model, verdict.task)
@@ -138,8 +138,7 @@ class Answer(NamedTuple):
 class Answers:
     """At most three answers of the first check that lost some; `count` is how many it lost.
 
-    `before` and `now` head the columns: they say right and wrong only where every score is 100 and 0. `legend` says
-    what the sign before some prompts means; it is empty where none has it.
+    `before` and `now` head the columns: they say right and wrong only where every score is 100 and 0.
     """
 
     check: str
@@ -147,7 +146,6 @@ class Answers:
     rows: tuple[Answer, ...]
     before: str
     now: str
-    legend: str = ""
 
 
 def first_answers(checks: Sequence[Verdict], flips: FlipsByCheck) -> Answers | None:
@@ -165,14 +163,7 @@ def answers_of(verdict: Verdict, flips: Sequence[Flip]) -> Answers:
     rows = tuple(Answer(_question(verdict, flip), *cut_to_difference(flip.before, flip.got)) for flip in first)
     is_plain = all((flip.score_before, flip.score) == (100.0, 0.0) for flip in first)
     before, now = ("Before, right", "Now, wrong") if is_plain and verdict.higher_is_better else ("Before", "Now")
-    legend = legend_of(verdict, first)
-    return Answers(subject_of(verdict), verdict.lost or len(verdict.flips), rows, before, now, legend)
-
-
-def legend_of(verdict: Verdict, flips: Sequence[Flip]) -> str:
-    """What the sign of some of these answers means; empty where none has it."""
-    is_signed = verdict.collapse is not None and any(flip.sign for flip in flips)
-    return f"{SIGN}{verdict.collapse.mark}" if verdict.collapse is not None and is_signed else ""
+    return Answers(subject_of(verdict), verdict.lost or len(verdict.flips), rows, before, now)
 
 
 def _question(verdict: Verdict, flip: Flip) -> str:

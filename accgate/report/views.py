@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from accgate.report.flips import Flip, FlipsByCheck, excerpt, legend_of, opening
+from accgate.report.flips import Flip, FlipsByCheck, excerpt, opening
 from accgate.report.room import Room, most_of
 from accgate.report.story import SIGNS, worst_first
 from accgate.report.words import confidence_of
@@ -47,10 +47,8 @@ class CheckView:
 
     The row's first cell is also there in parts: `task`, `word` (the verdict) and `model`; its second is `change` with
     `interval`. `readings`, `drifted`, `standing_out`, `groups`, `to_do` and `collapsed` are None where there is nothing
-    to say; `flips_legend` is empty there.
-    `group_rows` stand under `group_headings`, `figures` are
-    names with values, and `figure_row` stands under `figure_headings`. `to_do` says what an inconclusive check lacks,
-    and the step that would decide it.
+    to say. `group_rows` stand under `group_headings`, `figures` are names with values, and `figure_row` stands under
+    `figure_headings`. `to_do` says what an inconclusive check lacks, and the step that would decide it.
     """
 
     verdict: Verdict
@@ -75,7 +73,6 @@ class CheckView:
     group_rows: tuple[tuple[str, ...], ...] = ()
     to_do: tuple[str, Step] | None = None
     collapsed: str | None = None
-    flips_legend: str = ""
 
     @property
     def has_notes(self) -> bool:
@@ -203,7 +200,6 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         group_rows=group_rows(verdict)[: room.groups],
         to_do=_to_do(verdict, room) if verdict.verdict == "inconclusive" else None,
         collapsed=collapse_sentence(verdict),
-        flips_legend=legend_of(verdict, first),
     )
 
 

@@ -3,6 +3,7 @@ from .allowed import Allowed
 from .figures import CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
 from .findings import (
     chance_sentence,
+    collapse_sentence,
     drop_sentence,
     lack_sentence,
     loss_of,
@@ -16,16 +17,7 @@ from .groups import groups_paragraph, groups_sentence
 from .paragraphs import Paragraph, other_rules
 from .points import asked_text, change_text, interval_text, points_text, range_text, samples_of, theta_text
 from .reasons import Figure, Reason, texts_of, words_of
-from .sentences import (
-    Setting,
-    collapse_sentence,
-    drift_sentence,
-    name_of,
-    readings_sentence,
-    sentence,
-    settings_of,
-    sight_sentence,
-)
+from .sentences import Setting, drift_sentence, name_of, readings_sentence, sentence, settings_of, sight_sentence
 from .verdict import Verdict
 
 __all__ = [

@@ -175,18 +175,6 @@ class Collapse:
     p_value: float | None
     runs: tuple[int, int]
 
-    @property
-    def mark(self) -> str:
-        """What is said of one of them in a list of answers."""
-        before, now = self.all_runs
-        return f"wrong in {now} runs, right in {before} of the reference"
-
-    @property
-    def all_runs(self) -> tuple[str, str]:
-        """All runs of the reference and of the candidate, in words."""
-        before, now = ("both" if count == 2 else f"all {count}" for count in self.runs)
-        return before, now
-
 
 @dataclass(frozen=True)
 class Cost:

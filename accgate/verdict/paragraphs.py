@@ -4,11 +4,11 @@ from accgate.text import p_relation, with_capital, with_stop
 from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
+from accgate.verdict.findings import collapse_sentence
 from accgate.verdict.groups import groups_paragraph
 from accgate.verdict.points import asked_text, change_text, interval_text, points_text, theta_text
 from accgate.verdict.sentences import (
     MEANING,
-    collapse_sentence,
     drift_sentence,
     flip_counts,
     has_no_room,

@@ -271,26 +271,6 @@ def settings_sentence(verdict: Figures) -> str | None:
     return f"Settings changed since the reference: {'; '.join(changes[:SETTINGS_LISTED])}{more}"
 
 
-def collapse_sentence(verdict: Figures) -> str | None:
-    """How many samples all runs lost, and what flicker explains of them; None where none. Without a full stop.
-
-    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
-    >>> from accgate.verdict.figures import Collapse
-    >>> sides = ReferenceSummary(75.0, 9), CandidateSummary(70.0, 9)
-    >>> lost = Collapse(2, 1, ("a", "b"), 0.1, 0.5, (4, 2))
-    >>> print(collapse_sentence(Verdict("m", "t", "pass", "paired", 9, *sides, 0.05, 0.2, collapse=lost)))
-    2 samples are wrong in both runs and right in all 4 of the reference, 1 the reverse; flicker explains 0.1 (p = 0.5000)
-    """
-    collapse = verdict.collapse
-    if collapse is None or not collapse.lost:
-        return None
-    before, now = collapse.all_runs
-    p = "no p: the samples come in clusters" if collapse.p_value is None else f"p {p_relation(collapse.p_value)}"
-    lost = f"{count_of(collapse.lost, 'sample')} {'is' if collapse.lost == 1 else 'are'} wrong in {now} runs"
-    end = f"{collapse.recovered:,} the reverse; flicker explains {collapse.expected:.2g} ({p})"
-    return f"{lost} and right in {before} of the reference, {end}"
-
-
 def drift_sentence(verdict: Figures) -> str | None:
     """How far the run is from the first reference; None where that was never replaced."""
     drift = verdict.drift
