@@ -1,8 +1,8 @@
 """What several runs of a reference are worth: `python -m benchmarks.runs [--runs N]`.
 
 Tables for docs/measured.md: the share of harmless changes that fail at a fixed n, by the exchange of all answers
-alone and by the test that is used; the share that show too many collapses; the error rates and mean samples with early stopping; and the samples that a plan
-takes.
+alone and by the test that is used; the share of runs that show more collapses than flicker explains; the error rates
+and mean samples with early stopping; and the samples that a plan takes.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def print_sizes(count: int) -> None:
 
 
 def print_collapses(count: int) -> None:
-    """Print how often healthy runs, and those that lose 2%, show more samples lost in all runs than flicker explains."""
+    """Print how often healthy runs, and those that lose 2%, show more collapses than flicker explains."""
     print("\n| K, R | accuracy | flips | flicker | healthy | 2% lost |\n|---|---|---|---|---|---|")
     rates = ((0.9, 0.0, 0.2), (0.9, 0.04, 0.0), (0.9, 0.04, 0.2), (0.6, 0.04, 0.05), (0.2, 0.04, 0.2))
     for shape in ((2, 2), (4, 2), (8, 2), (2, 4), (4, 4)):
@@ -83,7 +83,8 @@ def print_collapses(count: int) -> None:
             shares = []
             for lost in (0.0, 0.02):
                 world = World(1319, *shape, flips, flicker, accuracy, lost)
-                tests = [collapses_of(100.0 * run.before, 100.0 * run.now) for run in world.runs(count)]
+                sides = ([np.asarray(100.0 * side) for side in (run.before, run.now)] for run in world.runs(count))
+                tests = [collapses_of(before, now) for before, now in sides]
                 shares.append(f"{np.mean([test.p_value <= ALPHA for test in tests]):.3f}")
             print(f"| {shape[0]}, {shape[1]} | {accuracy} | {flips} | {flicker} | {' | '.join(shares)} |", flush=True)
 

@@ -29,9 +29,8 @@ def collapses_of(before: Floats, now: Floats, *, any_stop: bool = False) -> Coll
     - Within one build, the K + R answers to a sample are exchangeable. Of the samples with K right answers in all, each
       is a collapse with probability 1 / C(K + R, K), and their number is binomial.
     - Across builds, the two are exchangeable, and each flickers in its own way. With m the smaller of K and R, the
-      first m runs of both recover a sample as often as they lose it, and all runs lose it no oftener than the first m.
-      So of collapses and those recoveries, each is a collapse with probability 1/2 at most. This holds within one build
-      too, and where some samples flicker and others change.
+      first m runs of both lose a sample as often as they recover it: of the samples that they lose or recover, each is
+      lost with probability 1/2. This holds within one build too, and where some samples flicker and others change.
 
     Parameters
     ----------
@@ -46,8 +45,8 @@ def collapses_of(before: Floats, now: Floats, *, any_stop: bool = False) -> Coll
     Samples must be independent, and the reference's runs of one build. Of K runs of K builds a sample that one build
     in K + 1 has wrong is a collapse with probability 1 / (K + 1), which is more than either null says.
 
-    Counting recoveries in all runs instead of the first m would find collapses in healthy runs: where K is above R and
-    most answers are right, K right and R wrong are far likelier than K wrong and R right.
+    Collapses and recoveries of all runs are no such pair where K is not R. With K above R and most answers right, K
+    right and R wrong are far likelier than K wrong and R right, in a healthy run too.
 
     References
     ----------
@@ -65,23 +64,28 @@ def collapses_of(before: Floats, now: Floats, *, any_stop: bool = False) -> Coll
     (5, 0.143, 0.03125)
     """
     runs, own = before.shape[1], now.shape[1]
-    least = min(runs, own)
-    lost = (before == 100.0).all(axis=1) & (now == 0.0).all(axis=1)
-    recovered = (before == 0.0).all(axis=1) & (now == 100.0).all(axis=1)
-    gained = (before[:, :least] == 0.0).all(axis=1) & (now[:, :least] == 100.0).all(axis=1)
     both = np.concatenate([before, now], axis=1)
     answered = ~np.isnan(both).any(axis=1)
+    lost, recovered = _moves(before, now)
+    in_least = [
+        int((answered & moved).sum()) for moved in _moves(*(side[:, : min(runs, own)] for side in (before, now)))
+    ]
     alike = int((answered & ((both == 100.0).sum(axis=1) == runs)).sum())
     chance, count = 1.0 / math.comb(runs + own, runs), int(lost.sum())
-    p_values = (
-        _tail(count, alike - count, chance, any_stop=any_stop),
-        _tail(count, int((gained & answered).sum()), 0.5, any_stop=any_stop),
-    )
-    return Collapses(lost, int(recovered.sum()), alike * chance, max(p_values))
+    within = _tail(count, alike - count, chance, any_stop=any_stop)
+    across = _tail(*in_least, 0.5, any_stop=any_stop)
+    return Collapses(lost, int(recovered.sum()), alike * chance, max(within, across))
+
+
+def _moves(before: Floats, now: Floats) -> tuple[Bools, Bools]:
+    """Which samples all of these runs lose, and which they recover."""
+    right, right_now = ((side == 100.0).all(axis=1) for side in (before, now))
+    wrong, wrong_now = ((side == 0.0).all(axis=1) for side in (before, now))
+    return right & wrong_now, wrong & right_now
 
 
 def _tail(count: int, others: int, chance: float, *, any_stop: bool) -> float:
-    """The chance of so many collapses or more beside so many others, where each of all is one with this chance."""
+    """The chance of so many lost or more beside so many others, where each of all is lost with this chance."""
     if not count:
         return 1.0
     if any_stop:
