@@ -107,7 +107,7 @@ def test_a_run_that_stops_when_it_has_seen_enough_rarely_shows_more_either() -> 
     rng = np.random.default_rng(1)
     least, fixed = [], []
     for _ in range(60):
-        before, now = healthy(rng, 200, (2, 2), 0.6, 0.3, 0.1)
+        before, now = healthy(rng, 300, (2, 2), 0.6, 0.4, 0.1)
         ends = [end + 1 for end in np.flatnonzero(collapses_of(before, now).lost)]
         least.append(min(collapses_of(before[:e], now[:e], any_stop=True).p_value for e in ends))
         fixed.append(min(collapses_of(before[:e], now[:e]).p_value for e in ends))
