@@ -128,8 +128,7 @@ def add_collapse(evidence: Evidence, verdict: Verdict) -> Verdict:
     ids = tuple(evidence.candidate.ids[i] for i in np.flatnonzero(found.lost))
     p_value = found.p_value if evidence.cluster_count in (None, evidence.candidate.n) else None
     collapse = Collapse(len(ids), found.recovered, ids, found.expected, p_value, evidence.answers)
-    first = set(ids)
-    return replace(verdict, collapse=collapse, flips=(*ids, *(id_ for id_ in verdict.flips if id_ not in first)))
+    return replace(verdict, collapse=collapse, flips=tuple(dict.fromkeys((*ids, *verdict.flips))))
 
 
 def _with_changes(verdict: Verdict, evidence: Evidence, n: int) -> Verdict:
