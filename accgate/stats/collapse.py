@@ -67,13 +67,12 @@ def collapses_of(before: Floats, now: Floats, *, any_stop: bool = False) -> Coll
     both = np.concatenate([before, now], axis=1)
     answered = ~np.isnan(both).any(axis=1)
     lost, recovered = _moves(before, now)
-    in_least = [
-        int((answered & moved).sum()) for moved in _moves(*(side[:, : min(runs, own)] for side in (before, now)))
-    ]
+    least = min(runs, own)
+    worse, better = (int((answered & moved).sum()) for moved in _moves(before[:, :least], now[:, :least]))
     alike = int((answered & ((both == 100.0).sum(axis=1) == runs)).sum())
     chance, count = 1.0 / math.comb(runs + own, runs), int(lost.sum())
     within = _tail(count, alike - count, chance, any_stop=any_stop)
-    across = _tail(*in_least, 0.5, any_stop=any_stop)
+    across = _tail(worse, better, 0.5, any_stop=any_stop)
     return Collapses(lost, int(recovered.sum()), alike * chance, max(within, across))
 
 
