@@ -1,8 +1,8 @@
 """What several runs of a reference are worth: `python -m benchmarks.runs [--runs N]`.
 
 Tables for docs/measured.md: the share of harmless changes that fail at a fixed n, by the exchange of all answers
-alone and by the test that is used; the error rates and mean samples with early stopping; and the samples that a plan
-takes.
+alone and by the test that is used; the share of runs that show more collapses than flicker explains; the error rates
+and mean samples with early stopping; and the samples that a plan takes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from accgate.planning.samples import Assumptions
 from accgate.stats.answers import Repeats, repeats_of
+from accgate.stats.collapse import collapses_of
 from accgate.stats.early_repeats import repeats_sequential
 from accgate.stats.repeats import sum_masses, sum_tails
 from accgate.stats.walk import Bools, Floats
@@ -73,6 +74,21 @@ def print_sizes(count: int) -> None:
         )
 
 
+def print_collapses(count: int) -> None:
+    """Print how often healthy runs, and those that lose 2%, show more collapses than flicker explains."""
+    print("\n| K, R | accuracy | flips | flicker | healthy | 2% lost |\n|---|---|---|---|---|---|")
+    rates = ((0.9, 0.0, 0.2), (0.9, 0.04, 0.0), (0.9, 0.04, 0.2), (0.6, 0.04, 0.05), (0.2, 0.04, 0.2))
+    for shape in ((2, 2), (4, 2), (8, 2), (2, 4), (4, 4)):
+        for accuracy, flips, flicker in rates:
+            shares = []
+            for lost in (0.0, 0.02):
+                world = World(1319, *shape, flips, flicker, accuracy, lost)
+                sides = ([np.asarray(100.0 * side) for side in (run.before, run.now)] for run in world.runs(count))
+                tests = [collapses_of(before, now) for before, now in sides]
+                shares.append(f"{np.mean([test.p_value <= ALPHA for test in tests]):.3f}")
+            print(f"| {shape[0]}, {shape[1]} | {accuracy} | {flips} | {flicker} | {' | '.join(shares)} |", flush=True)
+
+
 def print_early(count: int) -> None:
     """Print the error rates and mean samples of runs that may stop early."""
     print("\n| K, R | flips | flicker | healthy: fails, mean samples | dropped: fails, passes early, mean samples |")
@@ -108,6 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     print_planned()
     print_sizes(options.runs)
+    print_collapses(options.runs)
     print_early(options.runs)
 
 

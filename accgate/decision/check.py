@@ -15,7 +15,9 @@ from accgate.decision.outcome import outcome_of
 from accgate.decision.stopping import decisive_part
 from accgate.design import Target
 from accgate.stats import SequentialResult, TestResult
+from accgate.stats.collapse import collapses_of
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, texts_of
+from accgate.verdict.figures import Collapse
 
 
 def decide_check(evidence: Evidence, alpha: float) -> Verdict:
@@ -110,6 +112,23 @@ def with_gamma(verdict: Verdict, gamma: float | None) -> Verdict:
     if fails != (mean < gamma if higher else mean > gamma):
         gamma = math.nextafter(mean, math.inf if higher else -math.inf) if fails else mean
     return replace(verdict, gamma=gamma)
+
+
+def add_collapse(evidence: Evidence, verdict: Verdict) -> Verdict:
+    """Return the verdict with the samples that collapsed, first among its flips.
+
+    It has none where a side has one answer a sample, or where scores are not 0 and 100.
+    """
+    if verdict.lost is None or min(evidence.answers) < 2:
+        return verdict
+    evidence = evidence.by_cluster().first(verdict.n)
+    if not evidence.fill(evidence.worst).data.binary:
+        return verdict
+    found = collapses_of(*evidence.sides, any_stop=verdict.stop is not None)
+    ids = tuple(evidence.candidate.ids[i] for i in np.flatnonzero(found.lost))
+    p_value = found.p_value if evidence.cluster_count in (None, evidence.candidate.n) else None
+    collapse = Collapse(len(ids), found.recovered, ids, found.expected, p_value, evidence.answers)
+    return replace(verdict, collapse=collapse, flips=tuple(dict.fromkeys((*ids, *verdict.flips))))
 
 
 def _with_changes(verdict: Verdict, evidence: Evidence, n: int) -> Verdict:

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from accgate.decision.check import decide_check
+from accgate.decision.check import add_collapse, decide_check
 from accgate.decision.evidence import Evidence
 from accgate.decision.groups import add_groups
 from accgate.decision.stopping import are_decided, sequential_cases
@@ -182,9 +182,14 @@ def decide(
     total = max(len(evidences), checks or 0)
     at_worst = _decide_all([e.fill(e.worst) for e in evidences], correction, total, left)
     if not any(e.candidate.failed for e in evidences):
-        return tuple(map(add_groups, evidences, at_worst))
+        return tuple(map(_with_parts, evidences, at_worst))
     at_best = _decide_all([e.fill(e.best) for e in evidences], correction, total, left)
-    return tuple(map(add_groups, evidences, map(_reconcile, evidences, at_worst, at_best)))
+    return tuple(map(_with_parts, evidences, map(_reconcile, evidences, at_worst, at_best)))
+
+
+def _with_parts(evidence: Evidence, verdict: Verdict) -> Verdict:
+    """The verdict with the figures of its groups and of its single samples."""
+    return add_collapse(evidence, add_groups(evidence, verdict))
 
 
 def is_decided(evidence: Evidence, alpha: float) -> bool:

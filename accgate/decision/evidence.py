@@ -190,12 +190,16 @@ class Evidence:
         return math.inf if floor is None or ceiling is None else ceiling - floor
 
     @property
+    def sides(self) -> tuple[Floats, Floats]:
+        """The answers of reference and candidate, all of them 0 or 100, higher better; one that failed is NaN."""
+        higher = self.design.higher_is_better if self.statistic is None else self.statistic.higher_score_is_better
+        before, now = self.before.values, self.candidate.values
+        return (before, now) if higher else (100.0 - before, 100.0 - now)
+
+    @property
     def repeats(self) -> Repeats:
         """The answers of both sides, all of them 0 or 100, higher better."""
-        before, now = self.before.values, self.candidate.values
-        if not self.design.higher_is_better:
-            before, now = 100.0 - before, 100.0 - now
-        return repeats_of(before, now, self.clusters, n_max=self.n_max)
+        return repeats_of(*self.sides, self.clusters, n_max=self.n_max)
 
     def by_cluster(self) -> Evidence:
         """The same with every cluster whole and in the order of first appearance, as sequential tests look at it."""

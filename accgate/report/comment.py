@@ -18,12 +18,12 @@ table and the details show, worst first, and `beside` (`CheckView` in views.py);
 `group_headings`; `sections` of the table (with `rows` and `origins`, of which each is a model with `reference`,
 `commit`, and `settings` with `name`, `before`, `now`); `answers` (with `check`, `count`, `rows`, `before`, `now`);
 `cause` (`CauseView`, or None); `picture`, addresses for a light and a dark page, and `plot`, the same as text;
-`group_lines` and `drift_lines`, the checks of which groups stand out or which declined slowly; `changes`
-(`RuleChange`), `approval` (steps); `log`, `cost`, `saved`, `legend`, `version`, `commands`, `own_headline`; the
-conditions `bootstrap`, `accept`, `regressed`, `left_out`, `alone` (one check), `passed`, `waits`, `named`,
-`shows_flips`; the counts `passed_left_out`, `others_left_out`, `beside_left_out`, `changes_left_out`,
-`group_lines_left_out`; `beside_words`, heading and sentence; `report_link`, already escaped for an attribute; `fault`,
-None in your template.
+`group_lines`, `drift_lines` and `collapse_lines`, the checks of which groups stand out, which declined slowly, or of
+which all runs lost some samples; `changes` (`RuleChange`), `approval` (steps); `log`, `cost`, `saved`, `legend`,
+`version`, `commands`, `own_headline`; the conditions `bootstrap`, `accept`, `regressed`, `left_out`, `alone` (one
+check), `passed`, `waits`, `named`, `shows_flips`; the counts `passed_left_out`, `others_left_out`, `beside_left_out`,
+`changes_left_out`, `group_lines_left_out`; `beside_words`, heading and sentence; `report_link`, already escaped for an
+attribute; `fault`, None in your template.
 
 For templates of earlier versions these change: a row has five cells under other `headings`; a check has no `gauge`,
 `changed` and `set_differently`; the settings that changed are those of `sections`; `rows` and `checks` come worst

@@ -22,6 +22,7 @@ from accgate.verdict import (
     Verdict,
     after_inconclusive,
     approval_steps,
+    collapse_sentence,
     drift_sentence,
     groups_sentence,
     lack_sentence,
@@ -40,7 +41,7 @@ RULES = 20
 # For a terminal that has no UTF-8.
 PLAIN = str.maketrans({
     "✕": "x", "✓": "v", "○": "o", "▽": "v", "△": "^", "◆": "#", "●": "o", "─": "-", "├": "|", "┤": "|", "┊": ":",
-    "┼": "+", "▕": "=", "→": "->", "−": "-", "–": "-", "…": "~", "≥": ">=", "\u200b": "",
+    "┼": "+", "■": "#", "▕": "=", "→": "->", "−": "-", "–": "-", "…": "~", "≥": ">=", "\u200b": "",
 })  # fmt: skip
 
 
@@ -181,7 +182,7 @@ def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
 
 def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
     """The remarks on one check, without full stops; those that the sentences have are left out."""
-    yield from filter(None, (readings_sentence(verdict), drift_sentence(verdict)))
+    yield from filter(None, (collapse_sentence(verdict), readings_sentence(verdict), drift_sentence(verdict)))
     if verdict.p_value is None:  # of the first check the sentences have the first reason, of the others all stand above
         yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
         return

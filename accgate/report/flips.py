@@ -11,6 +11,7 @@ from accgate.records.file import Record, paths_of, read_gzip_lines, records_with
 from accgate.result import Result
 from accgate.text import clip, visible
 from accgate.verdict import Verdict, subject_of
+from accgate.verdict.findings import COLLAPSED
 
 SHOWN = 10
 ANSWERS = 3
@@ -26,7 +27,8 @@ NOTHING: Entry = (None, None)
 class Flip:
     """One sample that got worse; texts, and scores in points, are None where the files do not hold them.
 
-    `id` is the dataset's own where it has one, and `got` what follows the candidate's reasoning.
+    `id` is the dataset's own where it has one, and `got` what follows the candidate's reasoning. `sign` stands before
+    the prompt of one that all runs lost.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Flip:
     score_before: float | None = None
     score: float | None = None
     reasoning: str | None = None
+    sign: str = ""
 
 
 FlipsByCheck: TypeAlias = Mapping[tuple[str | None, str | None], Sequence[Flip]]  # by (model, task)
@@ -48,8 +51,9 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
     `run_folder` is where accgate.json lies; without record files there the flips have ids only.
     """
     ids = verdict.flips[:shown]
+    signs = dict.fromkeys(() if verdict.collapse is None else verdict.collapse.ids[:shown], COLLAPSED)
     if not ids or verdict.model is None or verdict.task is None:
-        return tuple(Flip(id_, None, None, None, None) for id_ in ids)
+        return tuple(Flip(id_, None, None, None, None, sign=signs.get(id_, "")) for id_ in ids)
     paths = paths_of(run_folder, verdict.model, verdict.task)
     wanted = set(ids)
     prompts = _columns(paths.prompts, "prompt", wanted)
@@ -58,6 +62,7 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
     for record in records_with(paths.records, wanted):
         by_id.setdefault(record.id, []).append(record)
     flips = [_flip(id_, prompts.get((id_, 0), NOTHING)[0], by_id.get(id_, []), before) for id_ in ids]
+    flips = [replace(flip, sign=signs.get(id_, "")) for id_, flip in zip(ids, flips, strict=True)]
     head = shared_head([flip.prompt for flip in flips if flip.prompt is not None])
     return tuple(flip if flip.prompt is None else replace(flip, prompt=flip.prompt[len(head) :]) for flip in flips)
 
@@ -164,7 +169,7 @@ def answers_of(verdict: Verdict, flips: Sequence[Flip]) -> Answers:
 def _question(verdict: Verdict, flip: Flip) -> str:
     """The end of a prompt, after the user's own id: one that is no digest."""
     prompt = excerpt(flip.prompt, 2 * WIDTH)
-    return prompt if flip.id in verdict.flips else f"{opening(flip.id, WIDTH)}: {prompt}"
+    return f"{flip.sign}{prompt if flip.id in verdict.flips else f'{opening(flip.id, WIDTH)}: {prompt}'}"
 
 
 def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -> tuple[str, str]:

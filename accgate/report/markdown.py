@@ -67,6 +67,7 @@ def values_of(
         "group_headings": GROUP_HEADINGS,
         "group_lines": standing_out[: room.group_lines],
         "group_lines_left_out": len(standing_out[room.group_lines :]),
+        "collapse_lines": [view for view in views.rows if view.collapsed][: room.group_lines],
         "drift_lines": tuple(view for view in views.rows if view.verdict.drift and view.verdict.drift.detected),
         "cost": words.cost(short) if short else None,
         "saved": words.savings(short) if short else None,

@@ -16,7 +16,7 @@ from accgate.records.log import RecordLog, read_log
 from accgate.report.flips import shared_head
 from accgate.stats import Floats
 
-WORSE, BETTER, WRONG, UNREAD, FAILED, CUT = (1 << bit for bit in range(6))
+WORSE, BETTER, WRONG, UNREAD, FAILED, CUT, COLLAPSED = (1 << bit for bit in range(7))
 RANKS = WORSE, FAILED, UNREAD, BETTER, WRONG, CUT  # what comes first in the list
 CHANGED = 1e-9  # points; less is rounding
 
@@ -55,6 +55,8 @@ class Samples:
         The reference's replies and scores, where they are not in a file of `paths`.
     flips : sequence of str
         Ids of what got worse, worst first.
+    collapsed : sequence of str
+        Ids of the flips that all runs lost.
     judged : int, optional
         Samples that the verdict is about; of all where it is not given.
 
@@ -71,6 +73,7 @@ class Samples:
         *,
         before: Rows | None = None,
         flips: Sequence[str] = (),
+        collapsed: Sequence[str] = (),
         judged: int | None = None,
         higher_is_better: bool = True,
         seed: int = 0,
@@ -92,6 +95,8 @@ class Samples:
         self.head = self._prompts.head
         self.size = paths.records.stat().st_size + self._prompts.size + self._before.size
         self.kinds = self._kinds(flips, judged)
+        lost = self._ids.places(collapsed)
+        self.kinds[lost[lost >= 0]] |= COLLAPSED
         rank = np.select([self.kinds & kind > 0 for kind in RANKS], range(len(RANKS)), len(RANKS)) * len(self._ids) * 2
         rank += np.arange(len(self._ids)) + len(self._ids)
         worst_first = self._ids.places(flips)

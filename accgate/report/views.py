@@ -19,6 +19,7 @@ from accgate.verdict import (
     after_inconclusive,
     asked_text,
     change_text,
+    collapse_sentence,
     drift_sentence,
     groups_paragraph,
     groups_sentence,
@@ -45,10 +46,9 @@ class CheckView:
     """One check as a template shows it: `row` is under the headings of the table, texts are one line each.
 
     The row's first cell is also there in parts: `task`, `word` (the verdict) and `model`; its second is `change` with
-    `interval`. `readings`, `drifted`, `standing_out`, `groups` and `to_do` are None where there is nothing to say.
-    `group_rows` stand under `group_headings`, `figures` are
-    names with values, and `figure_row` stands under `figure_headings`. `to_do` says what an inconclusive check lacks,
-    and the step that would decide it.
+    `interval`. `readings`, `drifted`, `standing_out`, `groups`, `to_do` and `collapsed` are None where there is nothing
+    to say. `group_rows` stand under `group_headings`, `figures` are names with values, and `figure_row` stands under
+    `figure_headings`. `to_do` says what an inconclusive check lacks, and the step that would decide it.
     """
 
     verdict: Verdict
@@ -72,11 +72,12 @@ class CheckView:
     groups: str | None = None
     group_rows: tuple[tuple[str, ...], ...] = ()
     to_do: tuple[str, Step] | None = None
+    collapsed: str | None = None
 
     @property
     def has_notes(self) -> bool:
         """Whether its details say more than its figures."""
-        return bool(self.readings or self.drifted or self.reasons or self.groups)
+        return bool(self.collapsed or self.readings or self.drifted or self.reasons or self.groups)
 
 
 class Origin(NamedTuple):
@@ -198,12 +199,13 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         groups=groups_paragraph(verdict) if room.groups else None,
         group_rows=group_rows(verdict)[: room.groups],
         to_do=_to_do(verdict, room) if verdict.verdict == "inconclusive" else None,
+        collapsed=collapse_sentence(verdict),
     )
 
 
 def _short_flip(flip: Flip, room: Room) -> Flip:
     expected, before, got = map(opening, (flip.expected, flip.before, flip.got))
-    return Flip(opening(flip.id, room.names), excerpt(flip.prompt), expected, before, got)
+    return Flip(opening(flip.id, room.names), f"{flip.sign}{excerpt(flip.prompt)}", expected, before, got)
 
 
 def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:

@@ -160,6 +160,23 @@ class Groups:
 
 
 @dataclass(frozen=True)
+class Collapse:
+    """Samples that each run of the reference has right and each run of the candidate wrong.
+
+    `runs` counts those of the reference and of the candidate. `lost` such samples have these `ids`, and `recovered`
+    ones are wrong in each run of the reference and right in each of the candidate. Flicker alone makes some `expected`
+    ones collapse. `p_value` is the chance of so many in a healthy run; None where samples come in clusters.
+    """
+
+    lost: int
+    recovered: int
+    ids: tuple[str, ...]
+    expected: float
+    p_value: float | None
+    runs: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Cost:
     """The mean of completion tokens or seconds per sample on both sides, over the `n` samples of which both know it.
 
@@ -233,6 +250,8 @@ class Figures:
     `explained_by`: code looks at the kind of a cause, and at no word of a reason.
     `groups` are the figures of each group of samples, where the task has groups. `costs` are the change of tokens and
     seconds per sample. Where a gate on them failed a check whose scores did not, `by_scores` is the scores' verdict.
+    `collapse` decides nothing; it is there where each side has several answers of 0 or 100 to a sample, and its samples
+    are the first of the `flips`.
     """
 
     model: str | None
@@ -277,6 +296,7 @@ class Figures:
     groups: Groups | None = None
     costs: tuple[Cost, ...] = ()
     by_scores: VerdictName | None = None
+    collapse: Collapse | None = None
 
     def __post_init__(self) -> None:
         """Make reasons and causes from each other where one is missing, as in a result of an earlier version.

@@ -7,11 +7,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from accgate.text import asked_figure, count_of, drop_word, figure, visible, with_capital
+from accgate.text import asked_figure, count_of, drop_word, figure, p_relation, visible, with_capital
 from accgate.verdict.allowed import RUNS, runs_text
 from accgate.verdict.figures import Cost, Figures
 from accgate.verdict.points import asked_text, points_text, size_text, theta_text
 from accgate.verdict.sentences import loss_sentence
+
+COLLAPSED = "■ "  # the sign of a sample that all runs lost, before its prompt
 
 
 def subject_of(verdict: Figures) -> str:
@@ -233,3 +235,25 @@ def needed_samples(verdict: Figures) -> int | None:
     more = verdict.n * (verdict.theta / verdict.theta_target) ** 2
     step = int(10 ** max(math.floor(math.log10(more)) - 1, 0))
     return math.ceil(more / step) * step
+
+
+def collapse_sentence(verdict: Figures) -> str | None:
+    """How many samples all runs lost, and what flicker explains of them; None where none. Without a full stop.
+
+    It begins with the sign that these samples have in lists of answers.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> from accgate.verdict.figures import Collapse
+    >>> sides = ReferenceSummary(75.0, 9), CandidateSummary(70.0, 9)
+    >>> lost = Collapse(2, 1, ("a", "b"), 1.0, 0.5, (4, 2))
+    >>> print(collapse_sentence(Verdict("m", "t", "pass", "paired", 9, *sides, 0.05, 0.2, collapse=lost)))
+    ■ 2 samples are wrong in both runs, right in all 4 of the reference, 1 the reverse; flicker explains 1 (p = 0.5000)
+    """
+    collapse = verdict.collapse
+    if collapse is None or not collapse.lost:
+        return None
+    before, now = ("both" if count == 2 else f"all {count}" for count in collapse.runs)
+    p = "no p: the samples come in clusters" if collapse.p_value is None else f"p {p_relation(collapse.p_value)}"
+    lost = f"{COLLAPSED}{count_of(collapse.lost, 'sample')} {'is' if collapse.lost == 1 else 'are'} wrong in {now} runs"
+    end = f"{collapse.recovered:,} the reverse; flicker explains {collapse.expected:.2g} ({p})"
+    return f"{lost}, right in {before} of the reference, {end}"

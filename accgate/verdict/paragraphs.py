@@ -4,6 +4,7 @@ from accgate.text import p_relation, with_capital, with_stop
 from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
+from accgate.verdict.findings import collapse_sentence
 from accgate.verdict.groups import groups_paragraph
 from accgate.verdict.points import asked_text, change_text, interval_text, points_text, theta_text
 from accgate.verdict.sentences import (
@@ -109,7 +110,8 @@ def _changes(verdict: Figures) -> str:
         return ""
     clusters = f" They come in {verdict.clusters:,} clusters, each of which counts once." if verdict.clusters else ""
     same = " Nothing changed, so there is nothing for chance to explain." if verdict.discordance == 0.0 else ""
-    return f"{counts}.{same}{clusters}"
+    collapse = _stopped(collapse_sentence(verdict), " They decide nothing by themselves.")
+    return f"{counts}.{same}{clusters}{f' {collapse}' if collapse else ''}"
 
 
 def _test(verdict: Figures) -> str:

@@ -23,6 +23,7 @@ from accgate.text import p_text, visible, with_capital
 from accgate.verdict import (
     Verdict,
     change_text,
+    collapse_sentence,
     drift_sentence,
     other_rules,
     points_text,
@@ -183,12 +184,14 @@ def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Sam
     if not paths.records.is_file():
         return None
     higher = verdict.higher_is_better
-    return Samples(spool, paths, flips=verdict.flips, judged=judged, higher_is_better=higher, seed=seed)
+    collapsed = () if verdict.collapse is None else verdict.collapse.ids
+    flips = verdict.flips
+    return Samples(spool, paths, flips=flips, collapsed=collapsed, judged=judged, higher_is_better=higher, seed=seed)
 
 
 def _section(result: Result, verdict: Verdict, at: int, own: ShownList | None, pictures: Pictures) -> Section:
     _, *steps, _ = explanation_of(result, verdict)
-    notes = tuple(filter(None, (readings_sentence(verdict), drift_sentence(verdict))))
+    notes = tuple(filter(None, (collapse_sentence(verdict), readings_sentence(verdict), drift_sentence(verdict))))
     if verdict.p_value is not None and verdict.verdict != "inconclusive":
         notes += verdict.reasons
     told, groups = outcome_text(verdict, together_words(result, verdict), first=at == 0), group_table(verdict)

@@ -6,7 +6,7 @@
   const MOST = 400; // words of a reply that are compared one by one
   const AROUND = 24; // words kept beside a change
   const EXCERPT = 240; // characters of a prompt in its line
-  const KINDS = [["all", "All", 0], ["worse", "Worse", 1], ["better", "Better", 2], ["wrong", "Wrong", 4], ["unread", "Unread", 8], ["failed", "Failed", 16], ["cut", "Cut off", 32]];
+  const KINDS = [["all", "All", 0], ["worse", "Worse", 1], ["better", "Better", 2], ["wrong", "Wrong", 4], ["unread", "Unread", 8], ["failed", "Failed", 16], ["cut", "Cut off", 32], ["collapsed", "Lost in all runs", 64]];
   const [ID, OWN, BEFORE, NOW, KIND, TOKENS, SECONDS, GROUP, ANSWERS] = Array(9).keys();
   const [PROMPT, EXPECTED, REFERENCE, CANDIDATE, REASONING] = Array(5).keys();
   const data = JSON.parse(document.getElementById("data").textContent);
