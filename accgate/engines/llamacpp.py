@@ -30,7 +30,7 @@ from accgate.engines.base import (
     tokens_after,
 )
 from accgate.engines.chat import ChatProbe
-from accgate.engines.port import Blocks, Cut, Port
+from accgate.engines.port import Blocks, Body, Cut, Port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import MalformedReply, body_of, error_text, limit_of, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
@@ -73,7 +73,7 @@ class LlamaCppEngine:
 
     def __init__(self, table: ModelTable) -> None:
         self._path = model_path(table.model, table.folder)
-        self._options, self._table_options = own_options(table.options), table.options
+        self._options = own_options(table.options)
         self._deterministic = is_deterministic(table.options)
         self.concurrency = table.options.get("n_parallel", DEFAULTS["n_parallel"])
         if not _is_whole(self.concurrency) or not 1 <= self.concurrency <= MOST_PARALLEL:
@@ -82,7 +82,7 @@ class LlamaCppEngine:
         self._server: Any = None
         self._key = secrets.token_hex()
         self._port: Port | None = None
-        self._blocks: Blocks | None = None
+        self._ask: Callable[[str, Body, Cut], Any]  # from the start on
         self._threads = Threads()
         self._silence = Silence("llama.cpp", most_silence(table.options))
         self._is_stalled = False
@@ -98,7 +98,7 @@ class LlamaCppEngine:
         xllamacpp = _library()
         params = self._parameters(xllamacpp)
         try:
-            loading = Silence(f"llama.cpp, which loads {self._path},", most_silence(self._table_options))
+            loading = Silence(f"llama.cpp, which loads {self._path},", self._silence.most)
             self._server = await loading.reply(self._threads.call(partial(xllamacpp.Server, params)))
         except Stalled:
             self._is_stalled = True
@@ -109,8 +109,9 @@ class LlamaCppEngine:
                 "there memory for n_ctx? options.verbosity = 3 shows what llama.cpp says"
             ) from error
         self._port = Port(self._server.listening_address, params.api_keys[0], params.n_parallel)
+        self._ask = self._port.post
         if self._deterministic:
-            self._blocks = Blocks(self._port, params.n_ubatch, params.n_parallel, reuse=params.cache_prompt)
+            self._ask = Blocks(self._port, params.n_ubatch, params.n_parallel, reuse=params.cache_prompt).answer
 
     def _parameters(self, xllamacpp: Any) -> Any:
         """llama.cpp's parameters of these options; raises KeyFaults with every one that it does not take."""
@@ -132,11 +133,9 @@ class LlamaCppEngine:
         return await self._chat.answer(request)
 
     async def _complete(self, request: Request) -> Reply:
-        assert self._port is not None
-        ask = self._port.post if self._blocks is None else self._blocks.answer
         path = "/v1/chat/completions" if request.mode == "chat" else "/v1/completions"
         body = body_of(request, self._path.name)
-        response = await self._asked(partial(ask, path, body), request.max_tokens)
+        response = await self._asked(partial(self._ask, path, body), request.max_tokens)
         try:
             return reply_of(response, limit_of(body))
         except MalformedReply as error:
@@ -184,11 +183,9 @@ class LlamaCppEngine:
 
     async def _next(self, prompt: list[int], tokens: set[int]) -> dict[int, tuple[str, float, bool]]:
         """Text and log-probability of each of these tokens as the next one, and whether it is the likeliest."""
-        assert self._port is not None
-        ask = self._port.post if self._blocks is None else self._blocks.answer
         for most in LISTED:
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": most}
-            response = await self._asked(partial(ask, "/v1/completions", body))
+            response = await self._asked(partial(self._ask, "/v1/completions", body))
             try:
                 rows = response["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
                 found = {

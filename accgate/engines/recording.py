@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
 from accgate.errors import BadInput
 from accgate.inputs.paths import model_file_in
 from accgate.inputs.rows import read_table
-from accgate.inputs.typed import CLOSED, Number, parse_table
+from accgate.inputs.typed import CLOSED, Number, parse_table, setting
 from accgate.records.file import CAN_HOLD, READINGS, is_number
 from accgate.records.ids import Ids
 from accgate.result import EngineInfo
@@ -44,7 +43,7 @@ COLUMNS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 class Options:
     """`[models.NAME.options]` of the recorded engine."""
 
-    scale: Number | None = Field(default=None, gt=0, description="factor to points: 100 for fractions, 1 for points")
+    scale: Number | None = setting(None, "factor to points: 100 for fractions, 1 for points", gt=0)
 
 
 class RecordedEngine:

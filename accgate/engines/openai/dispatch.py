@@ -360,11 +360,10 @@ class Dispatcher:
         await asyncio.sleep(max(0.01, self.endpoints.rest))
 
     def _tell_away(self, fault: Fault) -> None:
-        if self._is_away:
-            return
+        if not self._is_away:
+            longest = max(self.options.max_outage, math.ceil(self.endpoints.rest))
+            self.tell(f"{fault.text}; no server takes a request; the run asks again for up to {longest:g} s")
         self._is_away = True
-        longest = max(self.options.max_outage, math.ceil(self.endpoints.rest))
-        self.tell(f"{fault.text}; no server takes a request: they are asked again for up to {longest:g} s")
 
 
 def _sign(outcome: Any) -> Sign:

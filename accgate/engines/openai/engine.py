@@ -303,8 +303,6 @@ def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) ->
     >>> renamed({"model": "m", "max_tokens": 4, "seed": 1}, {"max_tokens": "max_completion_tokens", "seed": False})
     {'model': 'm', 'max_completion_tokens': 4}
     """
-    if not fields:
-        return body
     names = {name: fields.get(name, name) for name in body}
     return {name: body[field] for field, name in names.items() if name is not False}
 

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from accgate.engines.base import side_by_side
 from accgate.engines.silence import timeout
 from accgate.errors import CannotEvaluate
 
@@ -53,15 +54,12 @@ class Lifeline:
         CannotEvaluate
             What was lost, before it or meanwhile.
         """
-        task = asyncio.ensure_future(work)
-        try:
+        async with side_by_side(work) as (task,):
             await asyncio.wait((task, self._watch), return_when=asyncio.FIRST_COMPLETED)
             if self.cut:
                 raise CannotEvaluate(self._watch.result())
-            return await task
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            outcome: Outcome = await task
+        return outcome
 
     async def close(self) -> None:
         """End the watch."""

@@ -101,12 +101,8 @@ class VllmEngine:
             log.close(failed=False)
 
     async def start(self) -> None:
-        """Load the weights."""
-        self._log = process.Log(self._own.log)
-        await self._start(self._log)
-
-    async def _start(self, log: process.Log) -> None:
-        """Load them in the time there is."""
+        """Load the weights, in the time that the options give."""
+        log = self._log = self._log or process.Log(self._own.log)
         limit = self._own.start_timeout
         late = (
             f"vLLM has not loaded {self._model} within {limit:g} s; raise options.start_timeout if it is only slow "
@@ -242,7 +238,7 @@ class VllmEngine:
             self._watch.kill()
             await asyncio.to_thread(engine.shutdown)
             await asyncio.to_thread(self._watch.close)
-            await self._start(self._log)
+            await self.start()
             self._silence = Silence("vLLM", self._own.max_silence)
 
     async def _complete(self, request: Request) -> Reply:
