@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
 from accgate.errors import BadInput
 from accgate.inputs.paths import model_file_in
-from accgate.inputs.rows import read_table
+from accgate.inputs.rows import read_table, repeat_of
 from accgate.inputs.typed import CLOSED, Number, parse_table, setting
 from accgate.records.file import CAN_HOLD, READINGS, is_number
 from accgate.records.ids import Ids
@@ -115,9 +115,7 @@ class RecordedEngine:
     def _row(self, line: int, row: Mapping[str, Any]) -> tuple[str, int, Reply | RequestFailed]:
         if not isinstance(row.get("id"), str):
             raise self._fault(line, 'needs an id in text; write {"id": "...", "score": 100}')
-        repeat, score, failure = row.get("repeat", 0), row.get("score"), row.get("error")
-        if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 0:
-            raise self._fault(line, f"repeat is {repeat!r}; write a whole number, 0 or more")
+        repeat, score, failure = repeat_of(row, self.path, line), row.get("score"), row.get("error")
         for name, (can_hold, words) in COLUMNS.items():
             if (value := row.get(name)) is not None and not can_hold(value):
                 raise self._fault(line, f"{name} is {value!r}; write {words}")

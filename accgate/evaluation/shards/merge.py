@@ -246,17 +246,14 @@ def record_faults(pool: Pool) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class JoinedShards:
-    """The union of shards: what each check has, the engine of each model, and `run`, the shard.json of all."""
+    """The union of shards: what each check has, what all evaluated, and `run`, the shard.json of all.
+
+    `evaluated` began with the first of them, and took as long as all of them did.
+    """
 
     pools: tuple[Pool, ...]
-    checks: tuple[EvaluatedCheck, ...]
+    evaluated: EvaluatedRun
     run: ShardRun
-
-    @property
-    def evaluated(self) -> EvaluatedRun:
-        """What all shards together evaluated, begun with the first and as long as all of them took."""
-        engines = {pool.check.model: pool.engine for pool in self.pools if pool.sources}
-        return EvaluatedRun(self.checks, engines, self.run.started, self.run.seconds, len(self.run.shards))
 
 
 def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
@@ -299,8 +296,10 @@ def join(
     faults = [*engine_mismatches(pools), *server_mismatches(pools)]
     _refuse([*faults, *(fault for pool in pools for fault in settings_mismatches(pool))])
     _refuse(fault for pool in pools for fault in record_faults(pool))
-    evaluated = tuple(_evaluation_of(pool, runs, stop_rule_of) for pool in pools)
-    return JoinedShards(pools, evaluated, _union(plan, pools, evaluated, runs.values()))
+    items = tuple(_evaluation_of(pool, runs, stop_rule_of) for pool in pools)
+    run = _union(plan, pools, items, runs.values())
+    engines = {pool.check.model: pool.engine for pool in pools if pool.sources}
+    return JoinedShards(pools, EvaluatedRun(items, engines, run.started, run.seconds, len(run.shards)), run)
 
 
 def write_union(joined: JoinedShards, out: Path) -> None:
