@@ -104,10 +104,9 @@ class LlamaCppEngine:
             self._is_stalled = True
             raise
         except (RuntimeError, ValueError, OSError) as error:
-            raise CannotEvaluate(
-                f"llama.cpp cannot load {self._path}: {error} Is it a GGUF file, do the options fit the model, and is "
-                "there memory for n_ctx? options.verbosity = 3 shows what llama.cpp says"
-            ) from error
+            hint = "Is it a GGUF file, do the options fit the model, and is there memory for n_ctx?"
+            fix = "options.verbosity = 3 shows what llama.cpp says"
+            raise CannotEvaluate(f"llama.cpp cannot load {self._path}: {error} {hint} {fix}") from error
         self._port = Port(self._server.listening_address, params.api_keys[0], params.n_parallel)
         self._ask = self._port.post
         if self._deterministic:
@@ -163,7 +162,7 @@ class LlamaCppEngine:
         port = self._port
         text, prompt = await self._asked(partial(port.prompt, body_of(request, self._path.name)))
         if not prompt:
-            raise RequestFailed("llama.cpp: a prompt of no token has no next one")
+            raise RequestFailed("llama.cpp: the prompt is empty, and needs at least one token")
 
         def split(cut: Cut) -> list[list[int]]:
             return [tokens_after(lambda part: port.tokens(part, cut), prompt, text, each) for each in continuations]
@@ -260,7 +259,7 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
             if options.get(name, value) != value
         )
     faults.extend(faults_of_numbers(options))
-    fault = "is of no use: llama.cpp's port is open to accgate alone; take it out"
+    fault = "has no effect, since only accgate uses llama.cpp's port; take it out"
     faults.extend((("options", name), fault) for name in SERVED if name in options)
     if options.get("api_keys") == []:
         faults.append((("options", "api_keys"), "is empty; name a key, or take it out"))
@@ -366,22 +365,19 @@ def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[
     """Set the options in llama.cpp's parameters; yields the key and the fault of each that it does not take."""
     names = [name for name in dir(target) if not name.startswith("_")]
     for name, value in options.items():
-        where = (*key, name)
+        where, word, present = (*key, name), str(value).lower(), getattr(target, name, None)
+        members = _members(present)
         if name not in names:
             yield where, f"llama.cpp has no such parameter; {nearest(name, names)}"
-            continue
-        present = getattr(target, name)
-        if isinstance(value, Mapping) and not isinstance(present, dict):
+        elif isinstance(value, Mapping) and not isinstance(present, dict):
             yield from _set_options(present, value, where)
-            continue
-        members = _members(present)
-        if members and str(value).lower() not in members:  # a number too: llama.cpp takes any, and crashes on some
-            yield where, f"is {value!r}; {nearest(str(value).lower(), members)}"
-            continue
-        try:
-            setattr(target, name, members[str(value).lower()] if members else value)
-        except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            yield where, f"is {value!r}, which llama.cpp does not take ({error}); its default is {present!r}"
+        elif members and word not in members:  # a number too: llama.cpp takes any, and crashes on some
+            yield where, f"is {value!r}; {nearest(word, members)}"
+        else:
+            try:
+                setattr(target, name, members[word] if members else value)
+            except (TypeError, ValueError, OverflowError, AttributeError) as error:
+                yield where, f"is {value!r}, which llama.cpp does not take ({error}); its default is {present!r}"
 
 
 def _members(present: Any) -> Mapping[str, Any]:

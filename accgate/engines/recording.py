@@ -107,10 +107,8 @@ class RecordedEngine:
         self._sorted = own.take(self._places)
         largest = max((row.score or 0.0 for row in rows if isinstance(row, Reply)), default=0.0)
         if self._scale is None and 0.0 < largest <= 1.0:
-            raise BadInput(
-                f"{self.path}: the largest score is {largest:g}: fractions or points? Set options.scale = 100 where "
-                "scores are fractions, 1 where they are points"
-            )
+            fix = "Set options.scale = 100 if scores are fractions, 1 if they are points"
+            raise BadInput(f"{self.path}: the largest score is {largest:g}: fractions or points? {fix}")
 
     def _row(self, line: int, row: Mapping[str, Any]) -> tuple[str, int, Reply | RequestFailed]:
         if not isinstance(row.get("id"), str):

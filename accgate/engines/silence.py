@@ -166,10 +166,8 @@ class Silence:
     def _words(self) -> str:
         since = datetime.now().astimezone() - timedelta(seconds=self._silent)
         slowest = f"the slowest reply took {self._slowest:.3g} s" if self._slowest else "no reply came before"
-        return (
-            f"{self.who} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} "
-            f"(requests that wait: {len(self._waiting)}; {slowest})"
-        )
+        more = f"requests that wait: {len(self._waiting)}; {slowest}"
+        return f"{self.who} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} ({more})"
 
     def _cut(self) -> None:
         words, self._told, self._silent = self._words(), False, 0.0

@@ -157,9 +157,8 @@ def excess(pid: int, walls: Walls, elapsed: float) -> str | None:
     if threads(pid) > walls.threads:
         return f"was killed: more than {walls.threads} threads"
     if erase.is_overfull(walls.folder, walls.disk, walls.entries):
-        return (
-            f"was killed: files of more than {walls.disk >> 20} MB, {walls.entries} entries or {erase.DEEPEST} levels"
-        )
+        most = f"{walls.disk >> 20} MB of files, {walls.entries} entries or {erase.DEEPEST} levels"
+        return f"was killed: more than {most}"
     return None
 
 

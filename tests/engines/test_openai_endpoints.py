@@ -240,7 +240,7 @@ def details(**fields: Any) -> Any:
         ),
         (
             (listing("toy"), listing("toy", kind="vllm"), listing("toy")),
-            "options.base_url: names different servers: {0} is toyserver, {1} is vllm; two versions of an engine",
+            "options.base_url: names different servers: {0} is toyserver, {1} is vllm; run one version on all",
         ),
         (
             (details(root="org/m-bf16"), details(root="org/m-bf16"), details(root="org/m-int4")),

@@ -88,7 +88,7 @@ def test_scores_are_multiplied_by_the_scale(tmp_path: Path, scale: float, score:
 
 def test_without_a_scale_fractions_are_refused_and_never_guessed(tmp_path: Path) -> None:
     message = refusal(engine(tmp_path, rows({"id": "a", "score": 0.5}, {"id": "b", "score": 1}, {"id": "c"} | NO)))
-    assert message.startswith(": the largest score is 1: fractions or points? Set options.scale = 100 where")
+    assert message.startswith(": the largest score is 1: fractions or points? Set options.scale = 100 if")
 
 
 NO = {"error": "no"}

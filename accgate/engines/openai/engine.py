@@ -195,10 +195,8 @@ class OpenAIEngine:
         while not isinstance(answer := await client.listing(url), Listing):
             if answer.kind in ("away", "busy"):
                 if (left := until - time.monotonic()) <= 0.0:
-                    raise CannotEvaluate(
-                        f"cannot reach {url}: {answer.text} for {outage:g} s; raise options.max_outage if it only "
-                        "loads longer"
-                    )
+                    fix = "raise options.max_outage if it only loads longer"
+                    raise CannotEvaluate(f"cannot reach {url}: {answer.text} for {outage:g} s; {fix}")
                 if not rests:
                     what = f"{url}: {answer.text}{', as while it loads' if answer.kind == 'away' else ''}"
                     self._tell(f"{what}; it is asked again for up to {outage:g} s (options.max_outage)")
@@ -326,11 +324,9 @@ def allow_connections(connections: int) -> None:
     is_enough = soft == resource.RLIM_INFINITY or soft >= needed
     if not is_enough and hard != resource.RLIM_INFINITY and hard < needed:
         beside = f", beside {others:,} of other models or judges" if others else ""
-        raise CannotEvaluate(
-            f"options.concurrency is {connections:,}{beside}, but this process may open {hard:,} files, a connection "
-            f"each; raise that (`ulimit -n {needed}`, or docker's `--ulimit nofile={needed}`), or lower "
-            "options.concurrency"
-        )
+        fault = f"options.concurrency is {connections:,}{beside}, but this process may open {hard:,} files"
+        fix = f"raise that (`ulimit -n {needed}`, or docker's `--ulimit nofile={needed}`), or lower options.concurrency"
+        raise CannotEvaluate(f"{fault}, a connection each; {fix}")
     if not is_enough:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
     _allowed.append(connections)

@@ -143,9 +143,8 @@ def url_fault(url: str) -> str | None:
     if "@" in parts.netloc:
         return f"is {shown!r}, which holds a secret; {LOGIN}"
     if "?" in url or "#" in url:
-        return (
-            f"is {shown!r}; requests add their paths to the end, so what follows {'?' if parts.query else '#'} {QUERY}"
-        )
+        mark = "?" if parts.query else "#"
+        return f"is {shown!r}; requests add their paths to the end, so what follows {mark} {QUERY}"
     return None
 
 

@@ -104,10 +104,8 @@ class VllmEngine:
         """Load the weights, in the time that the options give."""
         log = self._log = self._log or process.Log(self._own.log)
         limit = self._own.start_timeout
-        late = (
-            f"vLLM has not loaded {self._model} within {limit:g} s; raise options.start_timeout if it is only slow "
-            f"(vLLM's log: {log.path})"
-        )
+        fix = "raise options.start_timeout if it is only slow"
+        late = f"vLLM has not loaded {self._model} within {limit:g} s; {fix} (vLLM's log: {log.path})"
         try:
             await within(limit, self._loaded(log), late)
         except CannotEvaluate:

@@ -238,10 +238,8 @@ def record_faults(pool: Pool) -> Iterator[str]:
         first[at] = np.where(np.isnan(first[at]), scores, first[at])
     doubtful = sorted(ids.take(np.unique(np.flatnonzero(differ) // repeats)))
     if doubtful:
-        yield (
-            f"{pool.check.name}: different scores in different shards for {count_of(len(doubtful), 'sample')}: "
-            f"{some_of(doubtful)}; give one run of each shard"
-        )
+        fault = f"different scores in different shards for {count_of(len(doubtful), 'sample')}: {some_of(doubtful)}"
+        yield f"{pool.check.name}: {fault}; give one run of each shard"
 
 
 @dataclass(frozen=True)
@@ -357,10 +355,8 @@ def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
         f"{len(ids)} of shard {shard}, which {_fate(shard, pool, runs)} ({some_of(ids)})"
         for shard, ids in sorted(missing.items())
     ]
-    return (
-        f"{sum(map(len, missing.values()))} of {len(samples)} samples lack records: {'; '.join(parts)}. Evaluate "
-        "them, with --resume where a shard's folder is left, and merge again"
-    )
+    fix = "Evaluate them, with --resume where a shard's folder is left, and merge again"
+    return f"{sum(map(len, missing.values()))} of {len(samples)} samples lack records: {'; '.join(parts)}. {fix}"
 
 
 def _fate(shard: Shard, pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
