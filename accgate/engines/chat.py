@@ -78,16 +78,15 @@ class ChatProbe:
     async def _check_continued(self, request: Request, messages: list[Any], tokens: int | None) -> None:
         """Refuse a server that ends the assistant's message and starts another, by the tokens of its prompt.
 
-        A continued prompt has fewer tokens than one with a new message, or gains only those of the added text.
+        A continued prompt has fewer tokens than one with a new message, or no more than one with the text in its
+        first message.
         """
         started = await self._probe(request, messages, extra={**request.extra, **NO_PREFIX})
-        alone = await self._probe(request, [HI])
         longer = await self._probe(request, [{**HI, "content": f"Hi {TEXT}"}])
-        counts = (tokens, started.prompt_tokens, alone.prompt_tokens, longer.prompt_tokens)
-        if any(count is None for count in counts):
+        new, added = started.prompt_tokens, longer.prompt_tokens
+        if tokens is None or new is None or added is None:
             raise CannotEvaluate(self._no_prefix(", or does not say so: its replies have no usage.prompt_tokens"))
-        continued, new, without, added = (count or 0 for count in counts)
-        if continued >= new and continued - without > added - without:
+        if tokens >= new and tokens > added:
             raise CannotEvaluate(self._no_prefix(", but starts a new one after it"))
 
     def _no_prefix(self, why: str) -> str:

@@ -113,7 +113,7 @@ class LlamaCppEngine:
             self._ask = Blocks(self._port, params.n_ubatch, params.n_parallel, reuse=params.cache_prompt).answer
 
     def _parameters(self, xllamacpp: Any) -> Any:
-        """llama.cpp's parameters of these options; raises KeyFaults with every one that it does not take."""
+        """Return llama.cpp's parameters of these options. Raises KeyFaults with every one that it does not take."""
         params = xllamacpp.CommonParams()
         shapes = {"n_ubatch": BLOCK} | fixed_shapes(self._options) if self._deterministic else {}
         for name, value in (DEFAULTS | shapes).items():
@@ -181,7 +181,7 @@ class LlamaCppEngine:
         ]
 
     async def _next(self, prompt: list[int], tokens: set[int]) -> dict[int, tuple[str, float, bool]]:
-        """Text and log-probability of each of these tokens as the next one, and whether it is the likeliest."""
+        """Return text and log-probability of each of these tokens as the next one, and whether none is likelier."""
         for most in LISTED:
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": most}
             response = await self._asked(partial(self._ask, "/v1/completions", body))
@@ -362,7 +362,7 @@ def _library() -> Any:
 
 
 def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[tuple[Key, str]]:
-    """Set the options in llama.cpp's parameters; yields the key and the fault of each that it does not take."""
+    """Set the options in llama.cpp's parameters, and yield the faults of those that it does not take."""
     names = [name for name in dir(target) if not name.startswith("_")]
     for name, value in options.items():
         where, word, present = (*key, name), str(value).lower(), getattr(target, name, None)

@@ -55,18 +55,12 @@ class RecordedEngine:
 
     concurrency = 1
 
-    def __init__(self, path: Path, options: Options) -> None:
-        self.path = path
-        self._scale = options.scale
+    def __init__(self, table: ModelTable) -> None:
+        self.path = recording_path(table.model, table.folder)
+        self._scale = parse_table(table.options, Options, ("options",)).scale
         self._rows: list[Reply | RequestFailed | str] = []  # a row that has a reply alone is that text: half the memory
         self._repeats: list[int] = []
         self._sorted, self._places = Ids(), Ids().by_text  # the ids in the order of their texts; where their rows are
-
-    @classmethod
-    def of_table(cls, table: ModelTable) -> RecordedEngine:
-        """The engine of a model's table; raises KeyFaults when options or the file cannot be used."""
-        path = recording_path(table.model, table.folder)
-        return cls(path, parse_table(table.options, Options, ("options",)))
 
     async def start(self) -> None:
         """Read the file."""

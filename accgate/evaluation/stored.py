@@ -64,7 +64,6 @@ def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: StopRu
     present, places = in_fixed_order(assignment.task.samples.ids, assignment.repeats, records)
     if (places < 0).any():  # of another plan, as whoever resumes is told
         return None
-
     return finished_evaluation(assignment, present, places, stops, Makers.of_settings(settings))
 
 
@@ -128,9 +127,9 @@ def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineI
 
 
 def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) -> Check:
-    """A check of samples that no reference names, with those of its records; it must have as many as were planned.
+    """Return a check with the samples of its records, where no reference names them.
 
-    Fewer are only taken where a theta has to be reached: the decision then says whether they were enough.
+    There must be as many as were planned. Fewer are only taken where a theta has to be reached: the decision then says whether they were enough.
     """
     task = check.task
     if not task.is_unread:
@@ -147,7 +146,7 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
 def _check_of(
     check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf
 ) -> EvaluatedCheck:
-    """The check with its records; where some are missing that it needs, with that reason instead."""
+    """Return the check with its records, or with the reason why they do not suffice."""
     records = read_log(paths.records)
     check_points(records, check.task, paths)
     present, places = in_fixed_order(check.task.samples.ids, check.repeats, records)

@@ -68,7 +68,9 @@ def proxy_of(url: str) -> str | None:
 
 
 def is_direct(host: str, port: int | None, no_proxy: str) -> bool:
-    """Whether no_proxy names a host: by its name or a parent's, its address or network, with its port or none.
+    """Whether no_proxy names a host, with its port or none.
+
+    It names a host by its name or a parent's, its address or its network.
 
     >>> [is_direct("gpu-1.lab", 8000, listed) for listed in ("lab", "*.lab", "a, .LAB", "gpu-1.lab:80", "1.lab", "*")]
     [True, True, True, False, False, True]

@@ -111,7 +111,7 @@ def read_toml(path: Path, *, fix: str) -> TomlFile:
 
 
 def parsed_toml(path: Path, text: str) -> TomlFile:
-    """The text of a TOML file, parsed; `path` is what messages name.
+    """Parse the text of a TOML file, which messages call `path`.
 
     Raises
     ------

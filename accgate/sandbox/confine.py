@@ -149,7 +149,7 @@ def children() -> list[int]:
 
 
 def excess(pid: int, walls: Walls, elapsed: float) -> str | None:
-    """Which limit the process is past, in words; None where it is past none."""
+    """Say which limit the process is past, if any."""
     if elapsed >= walls.wall:
         return f"timed out after {walls.wall:g} s"
     if processor_seconds(pid) >= walls.seconds:

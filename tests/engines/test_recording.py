@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.recording import Options, RecordedEngine
+from accgate.engines.base import ModelTable
+from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput
 from tests.cases import each
 
@@ -18,7 +19,7 @@ from tests.cases import each
 def engine(folder: Path, content: str | bytes, **options: Any) -> RecordedEngine:
     path = folder / "scores.jsonl"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return RecordedEngine(path, Options(**options))
+    return RecordedEngine(ModelTable(path.name, options, folder))
 
 
 def rows(*records: dict[str, Any]) -> str:

@@ -229,17 +229,15 @@ class Dispatcher:
                 urls = ", ".join(each.url for each in self.endpoints.all)
                 await self._outlast(fault or Fault(f"no server of {urls} takes a connection", kind="refused"))
                 continue
-            faults: list[Fault] = []
-            tried: list[Endpoint] = []
+            faults: dict[Endpoint, Fault] = {}
             while endpoint is not None:
                 outcome = await self._attempt(endpoint, path, payload, read, tokens)
                 if not isinstance(outcome, Fault):
                     return outcome
                 effort.attempts += 1
-                faults.append(outcome)
-                tried.append(endpoint)
-                endpoint = self.endpoints.other(tried)
-            fault = await self._weigh(faults, effort)
+                faults[endpoint] = outcome
+                endpoint = self.endpoints.other(faults)
+            fault = await self._weigh([*faults.values()], effort)
 
     async def _attempt(
         self, endpoint: Endpoint, path: str, payload: bytes, read: Callable[[Any], T], tokens: int

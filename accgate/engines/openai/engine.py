@@ -138,14 +138,13 @@ class OpenAIEngine:
 
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""
-        key = "" if self._options.api_key_env is None else key_of(self._options.api_key_env)
+        options = self._options
+        key = "" if options.api_key_env is None else key_of(options.api_key_env)
         allow_connections(self.concurrency)
-        self._client = Client(
-            connections=self.concurrency, timeout=self._options.timeout, key=key, fields=self._options.fields
-        )
-        if self._options.serve:
+        self._client = Client(connections=self.concurrency, timeout=options.timeout, key=key, fields=options.fields)
+        if options.serve:
             await self._serve(self._client)
-        until = time.monotonic() + self._options.max_outage
+        until = time.monotonic() + options.max_outage
         listings = {url: await self._listing(self._client, url, until) for url in self._urls}
         refuse_faults(identity.faults_of(self._model, listings))
         self._kind = listings[self._urls[0]]
@@ -154,7 +153,7 @@ class OpenAIEngine:
         self.identity.see(self._endpoints.all[0].listed)
         about = self._model, self._kind.version
         self._dispatcher = Dispatcher(
-            self._client, self._endpoints, self._options, self.identity, self._ended, self._stalled, *about
+            self._client, self._endpoints, options, self.identity, self._ended, self._stalled, *about
         )
 
     def _endpoints_at(self, urls: Sequence[str]) -> Endpoints:
@@ -186,7 +185,7 @@ class OpenAIEngine:
             raise CannotEvaluate(client.without_key(str(error))) from error
 
     async def _listing(self, client: Client, url: str, until: float) -> Listing:
-        """What a server serves; reaching it at all is the point.
+        """Ask a server what it serves, until it can be reached.
 
         One that says to come later, as a gateway does of a server that loads, is asked `until` then. One that takes no
         connection is given up soon: the address may be wrong.

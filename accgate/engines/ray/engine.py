@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -113,13 +113,11 @@ class RayEngine:
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt at the replica with the fewest in flight."""
-        reply: Reply = await self._call("complete", request)
-        return reply
+        return cast("Reply", await self._call("complete", request))
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
         """The log-probabilities of continuations, at the replica with the fewest requests in flight."""
-        scored: list[LogProbs] = await self._call("score", request, continuations)
-        return scored
+        return cast("list[LogProbs]", await self._call("score", request, continuations))
 
     async def _call(self, method: str, *arguments: Any) -> Any:
         assert self._replicas is not None, "start() comes first"

@@ -137,10 +137,8 @@ class VllmEngine:
         self.saturated_at = CPU_BATCH if current_platform.is_cpu() else None
         if self._defaults:
             words = ", ".join(f"{name} = {value_text(value)}" for name, value in self._defaults.items())
-            fix = 'options.generation_config = "vllm" leaves that out'
-            logging.getLogger(__name__).warning(
-                "%s: its generation_config sets %s, as in `vllm serve`; %s", self._model, words, fix
-            )
+            note = f'sets {words}, as in `vllm serve`; options.generation_config = "vllm" leaves that out'
+            logging.getLogger(__name__).warning("%s: its generation_config %s", self._model, note)
         if self._own.concurrency is None:
             # A quarter more than run at once wait in the engine, so that it never waits for accgate.
             config = self._engine.vllm_config
@@ -182,12 +180,10 @@ class VllmEngine:
         from vllm.renderers import ChatParams
         from vllm.utils.mistral import is_mistral_tokenizer
 
-        own, renderer = self._own, self._engine.renderer
+        own, renderer, config = self._own, self._engine.renderer, self._engine.model_config
         self._template = None if own.chat_template is None else Path(own.chat_template).read_text(encoding="utf-8")
-        self._tokenizes = bool(
-            is_mistral_tokenizer(renderer.tokenizer) or self._engine.model_config.enable_prompt_embeds
-        )
-        self._defaults = model_defaults(self._engine.model_config.get_diff_sampling_param())
+        self._tokenizes = bool(is_mistral_tokenizer(renderer.tokenizer) or config.enable_prompt_embeds)
+        self._defaults = model_defaults(config.get_diff_sampling_param())
         self._chat_tokens = renderer.default_chat_tok_params.with_kwargs(add_special_tokens=False)
         self._lora = None if own.lora is None else LoRARequest(Path(own.lora).name, 1, own.lora)
         renderer.warmup(ChatParams(chat_template=self._template))

@@ -57,11 +57,6 @@ class Source:
     settings: Mapping[str, Any]
     records: RecordLog
 
-    @property
-    def engine(self) -> EngineInfo:
-        """Engine, version and hardware that answered."""
-        return engine_in(self.settings)
-
     def table(self, name: str) -> Mapping[str, Any]:
         """A table of the settings, or an empty one."""
         return table if isinstance(table := self.settings.get(name), Mapping) else {}
@@ -77,7 +72,7 @@ class Pool:
     @property
     def engine(self) -> EngineInfo:
         """What answered, with empty names where nothing did."""
-        return self.sources[0].engine if self.sources else NO_ENGINE
+        return engine_in(self.sources[0].settings) if self.sources else NO_ENGINE
 
     @cached_property
     def log(self) -> RecordLog:
@@ -140,21 +135,20 @@ def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
     BadInput
         For records or settings that are damaged, or of another shard than their folder.
     """
-    return Pool(check, tuple(source for folder, run in runs.items() if (source := _source(check, folder, run))))
-
-
-def _source(check: Check, folder: Path, run: ShardRun) -> Source | None:
-    paths = paths_of(folder, *check.key)
-    if not paths.records.exists():
-        return None
-    settings = settings_of_run(paths)
-    shard = settings.get("shard")
-    if shard is not None and shard not in run.shards:
-        held = ", ".join(run.shards)
-        raise BadInput(f"{paths.settings}: is of shard {shard} in the folder of shard {held}; run that shard again")
-    records = read_log(paths.records)
-    check_points(records, check.task, paths)
-    return Source(folder, settings, records)
+    sources = []
+    for folder, run in runs.items():
+        paths = paths_of(folder, *check.key)
+        if not paths.records.exists():
+            continue
+        settings = settings_of_run(paths)
+        shard = settings.get("shard")
+        if shard is not None and shard not in run.shards:
+            held = ", ".join(run.shards)
+            raise BadInput(f"{paths.settings}: is of shard {shard} in the folder of shard {held}; run that shard again")
+        records = read_log(paths.records)
+        check_points(records, check.task, paths)
+        sources.append(Source(folder, settings, records))
+    return Pool(check, tuple(sources))
 
 
 def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
@@ -179,7 +173,7 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.check.key).settings)
             under = source.table(ENVIRONMENT)
-            engines[pool.check.model][place] = {"engine": source.engine.identity, ENVIRONMENT: under}
+            engines[pool.check.model][place] = {"engine": engine_in(source.settings).identity, ENVIRONMENT: under}
             for name, digest in source.table(FILES).items():
                 files[pool.check.model, name][place] = {f"the content of {name}": digest}
     faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
@@ -269,7 +263,9 @@ def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
 def join(
     checks: Sequence[Check], plan: Mapping[str, Any], folders: Sequence[Path], stop_rule_of: StopRuleOf
 ) -> JoinedShards:
-    """The records of all shards, each once, in the fixed order; a check that lacks some carries the reason instead.
+    """Join the records of all shards, each once, in the fixed order.
+
+    A check that lacks some carries the reason instead.
 
     Parameters
     ----------
@@ -342,7 +338,7 @@ def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun], stop_rule_of: Stop
 
 
 def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
-    """Which samples have not all their records, how many, of which shards, and what those said."""
+    """Say which samples lack records, of which shards, and what became of those."""
     shards, samples = _shards(runs.values()), pool.check.task.samples
     most = max(shard.count for shard in shards)
     missing: dict[Shard, list[str]] = defaultdict(list)
