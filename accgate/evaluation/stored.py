@@ -129,7 +129,8 @@ def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineI
 def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) -> Check:
     """Return a check with the samples of its records, where no reference names them.
 
-    There must be as many as were planned. Fewer are only taken where a theta has to be reached: the decision then says whether they were enough.
+    There must be as many as were planned. Fewer are only taken where a theta has to be reached: the decision then
+    says whether they were enough.
     """
     task = check.task
     if not task.is_unread:
