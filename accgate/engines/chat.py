@@ -91,7 +91,7 @@ class ChatProbe:
 
     def _no_prefix(self, why: str) -> str:
         fix = "Use vLLM, SGLang or llama.cpp, or leave that message out of the task"
-        known = "If you know that the server continues it, set sampling.extra.continue_final_message = true"
+        known = "If you know that the server continues it, say so: sampling.extra.continue_final_message = true"
         return f"{self._label()} does not continue the assistant's last message{why}. {fix}. {known}"
 
     async def _probe(self, request: Request, messages: list[Any], **fields: Any) -> Reply:
