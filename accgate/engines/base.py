@@ -7,7 +7,7 @@ import math
 import os
 import platform
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -268,17 +268,27 @@ def refuse_no_logarithms(values: Iterable[float]) -> None:
             raise RequestFailed(f"the engine gave {each:.4g} as the log-probability of a token")
 
 
-async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
-    """Await all, and give their results in order; where one fails, the others are cancelled first."""
+@contextlib.asynccontextmanager
+async def side_by_side(*works: Awaitable[Any]) -> AsyncIterator[list[Any]]:
+    """Begin to await works, and at the end of the block cancel those that have not ended, and await them."""
     import asyncio  # a plan needs none
 
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
-        return await asyncio.gather(*tasks)
+        yield tasks
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
+    """Await all, and give their results in order; where one fails, the others are cancelled first."""
+    import asyncio
+
+    async with side_by_side(*works) as tasks:
+        results: list[T] = await asyncio.gather(*tasks)
+    return results
 
 
 def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

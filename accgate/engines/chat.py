@@ -59,10 +59,9 @@ class ChatProbe:
             raise CannotEvaluate(f"{self._label()} takes no tools: {error}; {fix}") from error
         hidden = await self._probe(request, [HI])
         if with_tool.prompt_tokens is not None and with_tool.prompt_tokens == hidden.prompt_tokens:
-            raise CannotEvaluate(
-                f"{self._label()} shows the model no tools: the prompt is as long without them, so the chat template "
-                "leaves them out; take a model or a template that has tools"
-            )
+            why = "the prompt is as long without them, so the chat template leaves them out"
+            fix = "take a model or a template that has tools"
+            raise CannotEvaluate(f"{self._label()} shows the model no tools: {why}; {fix}")
         self._shows_tools = True
 
     async def _check_prefix(self, request: Request) -> None:
@@ -79,24 +78,21 @@ class ChatProbe:
     async def _check_continued(self, request: Request, messages: list[Any], tokens: int | None) -> None:
         """Refuse a server that ends the assistant's message and starts another, by the tokens of its prompt.
 
-        A continued prompt has fewer tokens than one with a new message, or gains only those of the added text.
+        A continued prompt has fewer tokens than one with a new message, or no more than one with the text in its
+        first message.
         """
         started = await self._probe(request, messages, extra={**request.extra, **NO_PREFIX})
-        alone = await self._probe(request, [HI])
         longer = await self._probe(request, [{**HI, "content": f"Hi {TEXT}"}])
-        counts = (tokens, started.prompt_tokens, alone.prompt_tokens, longer.prompt_tokens)
-        if any(count is None for count in counts):
+        new, added = started.prompt_tokens, longer.prompt_tokens
+        if tokens is None or new is None or added is None:
             raise CannotEvaluate(self._no_prefix(", or does not say so: its replies have no usage.prompt_tokens"))
-        continued, new, without, added = (count or 0 for count in counts)
-        if continued >= new and continued - without > added - without:
+        if tokens >= new and tokens > added:
             raise CannotEvaluate(self._no_prefix(", but starts a new one after it"))
 
     def _no_prefix(self, why: str) -> str:
-        return (
-            f"{self._label()} does not continue the assistant's last message{why}. Servers of vLLM, SGLang and "
-            "llama.cpp do, and the engines vllm and llamacpp; or leave that message out. Where you know that the "
-            "server does, say so: sampling.extra.continue_final_message = true"
-        )
+        fix = "Use vLLM, SGLang or llama.cpp, or leave that message out of the task"
+        known = "If you know that the server continues it, say so: sampling.extra.continue_final_message = true"
+        return f"{self._label()} does not continue the assistant's last message{why}. {fix}. {known}"
 
     async def _probe(self, request: Request, messages: list[Any], **fields: Any) -> Reply:
         plain = {"max_tokens": 1, "temperature": 0.0, "stop": (), "parts": (), "tools": (), "tool_choice": None}

@@ -379,7 +379,7 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
     for url, listing in others:
         if listing.label != first.label:
             what = f"{first_url} is {first.label}, {url} is {listing.label}"
-            yield BASE_URL, f"names different servers: {what}; two versions of an engine answer differently"
+            yield BASE_URL, f"names different servers: {what}; run one version on all, since two answer differently"
         elif not named and set(listing.models) != set(first.models):
             what = f"{first_url} has {', '.join(first.models)}, {url} has {', '.join(listing.models)}"
             yield BASE_URL, f"names servers of different models: {what}"

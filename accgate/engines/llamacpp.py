@@ -30,7 +30,7 @@ from accgate.engines.base import (
     tokens_after,
 )
 from accgate.engines.chat import ChatProbe
-from accgate.engines.port import Blocks, Cut, Port
+from accgate.engines.port import Blocks, Body, Cut, Port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import MalformedReply, body_of, error_text, limit_of, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
@@ -73,7 +73,7 @@ class LlamaCppEngine:
 
     def __init__(self, table: ModelTable) -> None:
         self._path = model_path(table.model, table.folder)
-        self._options, self._table_options = own_options(table.options), table.options
+        self._options = own_options(table.options)
         self._deterministic = is_deterministic(table.options)
         self.concurrency = table.options.get("n_parallel", DEFAULTS["n_parallel"])
         if not _is_whole(self.concurrency) or not 1 <= self.concurrency <= MOST_PARALLEL:
@@ -82,7 +82,7 @@ class LlamaCppEngine:
         self._server: Any = None
         self._key = secrets.token_hex()
         self._port: Port | None = None
-        self._blocks: Blocks | None = None
+        self._ask: Callable[[str, Body, Cut], Any]  # from the start on
         self._threads = Threads()
         self._silence = Silence("llama.cpp", most_silence(table.options))
         self._is_stalled = False
@@ -98,22 +98,22 @@ class LlamaCppEngine:
         xllamacpp = _library()
         params = self._parameters(xllamacpp)
         try:
-            loading = Silence(f"llama.cpp, which loads {self._path},", most_silence(self._table_options))
+            loading = Silence(f"llama.cpp, which loads {self._path},", self._silence.most)
             self._server = await loading.reply(self._threads.call(partial(xllamacpp.Server, params)))
         except Stalled:
             self._is_stalled = True
             raise
         except (RuntimeError, ValueError, OSError) as error:
-            raise CannotEvaluate(
-                f"llama.cpp cannot load {self._path}: {error} Is it a GGUF file, do the options fit the model, and is "
-                "there memory for n_ctx? options.verbosity = 3 shows what llama.cpp says"
-            ) from error
+            hint = "Is it a GGUF file, do the options fit the model, and is there memory for n_ctx?"
+            fix = "options.verbosity = 3 shows what llama.cpp says"
+            raise CannotEvaluate(f"llama.cpp cannot load {self._path}: {error} {hint} {fix}") from error
         self._port = Port(self._server.listening_address, params.api_keys[0], params.n_parallel)
+        self._ask = self._port.post
         if self._deterministic:
-            self._blocks = Blocks(self._port, params.n_ubatch, params.n_parallel, reuse=params.cache_prompt)
+            self._ask = Blocks(self._port, params.n_ubatch, params.n_parallel, reuse=params.cache_prompt).answer
 
     def _parameters(self, xllamacpp: Any) -> Any:
-        """llama.cpp's parameters of these options; raises KeyFaults with every one that it does not take."""
+        """Return llama.cpp's parameters of these options. Raises KeyFaults with every one that it does not take."""
         params = xllamacpp.CommonParams()
         shapes = {"n_ubatch": BLOCK} | fixed_shapes(self._options) if self._deterministic else {}
         for name, value in (DEFAULTS | shapes).items():
@@ -132,11 +132,9 @@ class LlamaCppEngine:
         return await self._chat.answer(request)
 
     async def _complete(self, request: Request) -> Reply:
-        assert self._port is not None
-        ask = self._port.post if self._blocks is None else self._blocks.answer
         path = "/v1/chat/completions" if request.mode == "chat" else "/v1/completions"
         body = body_of(request, self._path.name)
-        response = await self._asked(partial(ask, path, body), request.max_tokens)
+        response = await self._asked(partial(self._ask, path, body), request.max_tokens)
         try:
             return reply_of(response, limit_of(body))
         except MalformedReply as error:
@@ -164,7 +162,7 @@ class LlamaCppEngine:
         port = self._port
         text, prompt = await self._asked(partial(port.prompt, body_of(request, self._path.name)))
         if not prompt:
-            raise RequestFailed("llama.cpp: a prompt of no token has no next one")
+            raise RequestFailed("llama.cpp: the prompt is empty, and needs at least one token")
 
         def split(cut: Cut) -> list[list[int]]:
             return [tokens_after(lambda part: port.tokens(part, cut), prompt, text, each) for each in continuations]
@@ -183,12 +181,10 @@ class LlamaCppEngine:
         ]
 
     async def _next(self, prompt: list[int], tokens: set[int]) -> dict[int, tuple[str, float, bool]]:
-        """Text and log-probability of each of these tokens as the next one, and whether it is the likeliest."""
-        assert self._port is not None
-        ask = self._port.post if self._blocks is None else self._blocks.answer
+        """Return text and log-probability of each of these tokens as the next one, and whether none is likelier."""
         for most in LISTED:
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": most}
-            response = await self._asked(partial(ask, "/v1/completions", body))
+            response = await self._asked(partial(self._ask, "/v1/completions", body))
             try:
                 rows = response["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
                 found = {
@@ -263,7 +259,7 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
             if options.get(name, value) != value
         )
     faults.extend(faults_of_numbers(options))
-    fault = "is of no use: llama.cpp's port is open to accgate alone; take it out"
+    fault = "has no effect, since only accgate uses llama.cpp's port; take it out"
     faults.extend((("options", name), fault) for name in SERVED if name in options)
     if options.get("api_keys") == []:
         faults.append((("options", "api_keys"), "is empty; name a key, or take it out"))
@@ -366,25 +362,22 @@ def _library() -> Any:
 
 
 def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[tuple[Key, str]]:
-    """Set the options in llama.cpp's parameters; yields the key and the fault of each that it does not take."""
+    """Set the options in llama.cpp's parameters, and yield the faults of those that it does not take."""
     names = [name for name in dir(target) if not name.startswith("_")]
     for name, value in options.items():
-        where = (*key, name)
+        where, word, present = (*key, name), str(value).lower(), getattr(target, name, None)
+        members = _members(present)
         if name not in names:
             yield where, f"llama.cpp has no such parameter; {nearest(name, names)}"
-            continue
-        present = getattr(target, name)
-        if isinstance(value, Mapping) and not isinstance(present, dict):
+        elif isinstance(value, Mapping) and not isinstance(present, dict):
             yield from _set_options(present, value, where)
-            continue
-        members = _members(present)
-        if members and str(value).lower() not in members:  # a number too: llama.cpp takes any, and crashes on some
-            yield where, f"is {value!r}; {nearest(str(value).lower(), members)}"
-            continue
-        try:
-            setattr(target, name, members[str(value).lower()] if members else value)
-        except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            yield where, f"is {value!r}, which llama.cpp does not take ({error}); its default is {present!r}"
+        elif members and word not in members:  # a number too: llama.cpp takes any, and crashes on some
+            yield where, f"is {value!r}; {nearest(word, members)}"
+        else:
+            try:
+                setattr(target, name, members[word] if members else value)
+            except (TypeError, ValueError, OverflowError, AttributeError) as error:
+                yield where, f"is {value!r}, which llama.cpp does not take ({error}); its default is {present!r}"
 
 
 def _members(present: Any) -> Mapping[str, Any]:

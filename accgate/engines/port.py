@@ -79,17 +79,14 @@ class Port:
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
     def post(self, path: str, body: Body, cut: Cut, timeout: float | None = None) -> Any:
-        """The response, an error's too."""
+        """Send a request, and return the response, an error's too."""
         connection = http.client.HTTPConnection(self._place, timeout=timeout)
-        try:
-            with cut.ends(connection):
-                connection.request("POST", path, json.dumps(body).encode(), self._headers)
-                return json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
+        with contextlib.closing(connection), cut.ends(connection):
+            connection.request("POST", path, json.dumps(body).encode(), self._headers)
+            return json.loads(connection.getresponse().read())
 
     def prompt(self, body: Body, cut: Cut) -> tuple[str, list[int]]:
-        """The text that a request's prompt is, by the chat template where it is a chat, and its tokens."""
+        """Return the text of a request's prompt, of a chat by its template, and its tokens."""
         prompt = body.get("prompt")
         if prompt is None:
             prompt = self.post("/apply-template", body, cut, TOKENS)["prompt"]
@@ -121,7 +118,7 @@ class Blocks:
         self._prompts: dict[int, Sequence[int]] = dict.fromkeys(range(slots), ())  # least recently used first
 
     def answer(self, path: str, body: Body, cut: Cut) -> Any:
-        """The server's response, as if the request were its first and only one; waits for its turn."""
+        """Ask as if the request were the server's first and only one, once it has its turn."""
         tokens = self._tokens(body, cut) if self._reuse else []
         with self._turn:
             cut.check()

@@ -130,42 +130,32 @@ class _Mark:
     end: int
 
 
-@dataclass(frozen=True)
-class _Thought:
-    """The place of a thought with its marks, and the text between them; `end` is None for one that nothing closes."""
-
-    start: int
-    inner: tuple[int, int]
-    end: int | None
-
-
 def _split_marks(text: str) -> Split:
-    """A reply whose thoughts stand between marks."""
+    """Split a reply whose thoughts stand between marks."""
     before, at = "", 0
     thoughts: list[str] = []
     unopened = False
-    for thought in _thoughts(text):
-        inner = slice(*thought.inner)
+    for start, inner, end in _thoughts(text):
         unopened = unopened or (not at and inner.start == 0 and bool(text[inner].strip()))
         thoughts.append(text[inner])
-        if thought.end is None:
+        if end is None:
             return Split(None, _join(thoughts), unopened)
-        before += text[at : thought.start] if text[at : thought.start].strip() else ""
-        at = thought.end
+        before += text[at:start] if text[at:start].strip() else ""
+        at = end
     if not at:
         return Split(text)
     return Split(_unwrap(before + text[at:] if before else without_blank_lines(text[at:])), _join(thoughts), unopened)
 
 
-def _thoughts(text: str) -> Iterator[_Thought]:
-    """The thoughts of a text, in their order."""
+def _thoughts(text: str) -> Iterator[tuple[int, slice, int | None]]:
+    """Yield where each thought starts, what is between its marks, and where it ends, None where nothing closes it."""
     marks, at, prose = [*_marks(text)], 0, 0  # marks before `prose` are mentions
     for number, mark in enumerate(marks):
         if mark.start < max(at, prose):
             continue
         if not mark.opens:
             if at == 0 or _is_alone(text, mark):
-                yield _Thought(at, (at, mark.start), mark.end)
+                yield at, slice(at, mark.start), mark.end
                 at = mark.end
             continue
         close = next((each for each in marks[number:] if not each.opens and each.pair == mark.pair), None)
@@ -173,9 +163,9 @@ def _thoughts(text: str) -> Iterator[_Thought]:
             prose = close.end if close is not None and _are_mentioned(text, at, mark, close) else mark.end
             continue
         if close is None:
-            yield _Thought(mark.start, (mark.end, len(text)), None)
+            yield mark.start, slice(mark.end, len(text)), None
             return
-        yield _Thought(mark.start, (mark.end, close.start), close.end)
+        yield mark.start, slice(mark.end, close.start), close.end
         at = close.end
 
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
 from accgate.errors import BadInput
 from accgate.inputs.paths import model_file_in
-from accgate.inputs.rows import read_table
-from accgate.inputs.typed import CLOSED, Number, parse_table
+from accgate.inputs.rows import read_table, repeat_of
+from accgate.inputs.typed import CLOSED, Number, parse_table, setting
 from accgate.records.file import CAN_HOLD, READINGS, is_number
 from accgate.records.ids import Ids
 from accgate.result import EngineInfo
@@ -44,7 +43,7 @@ COLUMNS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 class Options:
     """`[models.NAME.options]` of the recorded engine."""
 
-    scale: Number | None = Field(default=None, gt=0, description="factor to points: 100 for fractions, 1 for points")
+    scale: Number | None = setting(None, "factor to points: 100 for fractions, 1 for points", gt=0)
 
 
 class RecordedEngine:
@@ -56,18 +55,12 @@ class RecordedEngine:
 
     concurrency = 1
 
-    def __init__(self, path: Path, options: Options) -> None:
-        self.path = path
-        self._scale = options.scale
+    def __init__(self, table: ModelTable) -> None:
+        self.path = recording_path(table.model, table.folder)
+        self._scale = parse_table(table.options, Options, ("options",)).scale
         self._rows: list[Reply | RequestFailed | str] = []  # a row that has a reply alone is that text: half the memory
         self._repeats: list[int] = []
         self._sorted, self._places = Ids(), Ids().by_text  # the ids in the order of their texts; where their rows are
-
-    @classmethod
-    def of_table(cls, table: ModelTable) -> RecordedEngine:
-        """The engine of a model's table; raises KeyFaults when options or the file cannot be used."""
-        path = recording_path(table.model, table.folder)
-        return cls(path, parse_table(table.options, Options, ("options",)))
 
     async def start(self) -> None:
         """Read the file."""
@@ -108,17 +101,13 @@ class RecordedEngine:
         self._sorted = own.take(self._places)
         largest = max((row.score or 0.0 for row in rows if isinstance(row, Reply)), default=0.0)
         if self._scale is None and 0.0 < largest <= 1.0:
-            raise BadInput(
-                f"{self.path}: the largest score is {largest:g}: fractions or points? Set options.scale = 100 where "
-                "scores are fractions, 1 where they are points"
-            )
+            fix = "Set options.scale = 100 if scores are fractions, 1 if they are points"
+            raise BadInput(f"{self.path}: the largest score is {largest:g}: fractions or points? {fix}")
 
     def _row(self, line: int, row: Mapping[str, Any]) -> tuple[str, int, Reply | RequestFailed]:
         if not isinstance(row.get("id"), str):
             raise self._fault(line, 'needs an id in text; write {"id": "...", "score": 100}')
-        repeat, score, failure = row.get("repeat", 0), row.get("score"), row.get("error")
-        if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 0:
-            raise self._fault(line, f"repeat is {repeat!r}; write a whole number, 0 or more")
+        repeat, score, failure = repeat_of(row, self.path, line), row.get("score"), row.get("error")
         for name, (can_hold, words) in COLUMNS.items():
             if (value := row.get(name)) is not None and not can_hold(value):
                 raise self._fault(line, f"{name} is {value!r}; write {words}")

@@ -104,7 +104,11 @@ class Silence:
             When nothing comes, of this request and of all others.
         """
         waiting = _Waiting(asyncio.current_task(), self.clock(), tokens)
-        self._enter(waiting)
+        if not self._waiting:  # what was silent until here still is: attempts can be given up and made again
+            self._looked = waiting.since
+        self._waiting.add(waiting)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
         try:
             outcome = await answer
             if (kind := sign(outcome)) == "none" and self._count() >= self.limit:  # given up at the limit itself
@@ -135,13 +139,6 @@ class Silence:
             self._told = False
             self.tell(f"{self.who} answers again")
 
-    def _enter(self, waiting: _Waiting) -> None:
-        if not self._waiting:  # what was silent until here still is: attempts can be given up and made again
-            self._looked = waiting.since
-        self._waiting.add(waiting)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
-
     def _look(self) -> None:
         """Count the silence. The timer runs only while something is awaited."""
         self._timer = None
@@ -166,10 +163,8 @@ class Silence:
     def _words(self) -> str:
         since = datetime.now().astimezone() - timedelta(seconds=self._silent)
         slowest = f"the slowest reply took {self._slowest:.3g} s" if self._slowest else "no reply came before"
-        return (
-            f"{self.who} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} "
-            f"(requests that wait: {len(self._waiting)}; {slowest})"
-        )
+        more = f"requests that wait: {len(self._waiting)}; {slowest}"
+        return f"{self.who} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} ({more})"
 
     def _cut(self) -> None:
         words, self._told, self._silent = self._words(), False, 0.0

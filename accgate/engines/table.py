@@ -58,7 +58,7 @@ def _ray() -> Kind:
 def _recorded_kind() -> Kind:
     from accgate.engines.recording import RecordedEngine, recording_path
 
-    return Kind(RecordedEngine.of_table, frozenset(), recording_path)
+    return Kind(RecordedEngine, frozenset(), recording_path)
 
 
 def _vllm() -> Kind:

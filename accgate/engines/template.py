@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -106,16 +107,13 @@ def _environment() -> Environment:
             next(parser.stream)
             return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
-    def tojson(value: Any, **form: Any) -> str:
-        return json.dumps(value, **{"ensure_ascii": False, **form})
-
     def raise_exception(message: str) -> None:
         raise TemplateError(message)
 
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
     )
-    environment.filters["tojson"] = tojson
+    environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)
     environment.globals |= {
         "raise_exception": raise_exception,
         "strftime_now": lambda form: datetime.now().astimezone().strftime(form),
@@ -140,7 +138,6 @@ def _line_of(error: BaseException) -> int | None:
 
 
 def _fault(template: Template, line: int | None, fault: str) -> KeyFaults:
-    at = "" if line is None else f":{line}"
-    if template.path.name == CONFIG:
-        at = "" if line is None else f", line {line} of its text"
+    form = ", line {} of its text" if template.path.name == CONFIG else ":{}"
+    at = "" if line is None else form.format(line)
     return KeyFaults((template.key, f"the chat template {template.path}{at} {fault}"))

@@ -138,7 +138,8 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
         finish_reason = reason_of(said)
         prompt_tokens = _count(usage.get("prompt_tokens")) or None  # no prompt has none: 0 is no count
         completion_tokens = _count(usage.get("completion_tokens"))
-        reasoning_tokens = _count(_reasoning_tokens(usage))
+        details = usage.get("completion_tokens_details")  # of OpenAI and vLLM; SGLang's are of the usage itself
+        reasoning_tokens = _count((details if isinstance(details, dict) else usage).get("reasoning_tokens"))
         text, reasoning = (choice["text"], None) if message is None else _message(message, finish_reason)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise MalformedReply(f"the response holds no choice with text: {clip(error_text(body), QUOTED)}") from error
@@ -215,12 +216,6 @@ def _parts(parts: list[Any]) -> tuple[str, str | None]:
         elif isinstance(part.get("text"), str):
             texts.append(part["text"])
     return "".join(texts), "\n\n".join(thoughts) or None
-
-
-def _reasoning_tokens(usage: Any) -> Any:
-    """How many of a reply's tokens are reasoning, as OpenAI and vLLM say it, or SGLang; None where none does."""
-    details = usage.get("completion_tokens_details")
-    return details.get("reasoning_tokens") if isinstance(details, dict) else usage.get("reasoning_tokens")
 
 
 def _logprobs(logprobs: Any) -> tuple[float, ...] | None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from accgate.engines import Engine, all_or_first_error, useful_in_flight
+from accgate.engines.base import side_by_side
 from accgate.errors import writing
 from accgate.evaluation.ahead import Places, Prefix
 from accgate.evaluation.assignment import Assignment, Observer, StopRule
@@ -153,15 +154,9 @@ def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], 
 
 async def _until_decided(work: Awaitable[object], decided: asyncio.Event, stop: Stop) -> None:
     """Wait for the work, until the check is decided or the grace of a requested stop is over; then cancel."""
-    watches = [asyncio.create_task(decided.wait()), asyncio.create_task(stop.wait())]
-    everyone = asyncio.ensure_future(work)
-    try:
-        await asyncio.wait([*watches, everyone], return_when=asyncio.FIRST_COMPLETED)
+    async with side_by_side(work, decided.wait(), stop.wait()) as tasks:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if stop.requested and not decided.is_set():
-            await asyncio.wait([watches[0], everyone], timeout=stop.grace, return_when=asyncio.FIRST_COMPLETED)
-        if everyone.done():
-            await everyone
-    finally:
-        for task in (*watches, everyone):
-            task.cancel()
-        await asyncio.gather(*watches, everyone, return_exceptions=True)
+            await asyncio.wait(tasks[:2], timeout=stop.grace, return_when=asyncio.FIRST_COMPLETED)
+        if tasks[0].done():
+            await tasks[0]

@@ -112,9 +112,13 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
     planned = replace(planned, settings=model)
     content = {}
     if model.engine != "openai":  # there it is a name on the server
-        with suppress(BadInput):  # replicas may have a file that is not here
-            if (digest := _weights_of(planned, digest_of)) is not None:
-                content[model.model] = digest
+        try:
+            with suppress(BadInput):  # replicas may have a file that is not here
+                if (digest := weights_digest(planned, digest_of)) is not None:
+                    content[model.model] = digest
+        except OSError as error:
+            fault = f"cannot be read: {error.strerror}; correct that, then run again"
+            raise CannotEvaluate(f"{error.filename}: {fault}") from error
     answering, _ = split_options(model.engine, model.options)
     if isinstance(command := answering.get("serve"), (list, tuple)):
         answering["serve"] = [word for word in command if not _is_program(word, planned.folder)]
@@ -131,15 +135,6 @@ def _is_program(word: str, folder: Path) -> bool:
     """Whether a word of a server's command is its code: each machine may build it, and it may be corrected."""
     path = path_named(word, folder)
     return path is not None and path.is_file() and path.suffix not in SERVED_FILES
-
-
-def _weights_of(planned: PlannedModel, digest_of: DigestOf) -> str | None:
-    try:
-        return weights_digest(planned, digest_of)
-    except OSError as error:
-        raise CannotEvaluate(
-            f"{error.filename}: cannot be read: {error.strerror}; correct that, then run again"
-        ) from error
 
 
 def changed_content(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Iterator, Mapping
 from types import FrameType
 from typing import TypeVar
 
+from accgate.engines.base import side_by_side
 from accgate.signals import SIGNALS, Ending
 
 T = TypeVar("T")
@@ -56,14 +57,9 @@ class Stop:
 
     async def unless_requested(self, work: Awaitable[T]) -> T | None:
         """What the work gives; None where a stop is requested before its end, which then cancels it."""
-        working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self.wait())
-        try:
+        async with side_by_side(work, self.wait()) as (working, stopping):
             await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
             return await working if working.done() else None
-        finally:
-            for task in (working, stopping):
-                task.cancel()
-            await asyncio.gather(working, stopping, return_exceptions=True)
 
 
 @contextlib.contextmanager

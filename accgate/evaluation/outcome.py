@@ -67,15 +67,13 @@ class Interrupted(KeyboardInterrupt):
 
 
 def failures(item: EvaluatedCheck, consequence: str) -> str:
-    """How many samples of an evaluation failed, why the first did, and what to do."""
+    """Say how many samples of an evaluation failed, why the first did, and what to do."""
     assert item.evaluation is not None
     failed = item.evaluation.failed
     total = len(item.check.task.samples) * item.check.repeats
     first = (failed[0].error if failed else None) or "none"
-    return (
-        f"{len(failed)} of {total} samples failed, {consequence}; the first: {with_stop(first)} "
-        "Correct the cause, then go on with --resume"
-    )
+    fact = f"{len(failed)} of {total} samples failed, {consequence}; the first: {with_stop(first)}"
+    return f"{fact} Correct the cause, then go on with --resume"
 
 
 def why_incomplete(item: EvaluatedCheck, of: str = "") -> tuple[str, ...]:

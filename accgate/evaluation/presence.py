@@ -49,10 +49,8 @@ async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, Plan
         raise BadInput(*dict.fromkeys(faults))
     for model, outcome in zip(later, outcomes, strict=True):
         if isinstance(outcome, CannotEvaluate):
-            what = "model" if model.table == "models" else "judge"
-            logging.getLogger(__name__).warning(
-                f"{what} {model.name}: {with_stop(str(outcome))} It is asked again in its turn"
-            )
+            what, cause = "model" if model.table == "models" else "judge", with_stop(str(outcome))
+            logging.getLogger(__name__).warning(f"{what} {model.name}: {cause} It is asked again in its turn")
         elif isinstance(outcome, BaseException):
             raise outcome
 
@@ -78,10 +76,8 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
         unknown = recording.unknown_ids([ids for ids in datasets if ids is not None])
         if unknown:
             samples = count_of(len(unknown), "recorded sample") + (" belongs" if len(unknown) == 1 else " belong")
-            raise BadInput(
-                f"model {name}: {samples} to none of its tasks: {some_of(unknown)}; were they made with another prompt "
-                "or dataset?"
-            )
+            fault, hint = f"{samples} to none of its tasks", "were they made with another prompt or dataset?"
+            raise BadInput(f"model {name}: {fault}: {some_of(unknown)}; {hint}")
 
 
 def missing_records(engine: Engine, task: Task) -> str | None:
@@ -121,22 +117,19 @@ def crowding(engine: Engine, check: Check) -> str | None:
     judges = getattr(judge.engine(), "memory_share", None)
     if judges is None or share + judges <= 1.0 + 1e-9:
         return None
-    return (
-        f"model {check.model} takes {share:.0%} of the GPU's memory and its judge {judge.name} {judges:.0%}, at the "
-        "same time; set options.gpu_memory_utilization of both to at most 1 together, or let a server judge (openai)"
-    )
+    takes = f"model {check.model} takes {share:.0%} of the GPU's memory and its judge {judge.name} {judges:.0%}"
+    fix = "set options.gpu_memory_utilization of both to at most 1 together, or let a server judge (openai)"
+    return f"{takes}, at the same time; {fix}"
 
 
 def missing_ability(engine: Engine, check: Check) -> str | None:
-    """Why an engine cannot answer a check's task, with the alternative; None where it can."""
+    """Say why an engine cannot answer a check's task, and what can; None where it can."""
     task = check.task
     answering = getattr(engine, "inner", engine)  # of replicas, what each of them runs
     if task.has_tools and not getattr(answering, "calls_tools", True):
-        return (
-            f"task {task.name} has tools, but the engine of {check.model} reads no tool calls; use openai with "
-            'options.serve = ["vllm", "serve", "MODEL", "--enable-auto-tool-choice", "--tool-call-parser", "PARSER", '
-            '"--port", "{port}"]'
-        )
+        flags = '"--enable-auto-tool-choice", "--tool-call-parser", "PARSER", "--port", "{port}"'
+        fault = f"task {task.name} has tools, but the engine of {check.model} reads no tool calls"
+        return f'{fault}; use openai with options.serve = ["vllm", "serve", "MODEL", {flags}]'
     if not task.needs_likelihoods or hasattr(engine, "score") or recording_of(engine) is not None:
         return None
     what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"

@@ -34,6 +34,8 @@ from accgate.references.judge import Makers
 from accgate.tasks import Task
 from accgate.text import count_of, differences, path_text, some_of
 
+ANEW = "start without --resume in another --out"
+
 
 def refuse_unfinished(paths: RecordPaths) -> None:
     """Refuse to start anew over records of an unfinished run. Finished, merged and failed ones may go.
@@ -46,10 +48,8 @@ def refuse_unfinished(paths: RecordPaths) -> None:
     scored = scored_records(paths)
     settings = settings_of_run(paths) if scored else {}
     if scored and MERGED not in settings and len(scored) not in (settings.get("records"), settings.get(STOPPED)):
-        raise BadInput(
-            f"{paths.records}: holds {len(scored):,} records of an unfinished run; go on with --resume, name another "
-            "--out, or delete it"
-        )
+        held = f"{count_of(len(scored), 'record')} of an unfinished run"
+        raise BadInput(f"{paths.records}: holds {held}; go on with --resume, name another --out, or delete it")
 
 
 def begin_anew(places: Sequence[RecordPaths]) -> None:
@@ -99,10 +99,8 @@ def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: boo
     check_points(scored, assignment.task, paths)
     unknown = int((places_in(assignment.task.samples.ids, assignment.repeats, scored) < 0).sum())
     if unknown:
-        raise BadInput(
-            f"{paths.records}: the plan changed, so {unknown} of {count_of(len(scored), 'record')} belong to no sample "
-            "of this run; start without --resume in another --out"
-        )
+        strays = f"{unknown} of {count_of(len(scored), 'record')} belong to no sample of this run"
+        raise BadInput(f"{paths.records}: the plan changed, so {strays}; {ANEW}")
     return scored
 
 
@@ -130,15 +128,10 @@ def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
     if changed := changed_settings(earlier, now):
         tables = [{key: each[key] for key in changed if key in each} for each in (earlier, now)]
         names = ", ".join(path_text(path) for path, _ in differences(tables))
-        raise BadInput(
-            f"{paths.settings}: {names} changed since the run began; undo that, or start without "
-            "--resume in another --out"
-        )
+        raise BadInput(f"{paths.settings}: {names} changed since the run began; undo that, or {ANEW}")
     if files := changed_content(earlier, now):
-        raise BadInput(
-            f"{paths.settings}: the content of {some_of(files)} changed since the run began: answers of two models are "
-            "never mixed; put the file back, or start without --resume in another --out"
-        )
+        fault = f"the content of {some_of(files)} changed since the run began: answers of two models are never mixed"
+        raise BadInput(f"{paths.settings}: {fault}; put the file back, or {ANEW}")
 
 
 @dataclass(frozen=True)

@@ -100,10 +100,12 @@ class _Run:
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
         running = running_servers(checks)
         for check in checks if self.options.resume else ():
-            path = paths_of(self.options.out, *check.key).records
-            stamp = stamp_of(path)  # as it is read: its turn may come hours later
-            if (evaluation := self._earlier(check)) is not None:
-                self.earlier[check.key], self.written[path] = evaluation, stamp
+            paths = paths_of(self.options.out, *check.key)
+            stamp = stamp_of(paths.records)  # as it is read: its turn may come hours later
+            stops = self.watches.get(check.key, Watch()).stop_rule if self.options.shard is None else None
+            assignment = assignment_of(check, NO_ENGINE, self.options.shard)
+            if (evaluation := earlier_evaluation(assignment, paths, stops)) is not None:
+                self.earlier[check.key], self.written[paths.records] = evaluation, stamp
         unfinished = [check for check in checks if check.key not in self.earlier]
         await self.stop.unless_requested(refuse_absent(unfinished, running))
         async with Scorers() as scorers:
@@ -189,13 +191,6 @@ class _Run:
             if not any(item.evaluation for item in self.evaluated):
                 raise
             raise BadInput(*error.messages, f"{self.options.out}: {KEPT}") from error
-
-    def _earlier(self, check: Check) -> Evaluation | None:
-        """What an earlier run left of a check, where nothing is left to ask."""
-        assignment = assignment_of(check, NO_ENGINE, self.options.shard)
-        watch = self.watches.get(check.key, Watch())
-        stops = watch.stop_rule if self.options.shard is None else None
-        return earlier_evaluation(assignment, paths_of(self.options.out, *check.key), stops)
 
     async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck | None:
         """The check evaluated; None where a stop was requested before its judge had started."""

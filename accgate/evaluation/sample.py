@@ -219,10 +219,9 @@ class Asker:
         if score is not None and not is_in_range(metric, score):
             recording = recording_of(self.engine)
             where = f"task {self._task.name}" if recording is None else f"{recording.path}"
-            raise BadInput(
-                f"{where}: sample {sample.shown_id} has the score {score:g}, which is outside {metric.lowest} to "
-                f"{metric.highest} points, the range of {metric.name}; correct it, or is options.scale right?"
-            )
+            fault = f"which is outside {metric.lowest} to {metric.highest} points, the range of {metric.name}"
+            fix = "correct it, or options.scale"
+            raise BadInput(f"{where}: sample {sample.shown_id} has the score {score:g}, {fault}; {fix}")
 
 
 def _kind_of_choice(label: str | None) -> str:
@@ -246,10 +245,9 @@ def confidence_of(task: Task, reply: Reply, text: str, *, unread: bool = False) 
         return reply.confidence
     if task.content.confidence.by == "tokens":
         if reply.logprobs is None:
-            raise CannotEvaluate(
-                "the engine gives no log-probabilities of a reply's tokens, which [confidence] needs; use vllm or a "
-                'server that has logprobs, or ask the model itself: by = "reply"'
-            )
+            fix = 'use vllm or a server that has logprobs, or ask the model itself: by = "reply"'
+            fault = "the engine gives no log-probabilities of a reply's tokens, which [confidence] needs"
+            raise CannotEvaluate(f"{fault}; {fix}")
         refuse_no_logarithms(reply.logprobs)
         return math.exp(min(sum(reply.logprobs) / len(reply.logprobs), 0.0)) if reply.logprobs else 0.0
     if (regex := task.content.confidence.regex) is None:

@@ -64,7 +64,6 @@ def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: StopRu
     present, places = in_fixed_order(assignment.task.samples.ids, assignment.repeats, records)
     if (places < 0).any():  # of another plan, as whoever resumes is told
         return None
-
     return finished_evaluation(assignment, present, places, stops, Makers.of_settings(settings))
 
 
@@ -123,16 +122,15 @@ def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineI
     if changed:
         reread = " or score its kept replies anew (`accgate rerun RUN --reread`)"
         fix = "run the gate again" + reread * (set(changed) <= {PARTS["extract"], PARTS["metric"], PARTS["files"]})
-        raise BadInput(
-            f"{paths.settings}: the records were made with other settings than the rules and models have: "
-            f"{', '.join(changed)}; {fix}"
-        )
+        fault = "the records were made with other settings than the rules and models have"
+        raise BadInput(f"{paths.settings}: {fault}: {', '.join(changed)}; {fix}")
 
 
 def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) -> Check:
-    """A check of samples that no reference names, with those of its records; it must have as many as were planned.
+    """Return a check with the samples of its records, where no reference names them.
 
-    Fewer are only taken where a theta has to be reached: the decision then says whether they were enough.
+    There must be as many as were planned. Fewer are only taken where a theta has to be reached: the decision then
+    says whether they were enough.
     """
     task = check.task
     if not task.is_unread:
@@ -140,10 +138,8 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
     samples = recorded_samples(read_log(paths.records))
     count, seed = len(task.samples), check.design.seed
     if len(samples) != count and (check.design.theta is None or len(samples) > count):
-        raise BadInput(
-            f"{paths.records}: holds {len(samples)} samples, but {count} are planned; where the dataset has no more, "
-            "set num_samples"
-        )
+        fault = f"holds {count_of(len(samples), 'sample')}, but {count:,} are planned"
+        raise BadInput(f"{paths.records}: {fault}; if the dataset has no more, set num_samples = {len(samples)}")
     fingerprint = {part: str(settings.get(f"task {part}")) for part in PARTS}
     return replace(check, task=replace(task.of(samples.in_order(seed)), fingerprint=fingerprint))
 
@@ -151,14 +147,13 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
 def _check_of(
     check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf
 ) -> EvaluatedCheck:
-    """The check with its records; where some are missing that it needs, with that reason instead."""
+    """Return the check with its records, or with the reason why they do not suffice."""
     records = read_log(paths.records)
     check_points(records, check.task, paths)
     present, places = in_fixed_order(check.task.samples.ids, check.repeats, records)
     if unknown := sorted(set(present.figures.ids.take(np.flatnonzero(places < 0)))):
-        raise BadInput(
-            f"{paths.records}: holds {count_of(len(unknown), 'id')} that this check lacks: {some_of(unknown)}"
-        )
+        strays = count_of(len(unknown), "id")
+        raise BadInput(f"{paths.records}: holds {strays} that this check lacks: {some_of(unknown)}")
     assignment = assignment_of(check, info)
     makers = Makers.of_settings(settings)
     evaluation = finished_evaluation(assignment, present, places, stop_rule_of(check), makers)
@@ -166,8 +161,6 @@ def _check_of(
         return EvaluatedCheck(check, evaluation)
     lacking = np.delete(np.arange(assignment.total), places)
     missing = check.task.samples.ids.take(np.unique(lacking // check.repeats))
-    problem = (
-        f"{paths.records}: lacks {len(lacking)} of {assignment.total} records ({some_of(missing)}), and the others "
-        "do not end the check early"
-    )
+    lacks = f"lacks {len(lacking)} of {assignment.total} records ({some_of(missing)})"
+    problem = f"{paths.records}: {lacks}, and the others do not end the check early"
     return EvaluatedCheck(check, Evaluation(present, complete=False, makers=makers), problem)

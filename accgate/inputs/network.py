@@ -3,6 +3,7 @@
 import os
 import re
 import ssl
+from contextlib import suppress
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -61,15 +62,15 @@ def proxy_of(url: str) -> str | None:
     except ValueError:
         is_usable = False
     if not is_usable or " " in proxy:
-        raise CannotEvaluate(
-            f"the environment variable {name}_proxy names no HTTP proxy; write it as http://HOST:PORT, or name "
-            f"{host} in no_proxy"
-        )
+        fix = f"write it as http://HOST:PORT, or name {host} in no_proxy"
+        raise CannotEvaluate(f"the environment variable {name}_proxy names no HTTP proxy; {fix}")
     return proxy
 
 
 def is_direct(host: str, port: int | None, no_proxy: str) -> bool:
-    """Whether no_proxy names a host: by its name or a parent's, its address or network, with its port or none.
+    """Whether no_proxy names a host, with its port or none.
+
+    It names a host by its name or a parent's, its address or its network.
 
     >>> [is_direct("gpu-1.lab", 8000, listed) for listed in ("lab", "*.lab", "a, .LAB", "gpu-1.lab:80", "1.lab", "*")]
     [True, True, True, False, False, True]
@@ -86,11 +87,9 @@ def is_direct(host: str, port: int | None, no_proxy: str) -> bool:
         parent = name.lstrip("*").strip(".")
         if name == "*" or (parent and f".{host}".endswith(f".{parent}")):
             return True
-        try:
+        with suppress(ValueError):  # a name
             if ip_address(host) in ip_network(name, strict=False):
                 return True
-        except ValueError:
-            continue  # a name
     return False
 
 
@@ -127,7 +126,7 @@ def _context(path: str) -> ssl.SSLContext:
 
 
 def certificate_hint(error: BaseException | None) -> str:
-    """How to mend what keeps a connection from being encrypted; "" where that is not known.
+    """Say how to mend what keeps a connection from being encrypted, "" where that is not known.
 
     The error, or one that it was raised from or holds, is Python's own of TLS.
     """
@@ -141,6 +140,4 @@ def certificate_hint(error: BaseException | None) -> str:
     named = next((name for name in BUNDLES if os.environ.get(name)), None)
     if named is not None:
         return f"; {named} names {os.environ[named]}, which lacks the authority of this certificate: add it there"
-    return (
-        "; if the authority is your own, name the file with its certificate in the environment variable SSL_CERT_FILE"
-    )
+    return "; if the authority is your own, set the environment variable SSL_CERT_FILE to the file of its certificate"

@@ -169,10 +169,8 @@ def _delimiter(path: Path, text: Callable[[], TextIO]) -> tuple[str, int]:
     if len(fitting) > 1:
         fitting = [sign for sign in fitting if _columns(text(), sign) > 1] or fitting
     if len(fitting) > 1:
-        raise BadInput(
-            f"{path}:1: {' or '.join(map(repr, fitting))} may separate its columns; write the right one as a line of "
-            f"its own before the header: sep={fitting[0]}"
-        )
+        fix = f"write the right one as a line of its own before the header: sep={fitting[0]}"
+        raise BadInput(f"{path}:1: {' or '.join(map(repr, fitting))} may separate its columns; {fix}")
     return (*fitting, ",")[0], 0
 
 

@@ -111,21 +111,13 @@ def read_toml(path: Path, *, fix: str) -> TomlFile:
 
 
 def parsed_toml(path: Path, text: str) -> TomlFile:
-    """The text of a TOML file, parsed; `path` is what messages name.
+    """Parse the text of a TOML file, which messages call `path`.
 
     Raises
     ------
     BadInput
         When the text is not TOML, too deep, or holds numbers that nothing here takes.
     """
-    file = TomlFile(path, text, _parse(path, text))
-    huge = [key for key, value in _paths(file.data) if isinstance(value, int) and not -(2**63) <= value < 2**63]
-    if huge:
-        raise locate_faults(file, ((key, f"is a number of more than 64 bits; {WHOLE_FIX}") for key in huge))
-    return file
-
-
-def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -139,7 +131,11 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         raise BadInput(f"{path}: is nested too deeply; is it the right file?") from error
     if _too_deep(data):
         raise BadInput(f"{path}: is nested too deeply; is it the right file?")
-    return data
+    file = TomlFile(path, text, data)
+    huge = [key for key, value in _paths(data) if isinstance(value, int) and not -(2**63) <= value < 2**63]
+    if huge:
+        raise locate_faults(file, ((key, f"is a number of more than 64 bits; {WHOLE_FIX}") for key in huge))
+    return file
 
 
 def _too_deep(data: Any) -> bool:

@@ -7,6 +7,7 @@ a 4. What is no comparison with a literal, or stands in a loop or a condition, i
 
 import ast
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -14,10 +15,33 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from accgate.inputs.python import parse_python
 from accgate.sandbox.values import END, GIVE, NotPlain, unpack
 
 _SINGLETONS = (None, True, False)
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def parse_python(source: str | bytes) -> ast.Module | None:
+    """The tree of a piece of code; None for what the parser refuses otherwise than by a SyntaxError.
+
+    CPython 3.11 counts the depth of a tree once for all threads, and raises a SystemError where two build one at the
+    same time (github.com/python/cpython/issues/106905).
+
+    >>> parse_python("x = 1").body[0].value.value, parse_python("-" * 100_000 + "1")
+    (1, None)
+
+    Raises
+    ------
+    SyntaxError
+        When it is no Python.
+    """
+    try:
+        with _ONE_AT_A_TIME:
+            return ast.parse(source)
+    except SyntaxError:
+        raise
+    except (ValueError, RecursionError, MemoryError):
+        return None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import resource
 import select
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,24 +41,17 @@ class Walls(NamedTuple):
     threads: int
 
 
-class Streams(NamedTuple):
-    """Descriptors that the program gets: what it may read and where it prints, and where its report goes."""
-
-    input: int
-    output: int
-    errors: int
-    report: int
-
-
-def confine(walls: Walls, parent: int, streams: Streams, trouble: int) -> int:
+def confine(walls: Walls, parent: int, streams: Sequence[int], trouble: int) -> int:
     """Confine the calling process to `walls`, with no descriptor left but its streams and `trouble`.
 
-    Gives the descriptor of its report. Raises OSError where a step fails: the program must not run then.
+    Streams are what it may read, where it prints, its errors, and its report, whose descriptor is given back. Raises
+    OSError where a step fails: the program must not run then.
     """
+    *standard, report = streams
     os.setsid()
-    for descriptor, number in zip(streams[:3], (0, 1, 2), strict=True):
+    for number, descriptor in enumerate(standard):
         os.dup2(descriptor, number)
-    close_all_but({streams.report, trouble, *(() if walls.ruleset is None else (walls.ruleset,))})
+    close_all_but({report, trouble, *(() if walls.ruleset is None else (walls.ruleset,))})
     os.chdir(walls.folder)
     os.environ.clear()
     os.environ.update(HOME=walls.folder, TMPDIR=walls.folder, PATH="", LANG="C.UTF-8")
@@ -76,7 +70,7 @@ def confine(walls: Walls, parent: int, streams: Streams, trouble: int) -> int:
         landlock.restrict(walls.ruleset)
         os.close(walls.ruleset)
     kernel.filter_calls(walls.filtered.of(os.getpid()))
-    return streams.report
+    return report
 
 
 def close_all_but(keep: set[int]) -> None:
@@ -155,7 +149,7 @@ def children() -> list[int]:
 
 
 def excess(pid: int, walls: Walls, elapsed: float) -> str | None:
-    """Which limit the process is past, in words; None where it is past none."""
+    """Say which limit the process is past, if any."""
     if elapsed >= walls.wall:
         return f"timed out after {walls.wall:g} s"
     if processor_seconds(pid) >= walls.seconds:
@@ -163,9 +157,8 @@ def excess(pid: int, walls: Walls, elapsed: float) -> str | None:
     if threads(pid) > walls.threads:
         return f"was killed: more than {walls.threads} threads"
     if erase.is_overfull(walls.folder, walls.disk, walls.entries):
-        return (
-            f"was killed: files of more than {walls.disk >> 20} MB, {walls.entries} entries or {erase.DEEPEST} levels"
-        )
+        most = f"{walls.disk >> 20} MB of files, {walls.entries} entries or {erase.DEEPEST} levels"
+        return f"was killed: more than {most}"
     return None
 
 

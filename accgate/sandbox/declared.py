@@ -56,15 +56,12 @@ class Code:
     folder: Path
 
     def fault(self, path: str) -> ReadsOutside:
-        """The error that it opens a file which it does not consist of."""
-        if not is_within(path, [os.path.realpath(self.trees[0])]):
-            return ReadsOutside(
-                f"{path}: {self.name} opens this file of another checkout; put it into the same checkout"
-            )
-        files = setting_text("files", [os.path.relpath(path, os.path.realpath(self.folder))])
-        return ReadsOutside(
-            f"{path}: {self.name} opens this file, which is not part of it; add {files or 'it'} to {self.table}"
-        )
+        """Return the error that it opens a file which it does not consist of."""
+        fault = "which is in another checkout; put it into the same checkout"
+        if is_within(path, [os.path.realpath(self.trees[0])]):
+            files = setting_text("files", [os.path.relpath(path, os.path.realpath(self.folder))])
+            fault = f"which is not part of it; add {files or 'it'} to {self.table}"
+        return ReadsOutside(f"{path}: {self.name} opens this file, {fault}")
 
 
 def has_landlock() -> bool:
@@ -111,7 +108,7 @@ class PrivateFolder:
         """
         name = os.path.relpath(os.path.abspath(path), self._root)  # noqa: PTH100
         if name.partition(os.sep)[0] == os.pardir:
-            raise BadInput(f"{path}: {self.code.name} uses this, which lies outside the repository; move it there")
+            raise BadInput(f"{path}: {self.code.name} uses this, which lies outside the repository; move it inside")
         return os.path.normpath(f"{self.copy}/{name}")
 
     def rules(self) -> list[tuple[str, int]]:
@@ -119,13 +116,11 @@ class PrivateFolder:
         from accgate.sandbox import landlock
 
         own = [(self.copy, landlock.RUN), (self.tmp, landlock.OWN), ("/dev/null", landlock.WRITE)]
-        library = [(path, landlock.RUN) for path in _installed()]
+        own += [(path, landlock.RUN) for path in _installed()]
         others = [*SYSTEM, *sys.path, *os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)]
-        shared = [(path, landlock.RUN) for path in others if path]
-        cache = [(hub_cache(), landlock.OWN)]
+        shared = [*((path, landlock.RUN) for path in others if path), (hub_cache(), landlock.OWN)]
         trees = self.places.trees
-        around = (rule for path, rights in (*shared, *cache) for rule in around_trees(path, rights, trees))
-        return [*own, *library, *around]
+        return [*own, *(rule for each in shared for rule in around_trees(*each, trees))]
 
     def words(self) -> tuple[str, ...]:
         """The words before a command's own that shut the repositories from it, and nothing else.

@@ -182,10 +182,9 @@ def answer(call: Callable[..., Any], arguments: Mapping[str, Any], watch: Watch 
     except Exception as error:  # the user's code raises what it likes
         if watch is not None:
             watch.look_at(error)
-        kinds, faults = [kind.__name__ for kind in type(error).__mro__], getattr(error, "faults", None)
-        reply = packed(
-            {"error": [kinds[0], str(error)], "kinds": kinds, "faults": faults if "KeyFaults" in kinds else None}
-        )
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        faults = getattr(error, "faults", None) if "KeyFaults" in kinds else None
+        reply = packed({"error": [kinds[0], str(error)], "kinds": kinds, "faults": faults})
     if watch is not None and (watch.outside or watch.unseen):
         return packed({"outside": watch.outside, "unseen": watch.unseen})
     return reply

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -178,15 +178,11 @@ class Worker:
         if (tests := case.tests()) is not None:
             return self._run([*sources, tests.source], tests)
         ended = self._end(sources, case.input)
-        reason = ended["reason"]
-        if reason is None and not same_output(ended["output"], case.output):
-            reason = "printed something else"
-        return Outcome(reason is None, one_line(reason or "passed"), ended["seconds"])
+        return _outcome(ended, None if same_output(ended["output"], case.output) else "printed something else")
 
     def _run(self, sources: list[str], tests: Tests) -> Outcome:
         ended = self._end(sources)
-        reason = ended["reason"] or tests.fault(ended["values"])
-        return Outcome(reason is None, one_line(reason or "passed"), ended["seconds"])
+        return _outcome(ended, tests.fault(ended["values"]))
 
     def _end(self, sources: list[str], text: str | None = None) -> dict[str, Any]:
         """How one process ended; raises WorkerEnded where the worker did."""
@@ -233,6 +229,12 @@ class Worker:
             with contextlib.suppress(FileNotFoundError):
                 erase.empty(self._folder)
                 Path(self._folder).rmdir()
+
+
+def _outcome(ended: Mapping[str, Any], fault: str | None) -> Outcome:
+    """Return the outcome of a process that ended so, with this fault in what it gave where it came to its end."""
+    reason = ended["reason"] or fault
+    return Outcome(reason is None, one_line(reason or "passed"), ended["seconds"])
 
 
 def command(confinement: Confinement, folder: str, packages: Sequence[str]) -> list[str]:

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 
 from accgate.errors import CannotEvaluate
 from accgate.sandbox.assertions import Case
@@ -157,12 +156,10 @@ class Sandbox:
             if not outcome.passed:
                 raise CannotEvaluate(f"programs cannot read the packages they may use: {outcome.reason}")
         except BaseException:
-            await self.__aexit__(None, None, None)
+            await self.__aexit__()
             raise
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         loop = asyncio.get_running_loop()
         await asyncio.gather(*(loop.run_in_executor(None, worker.stop) for worker in self._workers))
         self._pool.shutdown()

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from . import erase, kernel, landlock, seccomp, syscalls
-from .confine import AskedToLeave, End, Streams, Walls, confine, wait
+from .confine import AskedToLeave, End, Walls, confine, wait
 from .messages import packed, receive, write_all
 from .values import END, GIVE, pack
 
@@ -78,10 +78,10 @@ def prepare(setup: dict[str, Any]) -> Walls:
     sys.dont_write_bytecode = True
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    for name in OFTEN:
-        __import__(name)
     packages = setup["packages"]
-    load_packages(packages["modules"], packages["folders"])
+    sys.meta_path.append(NamedFinder(packages["modules"], packages["folders"]))
+    for name in (*OFTEN, *packages["modules"]):  # a program finds them in memory, and starts at once
+        __import__(name)
     if uid is not None:
         os.chown(folder, uid, uid)
     ruleset = landlock.ruleset(rules(folder, packages["paths"])) if setup["landlock"] else None
@@ -100,7 +100,7 @@ def outcome_of(program: Program, walls: Walls) -> dict[str, Any]:
     worker = os.getpid()
     pid = os.fork()
     if pid == 0:
-        become(program, walls, worker, Streams(*(file.inner for file in streams)), trouble_end)
+        become(program, walls, worker, [file.inner for file in streams], trouble_end)
     os.close(trouble_end)
     try:
         end = wait(pid, walls, CONTROL)
@@ -170,7 +170,7 @@ def contents(descriptor: int, most: int) -> bytes:
     return b"" if size > most else os.pread(descriptor, size, 0)
 
 
-def become(program: Program, walls: Walls, worker: int, streams: Streams, trouble: int) -> None:
+def become(program: Program, walls: Walls, worker: int, streams: Sequence[int], trouble: int) -> None:
     """Turn the forked child into the program; never returns. It is not even compiled before the walls stand."""
     leave, write = os._exit, os.write
     try:
@@ -289,13 +289,6 @@ class NamedFinder:
         return None
 
 
-def load_packages(modules: Sequence[str], folders: Sequence[str]) -> None:
-    """Import the packages before there is a program: it then finds them in memory, and starts at once."""
-    sys.meta_path.append(NamedFinder(modules, folders))
-    for name in modules:
-        __import__(name)
-
-
 def rules(private: str, packages: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
     """Paths with Landlock's rights to them, for this interpreter; `private` is the program's own folder."""
     yield private, landlock.OWN
@@ -321,13 +314,8 @@ def library_places() -> list[Path]:
 
 
 def libraries() -> Iterator[Path]:
-    """Shared libraries that lie beside those this process has loaded: extension modules may need them."""
-    for folder in sorted(mapped_folders()):
-        yield from (path for path in folder.iterdir() if ".so" in path.name)
-
-
-def mapped_folders() -> set[Path]:
-    """Folders of the shared libraries that this process has loaded."""
+    """List the shared libraries beside those that this process has loaded, which extension modules may need."""
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape")
     paths = (Path(line.split(maxsplit=5)[5]) for line in maps.splitlines() if "/" in line)
-    return {path.parent for path in paths if ".so" in path.name and path.exists()}
+    for folder in sorted({path.parent for path in paths if ".so" in path.name and path.exists()}):
+        yield from (path for path in folder.iterdir() if ".so" in path.name)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from accgate.inputs.python import parse_python
+from accgate.sandbox.assertions import parse_python
 
 PROGRAMS = 2  # raise it where other code is read from a reply than before; part of a task's fingerprint
 MARK = "```"

@@ -78,8 +78,8 @@ def test_images_go_to_the_last_message_of_the_user() -> None:
 
 def test_a_server_that_continues_is_asked_whether_it_does_once(server: Server) -> None:
     assert [reply.text for reply in replies(server, *[CONTINUED] * 6)] == [" warm."] * 6
-    assert len(server.seen) == 4 + 6
-    assert {seen.body["max_tokens"] for seen in server.seen[:4]} == {1}
+    assert len(server.seen) == 3 + 6
+    assert {seen.body["max_tokens"] for seen in server.seen[:3]} == {1}
 
 
 def test_a_prefix_that_the_server_repeats_is_no_part_of_the_reply(server: Server) -> None:

@@ -240,7 +240,7 @@ def details(**fields: Any) -> Any:
         ),
         (
             (listing("toy"), listing("toy", kind="vllm"), listing("toy")),
-            "options.base_url: names different servers: {0} is toyserver, {1} is vllm; two versions of an engine",
+            "options.base_url: names different servers: {0} is toyserver, {1} is vllm; run one version on all",
         ),
         (
             (details(root="org/m-bf16"), details(root="org/m-bf16"), details(root="org/m-int4")),
@@ -267,7 +267,7 @@ def test_servers_that_do_not_serve_one_model_are_refused(servers: list[Server], 
 def test_servers_of_two_versions_are_refused(servers: list[Server]) -> None:
     for server, version in zip(servers, ("0.32.0", "0.33.0", "0.32.0"), strict=True):
         server.models, server.version = listing("toy", kind="vllm"), version
-    with pytest.raises(BadInput, match=r"is vllm 0\.32\.0, .* is vllm 0\.33\.0; two versions"):
+    with pytest.raises(BadInput, match=r"is vllm 0\.32\.0, .* is vllm 0\.33\.0; run one version on all"):
         outcomes(engine_of(servers), [])
 
 

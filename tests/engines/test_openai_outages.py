@@ -126,7 +126,7 @@ def test_a_gateway_whose_server_is_away_costs_no_retry(
     server.fault_of = lambda _: Fault(status, b"<h1>away</h1>") if time.monotonic() - began < 0.8 else None
     assert len(replies(server, 100, workers=16, max_retries=0)) == 100
     told = [record.getMessage() for record in caplog.records]
-    assert [text for text in told if "no server takes a request: they are asked again for up to 300 s" in text]
+    assert [text for text in told if "no server takes a request; the run asks again for up to 300 s" in text]
     assert f"{server.url} answers again" in told
 
 

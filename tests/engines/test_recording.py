@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.recording import Options, RecordedEngine
+from accgate.engines.base import ModelTable
+from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput
 from tests.cases import each
 
@@ -18,7 +19,7 @@ from tests.cases import each
 def engine(folder: Path, content: str | bytes, **options: Any) -> RecordedEngine:
     path = folder / "scores.jsonl"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return RecordedEngine(path, Options(**options))
+    return RecordedEngine(ModelTable(path.name, options, folder))
 
 
 def rows(*records: dict[str, Any]) -> str:
@@ -88,7 +89,7 @@ def test_scores_are_multiplied_by_the_scale(tmp_path: Path, scale: float, score:
 
 def test_without_a_scale_fractions_are_refused_and_never_guessed(tmp_path: Path) -> None:
     message = refusal(engine(tmp_path, rows({"id": "a", "score": 0.5}, {"id": "b", "score": 1}, {"id": "c"} | NO)))
-    assert message.startswith(": the largest score is 1: fractions or points? Set options.scale = 100 where")
+    assert message.startswith(": the largest score is 1: fractions or points? Set options.scale = 100 if")
 
 
 NO = {"error": "no"}

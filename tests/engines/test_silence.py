@@ -173,7 +173,7 @@ class Stuck:
 async def work():
     engine = create("llamacpp", ModelTable(WEIGHTS, {"max_silence": 60}, Path()))
     await engine.start()
-    engine._blocks = Stuck()  # the real threads, in a call that never returns
+    engine._ask = Stuck().answer  # the real threads, in a call that never returns
     engine._silence = Silence("llama.cpp", 0.5)
     try:
         await engine.complete(Request("a", 0, "Hi", mode="completion"))

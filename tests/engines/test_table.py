@@ -8,7 +8,6 @@ import platform
 import sys
 from importlib import util
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -155,7 +154,7 @@ def test_what_llama_cpp_cannot_answer_fails_that_sample(tmp_path: Path, response
     (tmp_path / "weights.gguf").touch()
     engine = made(tmp_path, "llamacpp", "weights.gguf")
     assert isinstance(engine, LlamaCppEngine)
-    engine._port = SimpleNamespace(post=post)  # type: ignore[assignment]
+    engine._ask = post
     with pytest.raises(RequestFailed) as caught:
         asyncio.run(engine.complete(Request("a", 0, "Hi")))
     assert str(caught.value) == cause
@@ -199,8 +198,8 @@ def test_options_that_make_a_reply_depend_on_others_go_only_without_determinism(
         ),
         ("sleep_idle_seconds = 0", ["sleep_idle_seconds: is 0; write a whole number from 1, or -1 to stay awake"]),
         ("port = 99999", ["port: is 99999; write a whole number to 65535, or 0 for one that is free"]),
-        ("hostnames = []", ["hostnames: is of no use: llama.cpp's port is open to accgate alone; take it out"]),
-        ("api_prefix = '/a'", ["api_prefix: is of no use: llama.cpp's port is open to accgate alone; take it out"]),
+        ("hostnames = []", ["hostnames: has no effect, since only accgate uses llama.cpp's port; take it out"]),
+        ("api_prefix = '/a'", ["api_prefix: has no effect, since only accgate uses llama.cpp's port; take it out"]),
         ("api_keys = []", ["api_keys: is empty; name a key, or take it out"]),
         ("n_ctx = -2, n_batch = -64, cpuparams = { n_threads = 0 }", ["n_ctx: is -2", "n_batch: is -64", "cpuparams."]),
     ],

@@ -143,7 +143,7 @@ def test_both_clients_trust_the_authority_that_a_variable_names_and_read_long_he
 @each(
     ("variable", "hint"),
     [
-        (None, "name the file with its certificate in the environment variable SSL_CERT_FILE"),
+        (None, "set the environment variable SSL_CERT_FILE to the file of its certificate"),
         ("REQUESTS_CA_BUNDLE", "REQUESTS_CA_BUNDLE names {}, which lacks the authority of this certificate: add it"),
     ],
 )

@@ -177,11 +177,11 @@ def test_prompts_are_computed_again_from_a_whole_block_on(loaded: LlamaCppEngine
 
     def cached(end: str) -> int:
         body = {"prompt": text + end, "max_tokens": 1, "temperature": 0.0}
-        response = loaded._blocks.answer("/v1/completions", body, Cut())
+        response = loaded._ask("/v1/completions", body, Cut())
         assert response["choices"][0]["text"]
         return int(response["usage"]["prompt_tokens_details"]["cached_tokens"])
 
-    blocks = loaded._blocks
+    blocks = getattr(loaded._ask, "__self__", None)
     assert isinstance(blocks, Blocks)
     asyncio.run(loaded.complete(QUESTIONS[2]))  # the slot holds another prompt
     assert cached(" or") == 0

@@ -170,7 +170,9 @@ def test_nothing_of_another_checkout_is_read(tmp_path: Path, kernel: str, where:
     other.write_text("50")
     name = f"pathlib.Path({str(other)!r})" if where == "by the whole path" else "ROOT.parent / 'head/level'"
     root = repository(tmp_path, f"return float(({name}).read_text())")
-    with pytest.raises(Exception, match="opens this file of another checkout" if "whole" in where else "No such file"):
+    with pytest.raises(
+        Exception, match="opens this file, which is in another checkout" if "whole" in where else "No such file"
+    ):
         points(root, trees=(root, tmp_path / "head"))
 
 

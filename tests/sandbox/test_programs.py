@@ -130,7 +130,7 @@ def test_limits_are_what_the_user_set(
     assert "Too many open files" in worker.run("f = [open('f', 'w') for _ in range(20)]").reason
     spin = "\nimport time\nwhile True: time.sleep(0.01)"
     files = "for n in range(4): open(f'{n}', 'wb').write(bytes(1 << 20))"
-    assert worker.run(files + spin).reason == "was killed: files of more than 3 MB, 9 entries or 64 levels"
+    assert worker.run(files + spin).reason == "was killed: more than 3 MB of files, 9 entries or 64 levels"
     turning = worker_of(Limits(seconds=0.3, wall_seconds=300.0), confined)
     assert turning.run("while True: pass").reason == "timed out after 0.3 s of processor time"
     waiting = worker_of(Limits(seconds=30.0, wall_seconds=0.5), confined)

@@ -277,9 +277,7 @@ class Client:
 
 
 def kind_of(status: int) -> Kind | None:
-    """The kind of the fault that a status stands for, else None.
-
-    None is a request that would be refused again.
+    """Return the kind of the fault that a status stands for, None where the request would be refused again.
 
     Gateways have codes of their own from 502 on, as Cloudflare's 520 to 530.
     """

@@ -229,17 +229,15 @@ class Dispatcher:
                 urls = ", ".join(each.url for each in self.endpoints.all)
                 await self._outlast(fault or Fault(f"no server of {urls} takes a connection", kind="refused"))
                 continue
-            faults: list[Fault] = []
-            tried: list[Endpoint] = []
+            faults: dict[Endpoint, Fault] = {}
             while endpoint is not None:
                 outcome = await self._attempt(endpoint, path, payload, read, tokens)
                 if not isinstance(outcome, Fault):
                     return outcome
                 effort.attempts += 1
-                faults.append(outcome)
-                tried.append(endpoint)
-                endpoint = self.endpoints.other(tried)
-            fault = await self._weigh(faults, effort)
+                faults[endpoint] = outcome
+                endpoint = self.endpoints.other(faults)
+            fault = await self._weigh([*faults.values()], effort)
 
     async def _attempt(
         self, endpoint: Endpoint, path: str, payload: bytes, read: Callable[[Any], T], tokens: int
@@ -360,11 +358,10 @@ class Dispatcher:
         await asyncio.sleep(max(0.01, self.endpoints.rest))
 
     def _tell_away(self, fault: Fault) -> None:
-        if self._is_away:
-            return
+        if not self._is_away:
+            longest = max(self.options.max_outage, math.ceil(self.endpoints.rest))
+            self.tell(f"{fault.text}; no server takes a request; the run asks again for up to {longest:g} s")
         self._is_away = True
-        longest = max(self.options.max_outage, math.ceil(self.endpoints.rest))
-        self.tell(f"{fault.text}; no server takes a request: they are asked again for up to {longest:g} s")
 
 
 def _sign(outcome: Any) -> Sign:

@@ -138,14 +138,13 @@ class OpenAIEngine:
 
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""
-        key = "" if self._options.api_key_env is None else key_of(self._options.api_key_env)
+        options = self._options
+        key = "" if options.api_key_env is None else key_of(options.api_key_env)
         allow_connections(self.concurrency)
-        self._client = Client(
-            connections=self.concurrency, timeout=self._options.timeout, key=key, fields=self._options.fields
-        )
-        if self._options.serve:
+        self._client = Client(connections=self.concurrency, timeout=options.timeout, key=key, fields=options.fields)
+        if options.serve:
             await self._serve(self._client)
-        until = time.monotonic() + self._options.max_outage
+        until = time.monotonic() + options.max_outage
         listings = {url: await self._listing(self._client, url, until) for url in self._urls}
         refuse_faults(identity.faults_of(self._model, listings))
         self._kind = listings[self._urls[0]]
@@ -154,7 +153,7 @@ class OpenAIEngine:
         self.identity.see(self._endpoints.all[0].listed)
         about = self._model, self._kind.version
         self._dispatcher = Dispatcher(
-            self._client, self._endpoints, self._options, self.identity, self._ended, self._stalled, *about
+            self._client, self._endpoints, options, self.identity, self._ended, self._stalled, *about
         )
 
     def _endpoints_at(self, urls: Sequence[str]) -> Endpoints:
@@ -186,7 +185,7 @@ class OpenAIEngine:
             raise CannotEvaluate(client.without_key(str(error))) from error
 
     async def _listing(self, client: Client, url: str, until: float) -> Listing:
-        """What a server serves; reaching it at all is the point.
+        """Ask a server what it serves, until it can be reached.
 
         One that says to come later, as a gateway does of a server that loads, is asked `until` then. One that takes no
         connection is given up soon: the address may be wrong.
@@ -195,10 +194,8 @@ class OpenAIEngine:
         while not isinstance(answer := await client.listing(url), Listing):
             if answer.kind in ("away", "busy"):
                 if (left := until - time.monotonic()) <= 0.0:
-                    raise CannotEvaluate(
-                        f"cannot reach {url}: {answer.text} for {outage:g} s; raise options.max_outage if it only "
-                        "loads longer"
-                    )
+                    fix = "raise options.max_outage if it only loads longer"
+                    raise CannotEvaluate(f"cannot reach {url}: {answer.text} for {outage:g} s; {fix}")
                 if not rests:
                     what = f"{url}: {answer.text}{', as while it loads' if answer.kind == 'away' else ''}"
                     self._tell(f"{what}; it is asked again for up to {outage:g} s (options.max_outage)")
@@ -303,8 +300,6 @@ def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) ->
     >>> renamed({"model": "m", "max_tokens": 4, "seed": 1}, {"max_tokens": "max_completion_tokens", "seed": False})
     {'model': 'm', 'max_completion_tokens': 4}
     """
-    if not fields:
-        return body
     names = {name: fields.get(name, name) for name in body}
     return {name: body[field] for field, name in names.items() if name is not False}
 
@@ -328,11 +323,9 @@ def allow_connections(connections: int) -> None:
     is_enough = soft == resource.RLIM_INFINITY or soft >= needed
     if not is_enough and hard != resource.RLIM_INFINITY and hard < needed:
         beside = f", beside {others:,} of other models or judges" if others else ""
-        raise CannotEvaluate(
-            f"options.concurrency is {connections:,}{beside}, but this process may open {hard:,} files, a connection "
-            f"each; raise that (`ulimit -n {needed}`, or docker's `--ulimit nofile={needed}`), or lower "
-            "options.concurrency"
-        )
+        fault = f"options.concurrency is {connections:,}{beside}, but this process may open {hard:,} files"
+        fix = f"raise that (`ulimit -n {needed}`, or docker's `--ulimit nofile={needed}`), or lower options.concurrency"
+        raise CannotEvaluate(f"{fault}, a connection each; {fix}")
     if not is_enough:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
     _allowed.append(connections)

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import Operational, operational_of
 from accgate.engines.wire import errors_in
-from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole, setting_text
+from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole, setting, setting_text
 
 PORT = "{port}"  # stands for a free port, in the words of `serve` and in its base_url
 SERVED_URL = f"http://127.0.0.1:{PORT}/v1"
@@ -70,29 +70,21 @@ class Options:
     # The URL up to and with /v1, or several of servers of one model; their version says what may change an answer.
     base_url: Operational[Annotated[str | tuple[str, ...] | None, PlainValidator(_urls)]] = None
     api_key_env: Operational[Text | None] = None  # name of the environment variable with the key
-    concurrency: Operational[Count] = Field(default=64, description="most requests in flight, 1 or more")
-    timeout: Operational[Number] = Field(
-        default=600.0, gt=0, description="seconds until one attempt is given up, above 0"
+    concurrency: Operational[Count] = setting(64, "most requests in flight, 1 or more")
+    timeout: Operational[Number] = setting(600.0, "seconds until one attempt is given up, above 0", gt=0)
+    max_retries: Operational[Whole] = setting(5, "further attempts after the first, 0 or more", ge=0)
+    max_outage: Operational[Number] = setting(
+        300.0, "seconds in which servers refuse and none answers before the run ends, 0 or more", ge=0
     )
-    max_retries: Operational[Whole] = Field(default=5, ge=0, description="further attempts after the first, 0 or more")
-    max_outage: Operational[Number] = Field(
-        default=300.0,
-        ge=0,
-        description="seconds in which servers refuse and none answers before the run ends, 0 or more",
-    )
-    max_silence: Operational[Number | None] = Field(
-        default=None,
-        gt=0,
-        description="seconds without any reply before the first, and later at most, above 0; 600 or timeout, if longer",
+    max_silence: Operational[Number | None] = setting(
+        None, "seconds without any reply before the first, and later at most, above 0; 600 or timeout, if longer", gt=0
     )
     fields: Fields = Field(default_factory=dict)  # another name for a field of requests, or false to leave it out
     # The system_fingerprints that replies may mix, "*" for any; without them all replies name one.
     fingerprints: Operational[Texts] = ()
     same_model: Operational[Texts] = ()  # other names under which servers answer for this same model
     serve: Texts = ()  # command that serves the model, a word each, with {port} for its port
-    serve_timeout: Operational[Number] = Field(
-        default=600.0, gt=0, description="seconds the command may take to answer, above 0"
-    )
+    serve_timeout: Operational[Number] = setting(600.0, "seconds the command may take to answer, above 0", gt=0)
     serve_log: Operational[Text | None] = Field(default=None, min_length=1)  # file of the command's output
 
     @property
@@ -151,9 +143,8 @@ def url_fault(url: str) -> str | None:
     if "@" in parts.netloc:
         return f"is {shown!r}, which holds a secret; {LOGIN}"
     if "?" in url or "#" in url:
-        return (
-            f"is {shown!r}; requests add their paths to the end, so what follows {'?' if parts.query else '#'} {QUERY}"
-        )
+        mark = "?" if parts.query else "#"
+        return f"is {shown!r}; requests add their paths to the end, so what follows {mark} {QUERY}"
     return None
 
 

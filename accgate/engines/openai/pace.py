@@ -148,9 +148,9 @@ class Pace:
         rate = max(SLOWEST, self._rate * self._growth(now))
         even = max(0.0, self._grows - now)
         left = 1.0 - rate * even
-        return (
-            1.0 / rate if left <= 0.0 else even + self._doubling * math.log2(1.0 + left * LN2 / (rate * self._doubling))
-        )
+        if left <= 0.0:
+            return 1.0 / rate
+        return even + self._doubling * math.log2(1.0 + left * LN2 / (rate * self._doubling))
 
     def _growth(self, now: float) -> float:
         return BACK * math.pow(2.0, min(64.0, max(0.0, now - self._grows) / self._doubling))

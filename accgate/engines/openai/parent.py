@@ -80,20 +80,16 @@ class Family:
 
     def _groups(self) -> set[int]:
         """Process groups in which one of them lives: the command's, and those of children that left it."""
-        groups = {self._leader} if _lives(self._leader) else set()
+        groups = set[int]()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._leader, 0)
+            groups.add(self._leader)
         listed = Path(f"/proc/self/task/{os.getpid()}/children")
         with contextlib.suppress(OSError):
             for pid in map(int, listed.read_text().split()):
                 with contextlib.suppress(ProcessLookupError):
                     groups.add(os.getpgid(pid))
         return groups - {os.getpgrp()}
-
-
-def _lives(group: int) -> bool:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, 0)
-        return True
-    return False
 
 
 if __name__ == "__main__":

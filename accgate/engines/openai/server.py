@@ -107,10 +107,8 @@ class Server:
                 beside = "; it can read only those files of the repository that its table names" if self._wall else ""
                 raise CannotEvaluate(f"{end}, before it answered; {words}{beside}")
             if clock() > deadline:
-                raise CannotEvaluate(
-                    f"{self.command} does not answer after {timeout:g} s; raise options.serve_timeout if it is only "
-                    f"slow; {self.last_words()}"
-                )
+                fix = "raise options.serve_timeout if it is only slow"
+                raise CannotEvaluate(f"{self.command} does not answer after {timeout:g} s; {fix}; {self.last_words()}")
             await asyncio.sleep(POLL)
         if end := self.ended():  # then another process answered
             raise CannotEvaluate(f"{end}; {self.last_words()}")

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from accgate.engines.base import side_by_side
 from accgate.engines.silence import timeout
 from accgate.errors import CannotEvaluate
 
@@ -53,15 +54,12 @@ class Lifeline:
         CannotEvaluate
             What was lost, before it or meanwhile.
         """
-        task = asyncio.ensure_future(work)
-        try:
+        async with side_by_side(work) as (task,):
             await asyncio.wait((task, self._watch), return_when=asyncio.FIRST_COMPLETED)
             if self.cut:
                 raise CannotEvaluate(self._watch.result())
-            return await task
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            outcome: Outcome = await task
+        return outcome
 
     async def close(self) -> None:
         """End the watch."""
@@ -91,7 +89,7 @@ async def lost(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
-    """Wait until one of the places has taken no connection for `outage` seconds; what that means, with the fix."""
+    """Wait until a place has taken no connection for `outage` seconds, and return what that means, with the fix."""
     away: dict[str, tuple[float, int]] = {}  # since when, and how often in a row
     while True:
         for name, place in places.items():
@@ -101,10 +99,8 @@ async def lost(
             since, times = away.get(name, (clock(), 0))
             away[name] = since, times + 1
             if times + 1 >= FAILURES and clock() - since >= outage:
-                return (
-                    f"{name} at {place[0]}:{place[1]} has taken no connection for {outage:g} s; see that the cluster "
-                    "runs (`ray status`), then go on with --resume"
-                )
+                fix = "see that the cluster runs (`ray status`), then go on with --resume"
+                return f"{name} at {place[0]}:{place[1]} has taken no connection for {outage:g} s; {fix}"
         await sleep(EVERY)
 
 
@@ -213,10 +209,8 @@ class Connection:
             )
         except Exception as error:  # of many kinds: no cluster, another version of Ray or Python, a bad runtime_env
             ray.shutdown()  # it may be half connected
-            raise CannotEvaluate(
-                f"cannot use a Ray cluster at {self._address!r}: {cause_of(error)}; start one with `ray start --head`, "
-                "or correct options.address"
-            ) from error
+            fix = "start one with `ray start --head`, or correct options.address"
+            raise CannotEvaluate(f"cannot use a Ray cluster at {self._address!r}: {cause_of(error)}; {fix}") from error
         finally:
             if callable(terminated) and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, terminated)
@@ -242,11 +236,9 @@ class Connection:
             have = Counter(amounts_of({kind: node.get(kind, 0.0) for kind in kinds}) for node in nodes)
             listed = "; ".join(f"{count} with {words}" for words, count in sorted(have.items()))
             keys = "options.resources or options.bundles" if bundles else "options.resources"
-            raise CannotEvaluate(
-                f"the cluster has room for {room} of {replicas} replicas with {amounts_of(*parts)} each; "
-                f"its nodes: {listed}. Lower options.replicas{',' if bundles else ' or'} {keys}, "
-                "or set options.autoscaling = true where the cluster adds nodes"
-            )
+            fact = f"the cluster has room for {room} of {replicas} replicas with {amounts_of(*parts)} each"
+            fix = f"Lower options.replicas{',' if bundles else ' or'} {keys}, or set options.autoscaling = true"
+            raise CannotEvaluate(f"{fact}; its nodes: {listed}. {fix} where the cluster adds nodes")
 
     def close(self) -> None:
         """Disconnect; the cluster goes on."""

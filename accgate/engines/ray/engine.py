@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -22,7 +22,7 @@ from accgate.engines.ray.cluster import PATIENCE, Connection, Lifeline, Patience
 from accgate.engines.ray.replicas import MAX_SILENCE, Replicas, combine_infos
 from accgate.engines.silence import timeout
 from accgate.errors import AccgateError, BadInput, CannotEvaluate, KeyFaults, KeyNotReady
-from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table
+from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table, setting
 from accgate.result import EngineInfo
 
 Resources = dict[Text, Annotated[Number, Field(ge=0)]]
@@ -37,26 +37,20 @@ class Options:
     )
     options: dict[Text, Any] = Field(default_factory=dict)  # of that engine
     address: Operational[Text] = Field(default="auto", min_length=1)  # the cluster's, as ray.init takes it
-    replicas: Operational[Count] = Field(default=1, description="processes with the engine, 1 or more")
+    replicas: Operational[Count] = setting(1, "processes with the engine, 1 or more")
     resources: Operational[Resources | None] = None  # what each replica takes of a node: CPU, GPU, ...
     # What each replica's own workers take, in a placement group with the replica.
     bundles: Operational[tuple[Resources, ...]] = ()
     env: Texts = ()  # names of environment variables that the replicas get from here
     runtime_env: dict[Text, Any] = Field(default_factory=dict)  # Ray's runtime environment of the job
     ship: Operational[Flag] = True  # send this accgate to the nodes
-    max_restarts: Operational[Whole] = Field(
-        default=3, ge=0, description="times each replica is started again, 0 or more"
+    max_restarts: Operational[Whole] = setting(3, "times each replica is started again, 0 or more", ge=0)
+    start_timeout: Operational[Number] = setting(1800.0, "seconds until a replica must be ready, above 0", gt=0)
+    max_outage: Operational[Number] = setting(
+        30.0, "seconds that the cluster's head may be away before the run ends, above 0", gt=0
     )
-    start_timeout: Operational[Number] = Field(
-        default=1800.0, gt=0, description="seconds until a replica must be ready, above 0"
-    )
-    max_outage: Operational[Number] = Field(
-        default=30.0, gt=0, description="seconds that the cluster's head may be away before the run ends, above 0"
-    )
-    max_silence: Operational[Number] = Field(
-        default=MAX_SILENCE,
-        gt=0,
-        description="seconds without any reply of a replica before its first, and later at most, above 0",
+    max_silence: Operational[Number] = setting(
+        MAX_SILENCE, "seconds without any reply of a replica before its first, and later at most, above 0", gt=0
     )
     autoscaling: Operational[Flag] = False  # wait for nodes that the cluster does not have yet
 
@@ -119,13 +113,11 @@ class RayEngine:
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt at the replica with the fewest in flight."""
-        reply: Reply = await self._call("complete", request)
-        return reply
+        return cast("Reply", await self._call("complete", request))
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
         """The log-probabilities of continuations, at the replica with the fewest requests in flight."""
-        scored: list[LogProbs] = await self._call("score", request, continuations)
-        return scored
+        return cast("list[LogProbs]", await self._call("score", request, continuations))
 
     async def _call(self, method: str, *arguments: Any) -> Any:
         assert self._replicas is not None, "start() comes first"

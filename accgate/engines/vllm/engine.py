@@ -101,17 +101,11 @@ class VllmEngine:
             log.close(failed=False)
 
     async def start(self) -> None:
-        """Load the weights."""
-        self._log = process.Log(self._own.log)
-        await self._start(self._log)
-
-    async def _start(self, log: process.Log) -> None:
-        """Load them in the time there is."""
+        """Load the weights, in the time that the options give."""
+        log = self._log = self._log or process.Log(self._own.log)
         limit = self._own.start_timeout
-        late = (
-            f"vLLM has not loaded {self._model} within {limit:g} s; raise options.start_timeout if it is only slow "
-            f"(vLLM's log: {log.path})"
-        )
+        fix = "raise options.start_timeout if it is only slow"
+        late = f"vLLM has not loaded {self._model} within {limit:g} s; {fix} (vLLM's log: {log.path})"
         try:
             await within(limit, self._loaded(log), late)
         except CannotEvaluate:
@@ -143,10 +137,8 @@ class VllmEngine:
         self.saturated_at = CPU_BATCH if current_platform.is_cpu() else None
         if self._defaults:
             words = ", ".join(f"{name} = {value_text(value)}" for name, value in self._defaults.items())
-            fix = 'options.generation_config = "vllm" leaves that out'
-            logging.getLogger(__name__).warning(
-                "%s: its generation_config sets %s, as in `vllm serve`; %s", self._model, words, fix
-            )
+            note = f'sets {words}, as in `vllm serve`; options.generation_config = "vllm" leaves that out'
+            logging.getLogger(__name__).warning("%s: its generation_config %s", self._model, note)
         if self._own.concurrency is None:
             # A quarter more than run at once wait in the engine, so that it never waits for accgate.
             config = self._engine.vllm_config
@@ -188,12 +180,10 @@ class VllmEngine:
         from vllm.renderers import ChatParams
         from vllm.utils.mistral import is_mistral_tokenizer
 
-        own, renderer = self._own, self._engine.renderer
+        own, renderer, config = self._own, self._engine.renderer, self._engine.model_config
         self._template = None if own.chat_template is None else Path(own.chat_template).read_text(encoding="utf-8")
-        self._tokenizes = bool(
-            is_mistral_tokenizer(renderer.tokenizer) or self._engine.model_config.enable_prompt_embeds
-        )
-        self._defaults = model_defaults(self._engine.model_config.get_diff_sampling_param())
+        self._tokenizes = bool(is_mistral_tokenizer(renderer.tokenizer) or config.enable_prompt_embeds)
+        self._defaults = model_defaults(config.get_diff_sampling_param())
         self._chat_tokens = renderer.default_chat_tok_params.with_kwargs(add_special_tokens=False)
         self._lora = None if own.lora is None else LoRARequest(Path(own.lora).name, 1, own.lora)
         renderer.warmup(ChatParams(chat_template=self._template))
@@ -242,7 +232,7 @@ class VllmEngine:
             self._watch.kill()
             await asyncio.to_thread(engine.shutdown)
             await asyncio.to_thread(self._watch.close)
-            await self._start(self._log)
+            await self.start()
             self._silence = Silence("vLLM", self._own.max_silence)
 
     async def _complete(self, request: Request) -> Reply:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
 
@@ -20,7 +20,7 @@ from accgate.engines.vllm.process import one_line
 from accgate.errors import Key, KeyFaults, KeyNotReady, refuse_faults
 from accgate.inputs.checkout import fault_of, refuse_conflict
 from accgate.inputs.paths import has_file, no_file, path_in, read_plain
-from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, parse_table
+from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, parse_table, setting
 from accgate.text import nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.
@@ -71,18 +71,16 @@ UNSAMPLED = {
 class Own:
     """The options that are accgate's, not vLLM's."""
 
-    concurrency: Operational[Count | None] = Field(default=None, description="most requests in flight, 1 or more")
-    preset: Literal["gate"] | None = Field(default=None, description="arguments for a start in seconds: gate")
-    batch_invariant: Flag = Field(default=False, description="VLLM_BATCH_INVARIANT: replies do not depend on the batch")
-    lora: Text | None = Field(default=None, min_length=1, description="folder or hub id of a LoRA adapter")
-    chat_template: Text | None = Field(default=None, min_length=1, description="file of a Jinja chat template")
-    log: Operational[Text | None] = Field(default=None, min_length=1, description="file that keeps what vLLM says")
-    max_silence: Operational[Number] = Field(
-        default=1800.0, gt=0, description="seconds without any reply before the first, and later at most, above 0"
+    concurrency: Operational[Count | None] = setting(None, "most requests in flight, 1 or more")
+    preset: Literal["gate"] | None = setting(None, "arguments for a start in seconds: gate")
+    batch_invariant: Flag = setting(False, "VLLM_BATCH_INVARIANT: replies do not depend on the batch")
+    lora: Text | None = setting(None, "folder or hub id of a LoRA adapter", min_length=1)
+    chat_template: Text | None = setting(None, "file of a Jinja chat template", min_length=1)
+    log: Operational[Text | None] = setting(None, "file that keeps what vLLM says", min_length=1)
+    max_silence: Operational[Number] = setting(
+        1800.0, "seconds without any reply before the first, and later at most, above 0", gt=0
     )
-    start_timeout: Operational[Number] = Field(
-        default=3600.0, gt=0, description="seconds that loading may take, above 0"
-    )
+    start_timeout: Operational[Number] = setting(3600.0, "seconds that loading may take, above 0", gt=0)
 
 
 OPERATIONAL = operational_of(Own) | {"download_dir", "disable_log_stats"}

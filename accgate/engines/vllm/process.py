@@ -81,13 +81,9 @@ class Log:
             for descriptor, original in zip((1, 2), before, strict=True):
                 os.dup2(original, descriptor)
                 os.close(original)
-            self.adopt()
-
-    def adopt(self) -> None:
-        """Let the loggers of vLLM in this process write to the file from here on."""
-        for handler in logging.getLogger("vllm").handlers:
-            if isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler):
-                handler.setStream(self._stream)
+            for handler in logging.getLogger("vllm").handlers:  # which write to the file from here on
+                if isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler):
+                    handler.setStream(self._stream)
 
     def text(self) -> str:
         """The end of what was written since the engine was made."""

@@ -69,10 +69,8 @@ class Cache:
     def before(self, engine: Engine, check: Check, info: EngineInfo) -> Engine:
         """The engine with the cache before it, or the engine itself where the cache is off, saying why."""
         if is_same(check, info):
-            self._say(
-                f"cache: off for {check.name}: it runs what its reference was recorded with, "
-                "so cached replies would only repeat the reference"
-            )
+            why = "it runs what its reference was recorded with, so cached replies would only repeat the reference"
+            self._say(f"cache: off for {check.name}: {why}")
             return engine
         if check.model not in self._shelves:
             self._shelves[check.model] = self._shelf(check.planned_model, info)

@@ -82,10 +82,11 @@ def identity_of(
         raise KeyIncomplete(WHY_NOT.get(model.engine, f"engine {model.engine} does not say what it was built from"))
     if environ.get("PYTHONPATH"):
         raise KeyIncomplete("PYTHONPATH adds code that no package lists")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0
     parts = {
         "engine": info.identity,
         "installed": environ.get(IMAGE) or installation_digest(DISTRIBUTIONS[model.engine], digest_of),
-        "machine": [platform.machine(), _cores(), DRIVER.read_text(errors="replace") if DRIVER.is_file() else ""],
+        "machine": [platform.machine(), cores, DRIVER.read_text(errors="replace") if DRIVER.is_file() else ""],
         "environment": sorted(
             (key, value) for key, value in environ.items() if SETTINGS.match(key) and not NO_SETTING.match(key)
         ),
@@ -184,7 +185,3 @@ def installation_digest(distribution: str, digest_of: DigestOf) -> str:
 
 def _digests_of(files: Iterable[Path], digest_of: DigestOf) -> list[list[str]]:
     return [[file.name, digest_of(file)] for file in sorted(files) if file.is_file()]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0

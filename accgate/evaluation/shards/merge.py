@@ -57,11 +57,6 @@ class Source:
     settings: Mapping[str, Any]
     records: RecordLog
 
-    @property
-    def engine(self) -> EngineInfo:
-        """Engine, version and hardware that answered."""
-        return engine_in(self.settings)
-
     def table(self, name: str) -> Mapping[str, Any]:
         """A table of the settings, or an empty one."""
         return table if isinstance(table := self.settings.get(name), Mapping) else {}
@@ -77,7 +72,7 @@ class Pool:
     @property
     def engine(self) -> EngineInfo:
         """What answered, with empty names where nothing did."""
-        return self.sources[0].engine if self.sources else NO_ENGINE
+        return engine_in(self.sources[0].settings) if self.sources else NO_ENGINE
 
     @cached_property
     def log(self) -> RecordLog:
@@ -140,21 +135,20 @@ def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
     BadInput
         For records or settings that are damaged, or of another shard than their folder.
     """
-    return Pool(check, tuple(source for folder, run in runs.items() if (source := _source(check, folder, run))))
-
-
-def _source(check: Check, folder: Path, run: ShardRun) -> Source | None:
-    paths = paths_of(folder, *check.key)
-    if not paths.records.exists():
-        return None
-    settings = settings_of_run(paths)
-    shard = settings.get("shard")
-    if shard is not None and shard not in run.shards:
-        held = ", ".join(run.shards)
-        raise BadInput(f"{paths.settings}: is of shard {shard} in the folder of shard {held}; run that shard again")
-    records = read_log(paths.records)
-    check_points(records, check.task, paths)
-    return Source(folder, settings, records)
+    sources = []
+    for folder, run in runs.items():
+        paths = paths_of(folder, *check.key)
+        if not paths.records.exists():
+            continue
+        settings = settings_of_run(paths)
+        shard = settings.get("shard")
+        if shard is not None and shard not in run.shards:
+            held = ", ".join(run.shards)
+            raise BadInput(f"{paths.settings}: is of shard {shard} in the folder of shard {held}; run that shard again")
+        records = read_log(paths.records)
+        check_points(records, check.task, paths)
+        sources.append(Source(folder, settings, records))
+    return Pool(check, tuple(sources))
 
 
 def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
@@ -179,7 +173,7 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.check.key).settings)
             under = source.table(ENVIRONMENT)
-            engines[pool.check.model][place] = {"engine": source.engine.identity, ENVIRONMENT: under}
+            engines[pool.check.model][place] = {"engine": engine_in(source.settings).identity, ENVIRONMENT: under}
             for name, digest in source.table(FILES).items():
                 files[pool.check.model, name][place] = {f"the content of {name}": digest}
     faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
@@ -238,25 +232,20 @@ def record_faults(pool: Pool) -> Iterator[str]:
         first[at] = np.where(np.isnan(first[at]), scores, first[at])
     doubtful = sorted(ids.take(np.unique(np.flatnonzero(differ) // repeats)))
     if doubtful:
-        yield (
-            f"{pool.check.name}: different scores in different shards for {count_of(len(doubtful), 'sample')}: "
-            f"{some_of(doubtful)}; give one run of each shard"
-        )
+        fault = f"different scores in different shards for {count_of(len(doubtful), 'sample')}: {some_of(doubtful)}"
+        yield f"{pool.check.name}: {fault}; give one run of each shard"
 
 
 @dataclass(frozen=True)
 class JoinedShards:
-    """The union of shards: what each check has, the engine of each model, and `run`, the shard.json of all."""
+    """The union of shards: what each check has, what all evaluated, and `run`, the shard.json of all.
+
+    `evaluated` began with the first of them, and took as long as all of them did.
+    """
 
     pools: tuple[Pool, ...]
-    checks: tuple[EvaluatedCheck, ...]
+    evaluated: EvaluatedRun
     run: ShardRun
-
-    @property
-    def evaluated(self) -> EvaluatedRun:
-        """What all shards together evaluated, begun with the first and as long as all of them took."""
-        engines = {pool.check.model: pool.engine for pool in self.pools if pool.sources}
-        return EvaluatedRun(self.checks, engines, self.run.started, self.run.seconds, len(self.run.shards))
 
 
 def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
@@ -274,7 +263,9 @@ def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
 def join(
     checks: Sequence[Check], plan: Mapping[str, Any], folders: Sequence[Path], stop_rule_of: StopRuleOf
 ) -> JoinedShards:
-    """The records of all shards, each once, in the fixed order; a check that lacks some carries the reason instead.
+    """Join the records of all shards, each once, in the fixed order.
+
+    A check that lacks some carries the reason instead.
 
     Parameters
     ----------
@@ -299,8 +290,10 @@ def join(
     faults = [*engine_mismatches(pools), *server_mismatches(pools)]
     _refuse([*faults, *(fault for pool in pools for fault in settings_mismatches(pool))])
     _refuse(fault for pool in pools for fault in record_faults(pool))
-    evaluated = tuple(_evaluation_of(pool, runs, stop_rule_of) for pool in pools)
-    return JoinedShards(pools, evaluated, _union(plan, pools, evaluated, runs.values()))
+    items = tuple(_evaluation_of(pool, runs, stop_rule_of) for pool in pools)
+    run = _union(plan, pools, items, runs.values())
+    engines = {pool.check.model: pool.engine for pool in pools if pool.sources}
+    return JoinedShards(pools, EvaluatedRun(items, engines, run.started, run.seconds, len(run.shards)), run)
 
 
 def write_union(joined: JoinedShards, out: Path) -> None:
@@ -345,7 +338,7 @@ def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun], stop_rule_of: Stop
 
 
 def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
-    """Which samples have not all their records, how many, of which shards, and what those said."""
+    """Say which samples lack records, of which shards, and what became of those."""
     shards, samples = _shards(runs.values()), pool.check.task.samples
     most = max(shard.count for shard in shards)
     missing: dict[Shard, list[str]] = defaultdict(list)
@@ -358,10 +351,8 @@ def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
         f"{len(ids)} of shard {shard}, which {_fate(shard, pool, runs)} ({some_of(ids)})"
         for shard, ids in sorted(missing.items())
     ]
-    return (
-        f"{sum(map(len, missing.values()))} of {len(samples)} samples lack records: {'; '.join(parts)}. Evaluate "
-        "them, with --resume where a shard's folder is left, and merge again"
-    )
+    fix = "Evaluate them, with --resume where a shard's folder is left, and merge again"
+    return f"{sum(map(len, missing.values()))} of {len(samples)} samples lack records: {'; '.join(parts)}. {fix}"
 
 
 def _fate(shard: Shard, pool: Pool, runs: Mapping[Path, ShardRun]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accgate.inputs.python import parse_python
+from accgate.sandbox.assertions import parse_python
 
 LINES = 50
 SOURCE = "\n".join(f"assert f({number}) == [{number}, {{'a': {number}}}]" for number in range(LINES))
