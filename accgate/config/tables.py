@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from accgate.design import LIMITS
 from accgate.errors import Tier
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, setting
 from accgate.stats import Correction, TestName
@@ -117,10 +118,14 @@ class TaskSettings:
     repeats: Count = setting(1, "answers per sample, 1 or more")
     tags: Texts = setting((), "labels to choose tasks by")
 
+    max_less_accepted: Text | None = setting(
+        None, 'how much shorter the acceptance length of speculative decoding may be than in the reference: "10%"'
+    )
+
     @property
     def limits(self) -> int:
-        """The number of limits on tokens and seconds."""
-        return (self.max_more_tokens is not None) + (self.max_slower is not None)
+        """The number of limits on costs."""
+        return sum(getattr(self, key) is not None for key in LIMITS.values())
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)

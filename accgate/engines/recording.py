@@ -37,6 +37,7 @@ COLUMNS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "attacked_reading": (CAN_HOLD["attacked_reading"], f"a list, for each attack null or one of {', '.join(READINGS)}"),
     "completion_tokens": (_is_cost, "a number, 0 or more"),
     "seconds": (_is_cost, "a number, 0 or more"),
+    "acceptance": (CAN_HOLD["acceptance"], "a number, 1 or more"),
 }
 
 
@@ -51,7 +52,7 @@ class RecordedEngine:
     """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply.
 
     A row may have `confidence`, `attacked`, `attacked_reading`, `finish_reason`, `reading`, `reasoning`,
-    `completion_tokens` and `seconds` too, as run records do.
+    `completion_tokens`, `seconds` and `acceptance` too, as run records do.
     """
 
     concurrency = 1
@@ -146,6 +147,7 @@ class RecordedEngine:
             reasoning=reasoning,
             reading=row.get("reading"),
             seconds=None if seconds is None else float(seconds),
+            acceptance=row.get("acceptance"),
         )
 
     def _fault(self, line: int, message: str) -> BadInput:
