@@ -116,8 +116,8 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
     A harmless change does so in 22 of 10,000 runs; the gate allows 200
     """
     if (cost := verdict.failed_cost) is not None and cost.p_value is not None and cost.alpha is not None:
-        worse = "has the acceptance length {}% shorter" if cost.name == "acceptance" else "takes the {}% more"
-        start = f"A change that {worse.format(f'{100 * (cost.allowed or 0.0):.4g}')} that {cost.key} allows does so"
+        form = "with the {}% shorter acceptance length" if cost.name == "acceptance" else "that takes the {}% more"
+        start = f"A change {form.format(f'{100 * (cost.allowed or 0.0):.4g}')} that {cost.key} allows does so"
         return f"{start} in {runs_text(cost.p_value)} of {RUNS:,} runs; {_allows(cost.alpha, together)}"
     if verdict.failed_beside is not None:
         return None
