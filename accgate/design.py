@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
 
     Figure = TypeVar("Figure", float, npt.NDArray[np.float64])
 
-CostName = Literal["tokens", "seconds", "acceptance"]
-# What a sample costs beside accuracy, and the rule that limits each.
-LIMITS: Mapping[CostName, str] = {
-    "tokens": "max_more_tokens", "seconds": "max_slower", "acceptance": "max_less_accepted",
-}  # fmt: skip
 FEWEST_CLUSTERS = 30  # under which there is no early stop
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from accgate.config.tables import AccuracyFile, Gate, Model, TaskSettings
-from accgate.design import LIMITS, allowed_points, allowed_share
-from accgate.errors import BadInput, Key, key_text
+from accgate.design import allowed_points, allowed_share
+from accgate.errors import LIMITS, BadInput, Key, key_text
 from accgate.inputs.paths import no_file
 from accgate.inputs.toml import TomlFile
 from accgate.records.file import file_name

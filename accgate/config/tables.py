@@ -6,8 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.design import LIMITS
-from accgate.errors import Tier
+from accgate.errors import LIMITS, Tier
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, setting
 from accgate.stats import Correction, TestName
 from accgate.tasks.schema import Beta, ChosenBy, Level, ReasoningUse, Share

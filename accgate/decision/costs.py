@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from accgate.decision.evidence import Evidence
-from accgate.design import LIMITS, CostName
-from accgate.errors import SEVERITY
+from accgate.errors import LIMITS, SEVERITY, CostName
 from accgate.evaluation.reading import is_silence_alone, silence_cause, unread_problem
 from accgate.evaluation.sameness import sameness_fault, sameness_note
 from accgate.planning.account import Account

@@ -11,8 +11,7 @@ from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.progress import early_stop
 from accgate.decision.run import Decided
-from accgate.design import LIMITS
-from accgate.errors import AccgateError, BadInput, Tier
+from accgate.errors import LIMITS, AccgateError, BadInput, Tier
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.rereading import rescore
 from accgate.evaluation.scoring import judge_fault

@@ -10,9 +10,7 @@ from accgate.config.config import Config
 from accgate.config.tables import Gate, TaskSettings
 from accgate.design import (
     FEWEST_CLUSTERS,
-    LIMITS,
     Choice,
-    CostName,
     Data,
     Design,
     Mean,
@@ -23,7 +21,7 @@ from accgate.design import (
     given_of,
     oriented,
 )
-from accgate.errors import BadInput, CannotEvaluate, KeyFaults, Tier
+from accgate.errors import LIMITS, BadInput, CannotEvaluate, CostName, KeyFaults, Tier
 from accgate.inputs.parquet import Closed
 from accgate.metrics.forms import label_form
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
-from accgate.design import LIMITS, allowed_points, allowed_share
-from accgate.errors import BadInput, KeyFaults, Tier
+from accgate.design import allowed_points, allowed_share
+from accgate.errors import LIMITS, BadInput, KeyFaults, Tier
 from accgate.inputs.paths import file_digest
 from accgate.metrics import code_digest, helpers_digest
 from accgate.planning.account import Claim, account_by

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from accgate.design import LIMITS, CostName
-from accgate.errors import Tier, VerdictName
+from accgate.errors import LIMITS, CostName, Tier, VerdictName
 from accgate.stats import error_of_mean, quantile, quantile_sum
 from accgate.stats.result import Interval
 from accgate.text import figure

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.config.config import Config, config_of
 from accgate.config.tables import AccuracyFile, Gate, Report, TaskSettings
-from accgate.design import LIMITS
+from accgate.errors import LIMITS
 from accgate.guard.changes import changed_rules
 from accgate.guard.difference import NOT_PLAIN, WIDTH, Direction, difference, exact, texts
 from accgate.inputs.toml import parsed_toml
