@@ -197,8 +197,8 @@ def drafted_length(metrics: Mapping[str, Any], tokens: int | None) -> float | No
 
     >>> drafted_length({"mean_acceptance_length": 3.0, "num_spec_steps": 10}, 31)
     3.0
-    >>> drafted_length({"mean_acceptance_length": 3.0, "num_spec_steps": 1}, 31)  # 27 steps without a draft
-    1.0714
+    >>> drafted_length({"mean_acceptance_length": 4.0, "num_spec_steps": 2}, 11)  # and 2 steps without a draft
+    2.5
     """
     length, steps = length_of(metrics.get("mean_acceptance_length")), _count(metrics.get("num_spec_steps"))
     if length is None or steps is None or tokens is None:
