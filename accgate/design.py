@@ -120,7 +120,7 @@ def allowed_points(value: float | str, mean: float | None) -> float:
 
 
 def allowed_share(value: str) -> float:
-    """Read the share by which a cost may grow, from a percentage.
+    """The share by which a cost may change, from a percentage.
 
     Raises
     ------

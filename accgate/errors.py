@@ -8,13 +8,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 VerdictName = Literal["pass", "inconclusive", "no-reference", "regression", "error"]
 Tier = Literal["required", "advisory"]  # whether a check can fail the run
+CostName = Literal["tokens", "seconds", "acceptance"]
+# What a sample costs beside accuracy, and the rule that limits each.
+LIMITS: Mapping[CostName, str] = {
+    "tokens": "max_more_tokens", "seconds": "max_slower", "acceptance": "max_less_accepted",
+}  # fmt: skip
 
 PASSED = 0
 REGRESSION = 1

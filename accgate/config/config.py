@@ -32,7 +32,7 @@ class Config:
     models_in_file: Mapping[str, Model] = field(default_factory=dict)  # `models` are those of them that are selected
     checks_in_file: int = 0  # (model, task) pairs of the whole file, which a reference must serve
     pools_in_file: bool = False  # some model of the whole file has two checks or more
-    limits_in_file: int = 0  # on tokens and seconds, of all checks of the whole file
+    limits_in_file: int = 0  # on costs, of all checks of the whole file
     models_source: TomlFile | None = None  # the file of [models], where it is another than that of the rules
     workspace: Path | None = None  # where paths of [models] start, where that is not the folder of their file
     only: frozenset[tuple[str, str]] | None = None  # the (model, task) pairs that are checked; all where None

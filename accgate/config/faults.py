@@ -7,7 +7,7 @@ from typing import Any
 
 from accgate.config.tables import AccuracyFile, Gate, Model, TaskSettings
 from accgate.design import allowed_points, allowed_share
-from accgate.errors import BadInput, Key, key_text
+from accgate.errors import LIMITS, BadInput, Key, key_text
 from accgate.inputs.paths import no_file
 from accgate.inputs.toml import TomlFile
 from accgate.records.file import file_name
@@ -116,11 +116,12 @@ def _dataset_faults(task: TaskSettings, file: TomlFile) -> Iterator[tuple[Key, s
 
 
 def _cost_faults(task: TaskSettings) -> Iterator[tuple[Key, str]]:
-    for key, value in (("max_more_tokens", task.max_more_tokens), ("max_slower", task.max_slower)):
-        if value is None:
+    for key in LIMITS.values():
+        if (value := getattr(task, key)) is None:
             continue
         try:
-            allowed_share(value)
+            if allowed_share(value) >= 1.0 and key == LIMITS["acceptance"]:
+                yield (key,), f"is {value!r}, which nothing exceeds; give a percentage below 100"
         except BadInput as error:
             yield (key,), error.messages[0]
         if task.reference is not None or task.target is not None:

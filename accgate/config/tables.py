@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.errors import Tier
+from accgate.errors import LIMITS, Tier
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, setting
 from accgate.stats import Correction, TestName
 from accgate.tasks.schema import Beta, ChosenBy, Level, ReasoningUse, Share
@@ -120,10 +120,14 @@ class TaskSettings:
     repeats: Count = setting(1, "answers per sample, 1 or more")
     tags: Texts = setting((), "labels to choose tasks by")
 
+    max_less_accepted: Text | None = setting(
+        None, 'how much shorter the acceptance length of speculative decoding may be than in the reference: "10%"'
+    )
+
     @property
     def limits(self) -> int:
-        """The number of limits on tokens and seconds."""
-        return (self.max_more_tokens is not None) + (self.max_slower is not None)
+        """The number of limits on costs."""
+        return sum(getattr(self, key) is not None for key in LIMITS.values())
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)

@@ -1,14 +1,14 @@
-"""Beside accuracy: how many more tokens and seconds a sample takes, the gates on both, and how replies were read."""
+"""Beside accuracy: how much more a sample costs, the gates on that, and how replies were read."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from accgate.decision.evidence import Evidence
-from accgate.errors import SEVERITY
+from accgate.errors import LIMITS, SEVERITY, CostName
 from accgate.evaluation.reading import is_silence_alone, silence_cause, unread_problem
 from accgate.evaluation.sameness import sameness_fault, sameness_note
 from accgate.planning.account import Account
@@ -24,9 +24,15 @@ from accgate.stats.multiplicity import level_shares
 from accgate.stats.sequential import places_of
 from accgate.verdict import Cost, Reason, Verdict, texts_of
 
-CostName = Literal["tokens", "seconds"]
-KEYS: Mapping[CostName, str] = {"tokens": "max_more_tokens", "seconds": "max_slower"}
+Range = tuple[float, float]
 AGAIN = "record the reference again"
+# What a sample of each figure lacks, and why it may lack it in a run.
+LACKING: Mapping[CostName, tuple[str, str]] = {
+    "tokens": ("counted tokens", ""),
+    "seconds": ("measured seconds", ""),
+    "acceptance": ("acceptance length", "the engine reports none, or speculative decoding is off; "),
+}
+CEILINGS: Mapping[CostName, float] = {"acceptance": 1.0}  # what a figure never exceeds: steps per token
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class CostCase:
     info: EngineInfo | None
 
     def costs(self, levels: Mapping[CostName, float]) -> tuple[Cost, ...]:
-        """The change of tokens and seconds, each with a limit tested at its level."""
+        """The change of each figure, those with a limit tested at its level."""
         check, evidence = self.check, self.evidence
         if check.recorded is None or not isinstance(evidence.reference, Scores):
             lacking = "there are no recorded samples to compare with"
@@ -48,13 +54,13 @@ class CostCase:
         # A test that stopped early may leave out the last that finished, but none that a limit needs.
         ids = evidence.candidate.ids[: max(self.verdict.n, fewest_for_limits(check))]
         before, now = Figures.of(check.recorded.records()), Figures.of(self.records)
-        costs = (_cost(self, name, ids, before, now, levels[name]) for name in KEYS)
+        costs = (_cost(self, name, ids, before, now, levels[name]) for name in LIMITS)
         hardware = check.recorded.about.hardware
         return tuple(_with_hardware(cost, hardware, self.info) for cost in costs if cost is not None)
 
 
 def fewest_for_limits(check: Check) -> int:
-    """Samples of a check's order from which its limits on tokens and seconds can be decided, by the reference alone.
+    """Samples of a check's order from which its limits on costs can be decided, by the reference alone.
 
     All where no number is enough, and 0 without a limit.
     """
@@ -78,13 +84,14 @@ def _fewest(means: Floats, name: CostName, before: Figures, check: Check) -> int
             return False
         totals, sizes = cluster_totals(means[:count][known], codes[:count][known])
         most = max(longest, float(means[:count][known].max())) * float(sizes.max())
-        return sees_double(totals, most, alpha=check.alpha_limit)
+        ceiling = CEILINGS.get(name, math.inf) * sizes / (1.0 + _growth(name, check.allowed_cost(name)))
+        return sees_double(totals, most, alpha=check.alpha_limit, ceiling=ceiling)
 
     return bisect_left(range(1, len(means)), True, key=is_seen) + 1
 
 
 def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ...]:
-    """The verdicts of checks with the change of tokens and seconds, over the samples that each used.
+    """The verdicts of checks with the change of what a sample costs, over the samples that each used.
 
     How their replies were read is looked at last, since that alone can make a check an error.
     A limit on them can fail a check. The limits of a run share their part of alpha by the correction, where one that
@@ -92,7 +99,7 @@ def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ..
     would pass.
     """
     alphas = [case.evidence.design.alpha for case in cases]
-    levels = [dict.fromkeys(KEYS, account.of_limit(alpha) if account.limits else 0.0) for alpha in alphas]
+    levels = [dict.fromkeys(LIMITS, account.of_limit(alpha) if account.limits else 0.0) for alpha in alphas]
     costs = [case.costs(each) for case, each in zip(cases, levels, strict=True)]
     gated = [(at, cost) for at, each in enumerate(costs) for cost in each if cost.outcome in ("pass", "regression")]
     p_values = [1.0] * account.limits
@@ -110,22 +117,25 @@ def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ..
 
 
 def _p_of(cost: Cost) -> float:
-    """p of a limit; 1 where the mean grew by no more than is allowed, which never fails."""
-    grew = cost.change is not None and cost.allowed is not None and cost.change > cost.allowed
-    return cost.p_value if grew and cost.p_value is not None else 1.0
+    """p of a limit; 1 where the mean changed by no more than is allowed, which never fails."""
+    return cost.p_value if cost.is_exceeded and cost.p_value is not None else 1.0
 
 
 def _gated_shares(check: Check) -> list[tuple[CostName, float]]:
-    shares = [(name, check.allowed_cost(name)) for name in KEYS]
+    shares = [(name, check.allowed_cost(name)) for name in LIMITS]
     return [(name, share) for name, share in shares if share is not None]
 
 
 def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
-    """The mean over each sample's answers that have a score; NaN where one of them has no figure, or there is none."""
+    """The mean over each sample's answers that have a score; NaN where one of them has no figure, or there is none.
+
+    Of acceptance lengths it is that of decoding steps per token: a sample's cost, from above 0 to 1.
+    """
     places, columns = ids.places(figures.ids), figures.columns
     scored = (places >= 0) & ~figures.failed
-    tokens, seconds = columns["completion_tokens"], columns["seconds"]
-    values = np.where(tokens >= 0, tokens, np.nan) if name == "tokens" else seconds
+    tokens = columns["completion_tokens"]
+    values = np.where(tokens >= 0, tokens, np.nan) if name == "tokens" else columns[name]
+    values = 1.0 / values if name == "acceptance" else values
     counts = np.bincount(places[scored], minlength=len(ids))
     totals = np.bincount(places[scored], weights=values[scored], minlength=len(ids))
     means: Floats = np.divide(totals, counts, out=np.full(len(ids), np.nan), where=counts > 0)
@@ -143,32 +153,59 @@ def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figure
     comparable = both.sum() > 1 and left[both].sum() > 0 and right[both].sum() > 0
     if allowed is not None and (lacking > 0 or not comparable):
         side = "the reference" if not np.nansum(left) or np.isnan(left).any() else "the run"
-        counted = "counted tokens" if name == "tokens" else "measured seconds"
-        fix = f"; {AGAIN}" if side == "the reference" else "; replies from a cache have none, run without it"
+        counted, why = LACKING[name]
+        fix = f"; {why}" + (AGAIN if side == "the reference" else "replies from a cache have none, run without it")
         share = f"{lacking or len(ids):,} of {len(ids):,}"
         return _error(name, allowed, f"{share} samples have no {counted} in {side}{fix}")
-    if not comparable:
+    is_drafted = name != "acceptance" or min(left[both].min(initial=1.0), right[both].min(initial=1.0)) < 1.0
+    if not comparable or (allowed is None and not is_drafted):
         return None
     codes = None if evidence.clusters is None else evidence.clusters[: len(ids)][both]
     level = alpha if allowed is not None else evidence.design.alpha
     longest = _longest(name, ids, before, now, check)
-    result = ratio_test(left[both], right[both], longest=longest, allowed=allowed or 0.0, alpha=level, codes=codes)
-    means = float(left[both].mean()), float(right[both].mean())
-    cost = Cost(name, int(both.sum()), *means, result.change, result.interval, level, allowed)
+    ceiling, growth = CEILINGS.get(name, math.inf), _growth(name, allowed)
+    sides = left[both], right[both]
+    result = ratio_test(*sides, longest=longest, allowed=growth, alpha=level, codes=codes, ceiling=ceiling)
+    means = float(sides[0].mean()), float(sides[1].mean())
+    figures = (*means, result.change, result.interval)
+    shown = _lengths(*figures) if name == "acceptance" else figures
+    cost = Cost(name, int(both.sum()), *shown, level, allowed)
     if allowed is None:
         return cost
     cost = replace(cost, p_value=result.p_value, outcome="pass")
-    if result.p_value <= level and result.change > allowed:
+    if result.p_value <= level and cost.is_exceeded:
         return replace(cost, outcome="regression")
     if result.sees_double:
         return cost
     most = max(longest[0], float(left[both].max()))
-    return replace(cost, outcome="error", note=_too_few(name, cost.n, most, is_clustered=codes is not None))
+    if name == "acceptance" and means[0] * (1.0 + growth) >= ceiling:
+        few = "so little was accepted in the reference that no run can accept so much less; draft more, or remove it"
+    else:
+        few = _too_few(name, cost.n, most, is_clustered=codes is not None)
+    return replace(cost, outcome="error", note=few)
+
+
+def _growth(name: CostName, allowed: float | None) -> float:
+    """The share by which a cost may grow: of steps per token, as far as their inverse may fall."""
+    share = allowed or 0.0
+    return share / (1.0 - share) if name == "acceptance" else share
+
+
+def _lengths(before: float, now: float, change: float, interval: Range) -> tuple[float, float, float, Range | None]:
+    """Means of steps per token, their change and its interval as those of tokens per step; None without an end."""
+    low, high = interval
+    ends = None if low <= -1.0 else (1.0 / (1.0 + high) - 1.0, 1.0 / (1.0 + low) - 1.0)
+    return 1.0 / before, 1.0 / now, 1.0 / (1.0 + change) - 1.0, ends
 
 
 def _longest(name: CostName, ids: Ids, before: Figures, now: Figures, check: Check) -> tuple[float, float]:
-    """The tokens of a reply at max_tokens on both sides, or its seconds at the mean speed; 0 where none is known."""
+    """The tokens of a reply at max_tokens on both sides, or its seconds at the mean speed; 0 where none is known.
+
+    Every step of a reply yields a token at least, so it takes one step a token at most.
+    """
     assert check.recorded is not None
+    if name in CEILINGS:
+        return CEILINGS[name], CEILINGS[name]
     own, settings = check.planned_model.settings.sampling.max_tokens, check.recorded.about.settings
     sampling = settings.get("sampling", {}) if settings else {"max_tokens": own}  # earlier versions kept none
     recorded = sampling.get("max_tokens") if isinstance(sampling, Mapping) else None
@@ -186,6 +223,8 @@ def _pace(ids: Ids, figures: Figures) -> float:
 
 
 def _too_few(name: CostName, n: int, most: float, *, is_clustered: bool) -> str:
+    if name == "acceptance":
+        return f"{n:,} samples are too few to show that nothing is accepted any more; take more samples"
     size = f"{most:,.0f} tokens" if name == "tokens" else f"{most:,.1f} seconds"
     hidden = f"one cluster of replies of up to {size} each" if is_clustered else f"one reply of up to {size}"
     return f"{n:,} samples are too few, for {hidden} can outweigh all of them; take more samples or lower max_tokens"

@@ -18,7 +18,7 @@ from accgate.stats import unseen_n
 
 
 class EarlyStop:
-    """Whether the beginning of a check decides it, its limits on tokens and seconds too.
+    """Whether the beginning of a check decides it, its limits on costs too.
 
     It remembers the latest beginning.
 

@@ -103,7 +103,8 @@ class Reply:
     of each of the reply's tokens, where they were asked for. `tool_calls` has the name and the arguments, JSON text as
     the model wrote it, of each function that it calls. `reasoning` is what the server gives apart from the text, and
     `reasoning_tokens` counts those of `completion_tokens` that are reasoning, where the engine tells. `reading` is a
-    recording's own, see `accgate.records.Record`.
+    recording's own, see `accgate.records.Record`. `acceptance` is the mean number of tokens per decoding step of this
+    reply, where the engine tells: 1 and the accepted draft tokens.
     """
 
     text: str | None
@@ -121,6 +122,7 @@ class Reply:
     reasoning_tokens: int | None = None
     reading: str | None = None
     seconds: float | None = None
+    acceptance: float | None = None
 
 
 @dataclass(frozen=True)

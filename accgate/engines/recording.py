@@ -11,6 +11,7 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
+from accgate.engines.wire import length_of
 from accgate.errors import BadInput
 from accgate.inputs.paths import model_file_in
 from accgate.inputs.rows import read_table, repeat_of
@@ -50,7 +51,7 @@ class RecordedEngine:
     """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply.
 
     A row may have `confidence`, `attacked`, `attacked_reading`, `finish_reason`, `reading`, `reasoning`,
-    `completion_tokens` and `seconds` too, as run records do.
+    `completion_tokens`, `seconds` and `acceptance` too, as run records do.
     """
 
     concurrency = 1
@@ -135,6 +136,7 @@ class RecordedEngine:
             reasoning=reasoning,
             reading=row.get("reading"),
             seconds=None if seconds is None else float(seconds),
+            acceptance=length_of(row.get("acceptance")),  # a file of one's own may call anything so
         )
 
     def _fault(self, line: int, message: str) -> BadInput:

@@ -14,10 +14,12 @@ import orjson
 from accgate.engines.base import Reply, Request
 from accgate.engines.reasoning import without_blank_lines
 from accgate.errors import Key
+from accgate.records.file import is_number
 from accgate.records.finish import CUT, KNOWN, end_within, reason_of
 from accgate.text import clip
 
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
+ROUNDING = 1e-6
 QUOTED = 120  # characters of a body that holds no reply
 BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # in an error that is none
 
@@ -165,7 +167,60 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
         tool_calls=tool_calls,
         reasoning=reasoning,
         reasoning_tokens=reasoning_tokens,
+        acceptance=_acceptance(body, choice, completion_tokens),
     )
+
+
+def _acceptance(body: Mapping[str, Any], choice: Mapping[str, Any], tokens: int | None) -> float | None:
+    """The reply's tokens per decoding step, as vLLM, TensorRT-LLM, SGLang or llama.cpp says it; None where none does.
+
+    llama.cpp says nothing of a reply for which nothing was drafted. Its first token comes of the prompt, and of each
+    step one token beside those of the draft.
+    """
+    metrics, meta, timings = _table(body, "metrics"), _table(choice, "meta_info"), _table(body, "timings")
+    verified, accepted = _count(meta.get("spec_verify_ct")), _count(timings.get("draft_n_accepted"))
+    decoded = (_count(timings.get("predicted_n")) or 1) - 1
+    told = (
+        drafted_length(_table(metrics, "speculative_decoding"), tokens),
+        length_of(choice.get("avg_decoded_tokens_per_iter")),
+        length_of(meta.get("spec_accept_length")),
+        length_of(tokens / verified) if tokens and verified else None,
+        None if accepted is None or accepted >= decoded else length_of(decoded / (decoded - accepted)),
+    )
+    return next((each for each in told if each is not None), None)
+
+
+def drafted_length(metrics: Mapping[str, Any], tokens: int | None) -> float | None:
+    """Tokens per decoding step of a reply of so many tokens, from vLLM's metrics of it; None where they do not tell.
+
+    vLLM counts the steps for which something was drafted alone, so a drafter that falls silent would not show. The
+    other tokens took a step each, but for the first, which comes of the prompt.
+
+    >>> drafted_length({"mean_acceptance_length": 3.0, "num_spec_steps": 10}, 31)
+    3.0
+    >>> drafted_length({"mean_acceptance_length": 4.0, "num_spec_steps": 2}, 11)  # and 2 steps without a draft
+    2.5
+    """
+    length, steps = length_of(metrics.get("mean_acceptance_length")), _count(metrics.get("num_spec_steps"))
+    if length is None or steps is None or tokens is None:
+        return None
+    drafted = length * steps
+    alone = max(tokens - 1 - drafted, 0.0)
+    return length_of((drafted + alone) / (steps + alone)) if steps + alone else 1.0
+
+
+def length_of(value: Any) -> float | None:
+    """An acceptance length as a number of at least 1; None for what is none.
+
+    >>> length_of(2.51234567), length_of(0.9999999), length_of(0), length_of("3"), length_of(float("nan"))
+    (2.5123, 1.0, None, None, None)
+    """
+    return max(round(float(value), 4), 1.0) if is_number(value) and value >= 1.0 - ROUNDING else None
+
+
+def _table(within: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The table of this key; an empty one where there is none."""
+    return value if isinstance(value := within.get(key), dict) else {}
 
 
 def first_choices(choices: Sequence[Any]) -> list[Any]:

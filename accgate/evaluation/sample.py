@@ -105,6 +105,7 @@ class Asker:
             reasoning_tokens=reply.reasoning_tokens,
             attacked_reading=attacked_reading if any(attacked_reading or ()) else None,
             own_id=sample.own_id,
+            acceptance=reply.acceptance,
         )
 
     async def _answer(self, sample: Sample, repeat: int, question: str | Messages) -> _Answer:

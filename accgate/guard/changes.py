@@ -124,7 +124,7 @@ def _task_differences(
         yield from listed
         rates = [share.get(task.name, 0.0) for share in (before, after)]
         if rates[1] < rates[0] and not explained and all(each.effect != "loosening" for each in listed):
-            why = "limits on tokens and seconds or the overall check leave it less of alpha"
+            why = "limits on costs or the overall check leave it less of alpha"
             yield Difference(("tasks", task.name, "alpha"), *texts(*rates), "loosening", why)
 
 

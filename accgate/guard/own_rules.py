@@ -6,12 +6,12 @@ from typing import get_args
 
 from accgate.config.config import Config
 from accgate.decision.comparison import decide
-from accgate.decision.costs import KEYS, CostCase, with_costs
+from accgate.decision.costs import CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.progress import early_stop
 from accgate.decision.run import Decided
-from accgate.errors import AccgateError, BadInput, Tier
+from accgate.errors import LIMITS, AccgateError, BadInput, Tier
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.rereading import rescore
 from accgate.evaluation.scoring import judge_fault
@@ -88,15 +88,13 @@ def verdicts_beside(
 
 
 def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
-    """Return the rules without limits that the base's checks lack.
-
-    Limits on tokens and seconds begin with the merge.
-    """
-    tokens, seconds = ({check.task.name for check in by_base if check.allowed_cost(name) is not None} for name in KEYS)
+    """The rules without limits on costs that the base's checks lack: these begin with the merge."""
+    limited = [{check.task.name for check in by_base if check.allowed_cost(name) is not None} for name in LIMITS]
     tasks = dict(own.tasks)
     for name, task in own.tasks.items():
-        more = task.max_more_tokens if name in tokens else None
-        tasks[name] = replace(task, max_more_tokens=more, max_slower=task.max_slower if name in seconds else None)
+        keys = zip(LIMITS.values(), limited, strict=True)
+        more, slower, less = (getattr(task, key) if name in names else None for key, names in keys)
+        tasks[name] = replace(task, max_more_tokens=more, max_slower=slower, max_less_accepted=less)
     return replace(own, tasks=tasks)
 
 

@@ -58,6 +58,9 @@ PROVEN: Mapping[str, Direction] = {
     "tier": Direction(along("advisory", "required"), "the check can fail the run", "the check no longer fails a run"),
     "max_more_tokens": Direction(_rank_of_share, "tokens may rise less", "tokens may rise more"),
     "max_slower": Direction(_rank_of_share, "time may rise less", "time may rise more"),
+    "max_less_accepted": Direction(
+        _rank_of_share, "the acceptance length may fall less", "the acceptance length may fall more"
+    ),
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }

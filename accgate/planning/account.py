@@ -10,7 +10,7 @@ from accgate.records.scores import Scores
 from accgate.stats import Correction, share_of_alpha
 from accgate.verdict import Allowed
 
-SHARE = 0.2  # of alpha for the overall checks, and as much for the limits on tokens and seconds
+SHARE = 0.2  # of alpha for the overall checks, and as much for the limits on costs
 TENTH = 0.1  # for groups that can fail, and as much for a slow decline that can: both see large losses alone
 
 
@@ -19,7 +19,7 @@ class Claim:
     """What one check claims of the account.
 
     `alpha` is the check's own rate, `pooled_by` the model whose overall check may pool it, and `limits` counts its
-    limits on tokens and seconds. `has_groups` says that its samples come in groups.
+    limits on costs. `has_groups` says that its samples come in groups.
     """
 
     alpha: float
@@ -32,7 +32,7 @@ class Claim:
 class Account:
     """How all that can fail a run shares alpha, with a claim of each of its checks.
 
-    The overall checks have a fifth of alpha where there are any, the limits on tokens and seconds another. Where
+    The overall checks have a fifth of alpha where there are any, the limits on costs another. Where
     `drift` and `groups` can fail a check, each has a tenth. The checks share what is left by the correction. With
     `none` nothing is shared: every check and every limit has its whole alpha, every overall check a fifth.
 
@@ -60,7 +60,7 @@ class Account:
 
     @cached_property
     def limits(self) -> int:
-        """The number of limits on tokens and seconds."""
+        """The number of limits on costs."""
         return sum(claim.limits for claim in self.claims)
 
     @property
@@ -92,7 +92,7 @@ class Account:
         return SHARE * self.pooled[model] / (1 if self.correction == "none" else len(self.pooled))
 
     def of_limits(self, alpha: float) -> float:
-        """The alpha that all limits on tokens and seconds have together, of checks with this alpha."""
+        """The alpha that all limits on costs have together, of checks with this alpha."""
         return alpha if self.correction == "none" else SHARE * alpha
 
     def of_limit(self, alpha: float) -> float:

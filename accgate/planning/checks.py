@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from accgate.config.config import Config
 from accgate.config.tables import Gate, TaskSettings
@@ -21,7 +21,7 @@ from accgate.design import (
     given_of,
     oriented,
 )
-from accgate.errors import BadInput, CannotEvaluate, KeyFaults, Tier
+from accgate.errors import LIMITS, BadInput, CannotEvaluate, CostName, KeyFaults, Tier
 from accgate.inputs.parquet import Closed
 from accgate.metrics.forms import label_form
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
@@ -79,15 +79,17 @@ class Check:
     advice: tuple[str, ...] = ()
     judge: PlannedModel | None = None
     not_pooled: str | None = None
+    max_less_accepted: float | None = None
 
-    def allowed_cost(self, name: Literal["tokens", "seconds"]) -> float | None:
-        """The share by which tokens or seconds per sample may grow; None where nothing gates them."""
-        return self.max_more_tokens if name == "tokens" else self.max_slower
+    def allowed_cost(self, name: CostName) -> float | None:
+        """The share by which a cost may change for the worse; None where nothing gates it."""
+        share: float | None = getattr(self, LIMITS[name])
+        return share
 
     @property
     def limits(self) -> int:
-        """The number of limits on tokens and seconds."""
-        return (self.max_more_tokens is not None) + (self.max_slower is not None)
+        """The number of limits on costs."""
+        return sum(self.allowed_cost(name) is not None for name in LIMITS)
 
     @property
     def test(self) -> str:
@@ -346,6 +348,7 @@ def _plan_check(
         max_unread=source.max_unread,
         max_more_tokens=None if settings.max_more_tokens is None else allowed_share(settings.max_more_tokens),
         max_slower=None if settings.max_slower is None else allowed_share(settings.max_slower),
+        max_less_accepted=None if settings.max_less_accepted is None else allowed_share(settings.max_less_accepted),
         notes=notes,
         advice=(
             *advice_on_rows(task, sizing, len(whole.samples)),

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
 from accgate.design import allowed_points, allowed_share
-from accgate.errors import BadInput, KeyFaults, Tier
+from accgate.errors import LIMITS, BadInput, KeyFaults, Tier
 from accgate.inputs.paths import file_digest
 from accgate.metrics import code_digest, helpers_digest
 from accgate.planning.account import Claim, account_by
@@ -164,7 +164,7 @@ def effective_task(config: Config, name: str, definition: Definition | None = No
     # In one spelling: points, or a percentage of the reference's mean.
     allowed = allowed_points(settings.allowed_drop or 0.0, 100.0)
     values["allowed_drop"] = f"{allowed:.12g}%" if "%" in str(settings.allowed_drop) and allowed else allowed
-    for key in ("max_more_tokens", "max_slower"):
+    for key in LIMITS.values():
         values[key] = None if values[key] is None else allowed_share(values[key])
     return EffectiveTask(settings, definition, values, config)
 

@@ -25,6 +25,7 @@ COLUMNS = np.dtype(
         ("repeat", "i4"),
         ("score", "f8"),  # points; NaN where the sample failed
         ("seconds", "f8"),  # NaN where nobody measured them, as of a reply that was kept of an earlier run
+        ("acceptance", "f8"),  # tokens per decoding step; NaN as for seconds
         ("prompt_tokens", "i4"),  # -1 where nobody counted them
         ("completion_tokens", "i4"),
         ("reading", "i1"),  # place in KINDS
@@ -45,6 +46,7 @@ def row_of(record: Record) -> tuple[float | int | bool, ...]:
         min(max(record.repeat, -1), MOST),
         math.nan if record.score is None else record.score,
         record.seconds if record.seconds > 0.0 and not record.cached else math.nan,
+        math.nan if record.acceptance is None or record.cached else record.acceptance,
         _count(record.prompt_tokens),
         -1 if record.completion_tokens == 0 and record.reply else _count(record.completion_tokens),  # nobody counted
         KINDS.index(record.reading),

@@ -63,7 +63,8 @@ class Record:
     answer, of a long one its beginning and its end, and `reasoning_tokens` counts its tokens where the engine tells;
     `reply` is what follows. `attacked_reading` says for each attack how the reply to it was read: `refused` where the
     model or a filter refused, and `full` where it was cut off at a limit of the server, as well. `own_id` is the
-    id that the dataset gives the sample.
+    id that the dataset gives the sample. `acceptance` is the mean number of tokens per decoding step, as
+    `accgate.engines.Reply` has it.
     """
 
     id: str
@@ -88,6 +89,7 @@ class Record:
     reasoning_tokens: int | None = None
     attacked_reading: Sequence[str | None] | None = None
     own_id: str | None = None
+    acceptance: float | None = None
 
     @property
     def shown_id(self) -> str:
@@ -298,6 +300,7 @@ def _are_points(value: Any) -> bool:
 CAN_HOLD: Mapping[str, Callable[[Any], bool]] = {
     "score": is_number,
     "seconds": is_number,
+    "acceptance": lambda value: is_number(value) and value >= 1.0,
     "confidence": lambda value: is_number(value) and 0.0 <= value <= 1.0,
     "reading": lambda value: value in READINGS,
     "attacked": _are_points,

@@ -18,15 +18,19 @@ COST_COLUMNS = ("completion_tokens", "seconds")
 
 
 def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
-    """The columns that some record fills; `answers` adds answer and target. Of tokens seconds go with them."""
+    """The columns that some record fills; `answers` adds answer and target. Of tokens seconds go with them.
+
+    Acceptance lengths are one where some reply was drafted.
+    """
     columns = (*TEXTS, *NUMBERS, *(ANSWERS if answers else ()))
     filled = [name for name in columns if fills(records, name)]
-    has_costs = bool((Figures.of(records).columns["completion_tokens"] > 0).any())
-    return [*filled, *COST_COLUMNS] if has_costs else filled
+    figures = Figures.of(records).columns
+    costs = COST_COLUMNS if (figures["completion_tokens"] > 0).any() else ()
+    return [*filled, *costs, *(("acceptance",) if (figures["acceptance"] > 1.0).any() else ())]
 
 
 def value_of(record: Record, column: str) -> Any:
-    """The value of a column; there are no seconds of a reply that was kept of an earlier run.
+    """The value of a column; there are no seconds and no acceptance of a reply that was kept of an earlier run.
 
     >>> record = Record("a", 0, 100.0, "", None, None, None, 9, 4, 1.23456, None)
     >>> value_of(record, "seconds"), value_of(record, "completion_tokens")
@@ -34,6 +38,8 @@ def value_of(record: Record, column: str) -> Any:
     """
     if column == "seconds":
         return round(record.seconds, 3) if record.seconds > 0.0 and not record.cached else None
+    if column == "acceptance" and record.cached:
+        return None
     return getattr(record, column)
 
 
@@ -67,17 +73,18 @@ def stored_records(path: Path) -> Iterator[Record]:
         target, answer = row.get("target") or "", row.get("answer")
         tokens, seconds = (_count_of(row, name, path, line) for name in COST_COLUMNS)
         count = None if tokens is None else int(tokens)
+        columns["acceptance"] = _count_of(row, "acceptance", path, line, least=1.0)
         yield Record(row["id"], repeat, score, target, answer, None, None, None, count, seconds or 0.0, None, **columns)
 
 
-def _count_of(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | None:
-    """A count of tokens or seconds, 0 or more; None where there is none."""
+def _count_of(row: Mapping[str, Any], name: str, path: Path, line: int, least: float = 0.0) -> float | None:
+    """A count of tokens, steps or seconds, `least` or more; None where there is none."""
     text = str(row.get(name) or "")
     try:
         value = float(text) if text else None
     except ValueError:
         value = math.nan
-    if value is not None and not 0.0 <= value < math.inf:
+    if value is not None and not least <= value < math.inf:
         raise BadInput(f"{path}:{line}: {name} is {text!r}; record the reference again")
     return value
 

@@ -229,8 +229,8 @@ COLUMNS = {  # of a plan as plain data, with the place of each in its check
     "repeats": "repeats", "alpha": "design.alpha", "alpha_planned": "alpha_planned", "beta": "design.beta",
     "sigma": "design.sigma", "discordance": "discordance", "theta": "theta", "theta_target": "design.theta",
     "allowed_drop": "design.allowed_drop", "certify": "design.certify", "max_more_tokens": "max_more_tokens",
-    "max_slower": "max_slower", "gamma": "gamma", "expected_n_healthy": "expected_n_healthy",
-    "expected_n_dropped": "expected_n_dropped",
+    "max_slower": "max_slower", "max_less_accepted": "max_less_accepted", "gamma": "gamma",
+    "expected_n_healthy": "expected_n_healthy", "expected_n_dropped": "expected_n_dropped",
 }  # fmt: skip
 
 

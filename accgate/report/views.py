@@ -272,7 +272,7 @@ def _adjusted_p(verdict: Verdict) -> str | None:
     return p_text(verdict.p_adjusted) if verdict.p_adjusted not in (None, verdict.p_value) else None
 
 
-# Groups, tokens and seconds
+# Groups and costs
 
 
 GROUP_HEADINGS = ("Group", "n", "Reference", "Mean", "Difference", "Interval", "p")
@@ -307,7 +307,7 @@ def _group_cells(verdict: Verdict, row: GroupFigures) -> tuple[str, ...]:
 
 COST_HEADINGS = ("Per sample", "Before", "Now", "Change", "Interval", "Allowed")
 NONE = "–"
-NAMES = {"tokens": "Completion tokens", "seconds": "Seconds"}
+NAMES = {"tokens": "Completion tokens", "seconds": "Seconds", "acceptance": "Acceptance length"}
 
 
 def cost_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
@@ -333,5 +333,5 @@ OUTCOMES = {"pass": ": kept", "regression": ": exceeded", "error": ": not decide
 
 def cost_note(verdict: Verdict) -> str | None:
     """What a reader must know of the figures; None where there is nothing to say."""
-    notes = [cost.note for cost in verdict.costs if cost.note is not None and cost.change is not None]
-    return f"Seconds: {notes[0]}." if notes else None
+    costs = [cost for cost in verdict.costs if cost.note is not None and cost.change is not None]
+    return " ".join(f"{NAMES[cost.name]}: {cost.note}." for cost in costs) or None

@@ -1,8 +1,8 @@
 """The weighted bootstrap, a test of a mean from scores of any shape.
 
-It draws no resamples. Every unit gets an exponential weight. How often the weighted sum is at least 0 is the p-value,
-computed from the saddlepoint of the sum. The same weights test the ratio of two means over the same samples: how many
-more tokens, or how much more time, one side took.
+Every unit gets an exponential weight. How often the weighted sum is at least 0 is the p-value, computed from the
+saddlepoint of the sum. The same weights test the ratio of two means over the same samples: how many more tokens,
+time or decoding steps one side took.
 """
 
 import math
@@ -230,8 +230,8 @@ def upper_limit(totals: Floats, sizes: Floats, level: float, *, gain: float | No
 class RatioResult:
     """The relative change of a mean as a share, with its interval.
 
-    0.1 is 10% more, and the interval is the 1 - 2 alpha one. `p_value` is that of H0 "grew by the allowed share at
-    most". `sees_double` is whether samples that took twice what is allowed would be a regression.
+    `p_value` is that of H0 "grew by the allowed share at most". `sees_double` is whether samples that took twice what
+    is allowed, or the most that they can take, would be a regression.
     """
 
     change: float
@@ -248,6 +248,7 @@ def ratio_test(
     allowed: float = 0.0,
     alpha: float,
     codes: npt.ArrayLike | None = None,
+    ceiling: float = math.inf,
 ) -> RatioResult:
     """Test one-sided that the mean grew by more than the allowed share.
 
@@ -268,6 +269,8 @@ def ratio_test(
         Type I error rate.
     codes : int array of shape (n,), optional
         Cluster of each sample; the cluster is the unit then.
+    ceiling : float
+        The most that any sample can ever take now.
 
     References
     ----------
@@ -283,6 +286,7 @@ def ratio_test(
     """
     rate = float(now.sum() / before.sum())
     most = max(longest[0], float(before.max())), max(longest[1], float(now.max()))
+    sizes = np.ones(len(before))
     if codes is not None:
         (before, sizes), (now, _) = (cluster_totals(side, codes) for side in (before, now))
         most = most[0] * float(sizes.max()), most[1] * float(sizes.max())
@@ -299,18 +303,19 @@ def ratio_test(
         high *= 2.0
     interval = _crossing(grew, rate, 0.0) - 1.0, _crossing(fell, rate, high) - 1.0
     p_value = normal_cdf(-level - grew(1.0 + allowed))
-    return RatioResult(rate - 1.0, interval, p_value, sees_double(before, most[0], alpha=alpha))
+    seen = sees_double(before, most[0], alpha=alpha, ceiling=ceiling * sizes / (1.0 + allowed))
+    return RatioResult(rate - 1.0, interval, p_value, seen)
 
 
-def sees_double(before: Floats, most: float, *, alpha: float) -> bool:
-    """Tell whether samples that took twice what is allowed would show it.
+def sees_double(before: Floats, most: float, *, alpha: float, ceiling: Floats | float = math.inf) -> bool:
+    """Whether samples, none of which can take more than `most`, would show it if all took twice what is allowed.
 
-    None of them can take more than `most`.
+    `ceiling` is what each can take now at most, over 1 and the allowed share.
 
     >>> sees_double(np.full(40, 5.0), 20.0, alpha=0.01), sees_double(np.full(10, 5.0), 20.0, alpha=0.01)
     (True, False)
     """
-    return float(drop_evidence(-before, most)) >= -quantile(alpha)
+    return float(drop_evidence(before - np.minimum(2.0 * before, ceiling), most)) >= -quantile(alpha)
 
 
 def drop_evidence(values: Floats, most: float) -> Floats:

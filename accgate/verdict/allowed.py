@@ -14,9 +14,9 @@ RUNS = 10_000  # every figure of chance is a count of so many runs
 class Allowed:
     """The share of harmless changes that a run fails at most.
 
-    Its parts add up. The `checks` fail so many by their scores, the `overall` checks and the `limits` on tokens and
-    seconds so many more, and so do `groups` and the `drift` where they can fail a check. On a pull request these are
-    the rules of its base; all that it adds may fail the share `new` beside them.
+    Its parts add up. The `checks` fail so many by their scores, the `overall` checks and the `limits` on costs so many
+    more, and so do `groups` and the `drift` where they can fail a check. On a pull request these are the rules of its base;
+    all that it adds may fail the share `new` beside them.
     """
 
     checks: float = 0.0
@@ -54,7 +54,7 @@ class Allowed:
         It is empty where it is one thing alone.
 
         >>> Allowed(0.03, 0.01, 0.01).sources
-        '400 by scores, 100 by limits on tokens and seconds'
+        '400 by scores, 100 by limits on costs'
         >>> Allowed(0.05, new=0.05).sources
         "500 by the base's checks, 500 more by those that this pull request adds"
         """
@@ -65,7 +65,7 @@ class Allowed:
             "scores": self.checks + self.overall,
             "groups of samples": self.groups,
             "slow declines": self.drift,
-            "limits on tokens and seconds": self.limits,
+            "limits on costs": self.limits,
         }
         texts = [f"{runs_text(share)} by {what}" for what, share in parts.items() if share]
         return ", ".join(texts) if len(texts) > 1 else ""

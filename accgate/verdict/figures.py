@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from accgate.errors import Tier, VerdictName
+from accgate.errors import LIMITS, CostName, Tier, VerdictName
 from accgate.stats import error_of_mean, quantile, quantile_sum
 from accgate.stats.result import Interval
 from accgate.text import figure
@@ -178,14 +178,16 @@ class Collapse:
 
 @dataclass(frozen=True)
 class Cost:
-    """The mean of completion tokens or seconds per sample on both sides, over the `n` samples of which both know it.
+    """The mean of what a sample costs on both sides, over the `n` samples of which both know it.
 
-    `change` is a share of the reference's mean (0.1: 10% more), `interval` its 1 - 2 alpha interval, None where it has
-    no ends. With a gate `allowed` is the share by which the mean may grow, `p_value` that of a test of "no more than
-    that" at `alpha`, and `outcome` what it says; `error` where it cannot be decided. `note` says what the figures lack.
+    That is completion tokens, seconds, or the acceptance length of speculative decoding: tokens per decoding step, of
+    all samples' mean steps per token. `change` is a share of the reference's mean (0.1: 10% more), `interval` its
+    1 - 2 alpha interval, None where it has no ends. With a gate `allowed` is the share by which the mean may change for
+    the worse, `p_value` that of a test of "no more than that" at `alpha`, and `outcome` what it says; `error` where it
+    cannot be decided. `note` says what the figures lack.
     """
 
-    name: Literal["tokens", "seconds"]
+    name: CostName
     n: int
     reference: float | None
     candidate: float | None
@@ -200,7 +202,14 @@ class Cost:
     @property
     def key(self) -> str:
         """The rule that gates it."""
-        return "max_more_tokens" if self.name == "tokens" else "max_slower"
+        return LIMITS[self.name]
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the mean changed for the worse by more than is allowed, by chance or not."""
+        if self.change is None or self.allowed is None:
+            return False
+        return (-self.change if self.name == "acceptance" else self.change) > self.allowed
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -220,7 +229,9 @@ class Cost:
         >>> Cost("tokens", 100, 50.0, 60.0, 0.2, (0.16, 0.24), 0.05, 0.1, 1e-5, "regression").sentence
         'completion tokens per sample rose 20.0%, 50.0 to 60.0 (+16.0% to +24.0%); max_more_tokens allows 10%'
         """
-        what = f"{'completion tokens' if self.name == 'tokens' else 'seconds'} per sample"
+        what = {"tokens": "completion tokens per sample", "seconds": "seconds per sample"}.get(
+            self.name, "acceptance length"
+        )
         if self.outcome == "error" or self.change is None or self.reference is None or self.candidate is None:
             return f"{self.key} cannot be decided: {self.note or 'there are no figures'}"
         moved = f"{'rose' if self.change > 0.0 else 'fell'} {figure(100 * abs(self.change))}%"
@@ -248,8 +259,9 @@ class Figures:
     `lost_unread` got worse because no answer could be read in the reply any more.
     `causes` are the reasons with their kinds and figures, and `reasons` their sentences. Make them with `because` and
     `explained_by`: code looks at the kind of a cause, and at no word of a reason.
-    `groups` are the figures of each group of samples, where the task has groups. `costs` are the change of tokens and
-    seconds per sample. Where a gate on them failed a check whose scores did not, `by_scores` is the scores' verdict.
+    `groups` are the figures of each group of samples, where the task has groups. `costs` are the change of tokens,
+    seconds and acceptance length per sample. Where a gate on them failed a check whose scores did not, `by_scores` is
+    the scores' verdict.
     `collapse` decides nothing; it is there where each side has several answers of 0 or 100 to a sample, and its samples
     are the first of the `flips`.
     """
@@ -399,7 +411,7 @@ class Figures:
 
     @property
     def failed_cost(self) -> Cost | None:
-        """The first gate on tokens or seconds that failed a check whose scores did not; None elsewhere."""
+        """The first gate on a cost that failed a check whose scores did not; None elsewhere."""
         if self.by_scores is None or self.verdict != "regression":
             return None
         return next((cost for cost in self.costs if cost.outcome == "regression"), None)

@@ -81,14 +81,15 @@ def _beside_words(subject: str, of: Mapping[str, Any]) -> str:
 
 
 def cost_words(cost: Cost) -> str:
-    """Say how much more a sample takes.
-
-    It reads "takes 30.0% more tokens, 54.5 to 70.8 a sample".
+    """How much more a sample takes: "takes 30.0% more tokens, 54.5 to 70.8 a sample", or how much less is accepted.
 
     >>> cost_words(Cost("seconds", 9, 1.0, 1.25, 0.25, None, 0.05))
     'takes 25.0% more time, 1.00 to 1.25 s a sample'
     """
     change = cost.change or 0.0
+    if cost.name == "acceptance":
+        moved = f"{figure(100 * abs(change))}% {'shorter' if change < 0.0 else 'longer'}"
+        return f"has a {moved} acceptance length, {' to '.join(cost.sides)} tokens a step"
     more = f"{figure(100 * abs(change))}% {'more' if change >= 0.0 else 'less'}"
     unit, what = ("", "tokens") if cost.name == "tokens" else (" s", "time")
     return f"takes {more} {what}, {' to '.join(cost.sides)}{unit} a sample"
@@ -138,7 +139,8 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
     A harmless change does so in 22 of 10,000 runs; the gate allows 200
     """
     if (cost := verdict.failed_cost) is not None and cost.p_value is not None and cost.alpha is not None:
-        start = f"A change that takes the {100 * (cost.allowed or 0.0):.4g}% more that {cost.key} allows does so"
+        form = "with the {}% shorter acceptance length" if cost.name == "acceptance" else "that takes the {}% more"
+        start = f"A change {form.format(f'{100 * (cost.allowed or 0.0):.4g}')} that {cost.key} allows does so"
         return f"{start} in {runs_text(cost.p_value)} of {RUNS:,} runs; {_allows(cost.alpha, together)}"
     if verdict.failed_beside is not None:
         return None

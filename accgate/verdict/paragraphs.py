@@ -127,7 +127,7 @@ def _alpha(verdict: Figures, run: Surroundings) -> str:
         return f"{text} The overall checks have a fifth of alpha, {verdict.level:.4g} here."
     if verdict.alpha_applied is None or run.correction == "none":
         return text
-    parts = {"the overall checks": allowed.overall, "the limits on tokens and seconds": allowed.limits}
+    parts = {"the overall checks": allowed.overall, "the limits on costs": allowed.limits}
     names = [] if verdict.is_new else [name for name, share in parts.items() if share]
     kept = f" Of alpha {' and '.join(names)} have a fifth{' each' if len(names) > 1 else ''}." if names else ""
     if run.checks < 2:
@@ -188,7 +188,7 @@ def _stopping(verdict: Figures) -> str:
 
 
 def _costs(verdict: Figures) -> str:
-    """Describe the change of tokens and seconds, and the outcome of a gate on them."""
+    """Describe the change of what a sample costs, and the outcome of a gate on it."""
     sentences = []
     for cost in verdict.costs:
         sentences.append(f"{with_capital(cost.sentence)}.")

@@ -216,7 +216,7 @@ def test_a_new_check_is_never_pooled_with_one_of_the_base(tmp_path: Path) -> Non
 def test_limits_that_a_pull_request_adds_to_a_check_begin_with_the_merge(tmp_path: Path) -> None:
     """By its own rules too the checks of the base keep their alpha, and the base's limits hold."""
     base = project_of(tmp_path / "base", {"a": {"max_more_tokens": "10%"}, "b": {}})
-    plan = pull_request(base, {"b": LIMITS, "a": {"max_more_tokens": "20%"}}, alpha=0.04)
+    plan = pull_request(base, {"b": LIMITS | {"max_less_accepted": "10%"}, "a": {"max_more_tokens": "20%"}}, alpha=0.04)
     records = {check.key: records_of(check, reference_of(check), 1.5) for check in plan.decidable}
     result = decided(plan, records)
     own = {verdict.task: verdict for verdict in result.beside}

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from scipy.stats import binom
 from accgate import gate
 from accgate.cli.main import main
 from accgate.errors import BadInput
+from accgate.records.figures import Figures
+from accgate.records.file import Record
+from accgate.references.columns import value_of
 from accgate.stats.bootstrap import drop_evidence, ratio_test
 from accgate.stats.power import quantile
 from accgate.text import figure
@@ -271,6 +275,113 @@ def test_an_early_stop_decides_costs_on_the_samples_that_it_used(tmp_path: Path)
     assert check["costs"][0]["n"] == check["n"]
     assert check["verdict"] == "regression"
     assert gate.verify(project.config, project.out).verdict == "regression"
+
+
+def drafts(scale: float = 1.0) -> Callable[[int], dict[str, Any]]:
+    """Acceptance lengths of 2 to 3.9 tokens a step, so many times as long, and 1 at least."""
+    return lambda at: tokens()(at) | {"acceptance": max(scale * (2.0 + at % 20 / 10), 1.0)}
+
+
+def silent(at: int) -> dict[str, Any]:
+    return tokens()(at)
+
+
+def drafted_project(folder: Path, recorded: Any = None, n: int = N, **keys: Any) -> Project:
+    project = Project(folder, n=n, **keys)
+    answered(project, right_but(n // 6, n), recorded or drafts())
+    assert project.record() == 0
+    return project
+
+
+def test_accepted_drafts_that_collapse_fail_a_check_of_unchanged_accuracy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = drafted_project(tmp_path, max_less_accepted="10%")
+    check = run(project, drafts(0.6))
+    assert (check["verdict"], check["by_scores"], check["difference"]) == ("regression", "pass", 0.0)
+    cost = check["costs"][2]
+    before = [drafts()(at)["acceptance"] for at in range(N)]
+    now = [drafts(0.6)(at)["acceptance"] for at in range(N)]
+    lengths = [N / sum(1 / each for each in side) for side in (before, now)]  # tokens over steps, of equal replies
+    assert [cost["reference"], cost["candidate"]] == pytest.approx(lengths)
+    assert cost["change"] == pytest.approx(lengths[1] / lengths[0] - 1.0)
+    assert cost["interval"][0] < cost["change"] < cost["interval"][1] < -0.1
+    (reason,) = [reason for reason in check["reasons"] if "acceptance" in reason]
+    assert reason.startswith("acceptance length fell 40.0%, 2.83 to 1.70")
+    assert reason.endswith("max_less_accepted allows 10%")
+    assert gate.verify(project.config, project.out).verdict == "regression"
+    assert "Regression: sums has a 40.0% shorter acceptance length, 2.83 to 1.70 tokens" in capsys.readouterr().out
+
+
+@each(
+    ("recorded", "ran", "verdict", "words"),
+    [
+        (drafts(), drafts(), "pass", ""),
+        (drafts(), drafts(0.95), "pass", ""),
+        (drafts(), drafts(0.0), "regression", "max_less_accepted allows 10%"),
+        (drafts(), silent, "error", "120 of 120 samples have no acceptance length in the run; the engine reports none"),
+        (
+            silent,
+            drafts(),
+            "error",
+            "in the reference; the engine reports none, or speculative decoding is off; record",
+        ),
+        (drafts(), lambda at: drafts()(at) if at else tokens()(at), "error", "1 of 120 samples have no acceptance"),
+        (drafts(0.0), drafts(0.0), "error", "samples have no acceptance length in the reference"),
+        (lambda at: drafts(0.0 if at else 1.0)(at), drafts(0.0), "error", "so little was accepted in the reference"),
+    ],
+)
+def test_a_drafter_that_is_off_or_never_worked_passes_no_limit(
+    tmp_path: Path, recorded: Any, ran: Any, verdict: str, words: str
+) -> None:
+    check = run(drafted_project(tmp_path, recorded, max_less_accepted="10%"), ran)
+    assert (check["verdict"], check["costs"][-1]["outcome"]) == (verdict, verdict)
+    assert words in "".join(check["reasons"])
+
+
+def test_too_few_samples_to_show_a_dead_drafter_are_an_error(tmp_path: Path) -> None:
+    check = run(drafted_project(tmp_path, n=8, max_less_accepted="10%"), drafts(), right_but(1, 8))
+    assert check["costs"][-1]["note"].startswith("8 samples are too few to show that nothing is accepted any more")
+
+
+@each(
+    ("recorded", "ran", "told"), [(drafts(), drafts(0.5), True), (silent, drafts(), False), (drafts(), silent, False)]
+)
+def test_without_a_limit_acceptance_is_told_where_both_sides_know_it(
+    tmp_path: Path, recorded: Any, ran: Any, told: bool
+) -> None:
+    check = run(drafted_project(tmp_path, recorded), ran)
+    assert check["verdict"] == "pass"
+    assert [cost["name"] for cost in check["costs"]] == ["tokens", "seconds", *["acceptance"] * told]
+
+
+def test_replies_that_were_kept_of_an_earlier_run_say_nothing_of_this_drafter() -> None:
+    record = Record("a", 0, 100.0, "4", "4", "4", "stop", 3, 4, 0.5, None, acceptance=2.5)
+    kept = replace(record, cached=True)
+    assert [row["acceptance"] for row in Figures.of([record, kept]).columns] == pytest.approx(
+        [2.5, np.nan], nan_ok=True
+    )
+    assert [value_of(each, "acceptance") for each in (record, kept)] == [2.5, None]
+
+
+@pytest.mark.parametrize("n", [30, 200])
+def test_a_healthy_change_of_steps_fails_as_often_as_alpha_says(n: int) -> None:
+    """Steps a token lie between a sixth and 1; exactly the allowed share is the hardest healthy change."""
+    draw, runs = np.random.default_rng(7), 2_000
+    before = draw.uniform(1 / 6, 0.7, (runs, n))
+    now = np.clip(before * draw.uniform(0.8, 1.2, (runs, n)) / 0.9, 1 / 6, 1.0)
+    room = before * (now.mean() / before.mean()) - now
+    failed = np.mean(drop_evidence(room, now.mean() / before.mean()) >= -quantile(0.05))
+    assert failed < 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
+
+
+@pytest.mark.parametrize("value", ["100%", "250%"])
+def test_an_acceptance_length_that_may_vanish_is_refused(
+    tmp_path: Path, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Project(tmp_path, n=N, max_less_accepted=value)
+    assert main(["validate", str(project.config)]) == 2
+    assert "give a percentage below 100" in said(capsys)
 
 
 @pytest.mark.parametrize("value", ["10", "-5%", "much", "nan%", "inf%"])

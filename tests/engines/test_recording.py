@@ -59,6 +59,12 @@ def test_scores_and_replies_are_replayed_by_id_and_repeat(tmp_path: Path) -> Non
     assert made.concurrency == 1
 
 
+@each(("cell", "length"), [(2.5, 2.5), (1, 1.0), (0.8, None), ("2.5", None), (True, None), ([2.5], None), (None, None)])
+def test_only_what_can_be_an_acceptance_length_is_one(tmp_path: Path, cell: Any, length: float | None) -> None:
+    (reply,) = replies(engine(tmp_path, rows({"id": "a", "reply": "5", "acceptance": cell})), ("a", 0))
+    assert reply == Reply("5", acceptance=length)
+
+
 @pytest.mark.parametrize("key", [("b", 0), ("a", 1), ("", 0)])
 def test_a_sample_that_the_file_lacks_has_failed(tmp_path: Path, key: tuple[str, int]) -> None:
     (found,) = replies(engine(tmp_path, rows({"id": "a", "score": 100})), key)

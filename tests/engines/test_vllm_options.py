@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from importlib import util
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,6 +58,8 @@ class Arguments:
     speculative_config: dict[str, Any] | None = None
     max_lora_rank: int = 16
     disable_log_stats: bool = False
+    per_request_spec_decode_metrics: Literal["none", "summary", "detailed"] = "none"
+    spec_method: str | None = None
     optimization_level: int = 2
     performance_mode: str = "balanced"
     cudagraph_capture_sizes: list[int] | None = None
@@ -136,7 +138,27 @@ def test_arguments_reach_vllm_as_they_are_written(tmp_path: Path) -> None:
         "dtype": "bfloat16", "max_model_len": 2048, "gpu_memory_utilization": 1, "devices": [0, "1"],
         "backend": Backend.FLASH, "quantised": "anything", "disable_log_stats": False,
         "speculative_config": {"method": "ngram", "num_speculative_tokens": 3},
+        "per_request_spec_decode_metrics": "summary",
     }  # fmt: skip
+
+
+@each(
+    ("text", "metrics"),
+    [
+        ('spec_method = "ngram"', "summary"),
+        ('spec_method = "ngram"\nper_request_spec_decode_metrics = "detailed"', "detailed"),
+        ("speculative_config = {}", None),  # vLLM takes metrics with a drafter alone
+        ("", None),
+    ],
+)
+def test_what_was_accepted_is_told_where_something_is_drafted(tmp_path: Path, text: str, metrics: str | None) -> None:
+    assert arguments(tmp_path, text).get("per_request_spec_decode_metrics") == metrics
+
+
+def test_a_vllm_that_cannot_tell_what_was_accepted_is_not_asked_to(tmp_path: Path) -> None:
+    table = ModelTable("org/w", {"spec_method": "ngram"}, tmp_path)
+    earlier = make_dataclass("Earlier", [("spec_method", str, "")])
+    assert engine_arguments(*own_options(table), earlier) == {"spec_method": "ngram", "disable_log_stats": True}
 
 
 def test_tables_and_arrays_become_what_the_class_declares(tmp_path: Path) -> None:

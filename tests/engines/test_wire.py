@@ -42,6 +42,56 @@ NO_ERRORS: list[Any] = [
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
 
 
+def drafted(length: Any, steps: Any) -> dict[str, Any]:
+    """As vLLM answers with --per-request-spec-decode-metrics (vllm pull request 48915)."""
+    more = {"draft_acceptance_rate": 0.08, "acceptance_histogram": [39, 1, 0, 3], "num_accepted_draft_tokens": 10}
+    spec = {"mean_acceptance_length": length, "num_spec_steps": steps, **more, "num_draft_tokens": 129}
+    return {"metrics": {"time_to_first_token_ms": 85.2, "speculative_decoding": spec}}
+
+
+# What a server adds to its body, or to the choice, and the acceptance length; of replies of 54 tokens.
+DRAFTED: dict[str, tuple[dict[str, Any], dict[str, Any], float | None]] = {
+    "vLLM": (drafted(53 / 43, 43), {}, 1.2326),
+    "vLLM, half of the tokens without a draft": (drafted(3.0, 9), {}, 1.5143),
+    "vLLM, nothing drafted": (drafted(1.0, 0), {}, 1.0),
+    "vLLM, the last draft is longer than the reply": (drafted(4.0, 15), {}, 4.0),
+    "vLLM without speculation": ({"metrics": {"speculative_decoding": None}}, {}, None),
+    "vLLM, no count": (drafted(1.2, "43"), {}, None),
+    "vLLM, no number": (drafted("1.2", 43), {}, None),
+    "vLLM, not finite": (drafted(float("inf"), 43), {}, None),
+    "vLLM, metrics of another form": ({"metrics": [1]}, {}, None),
+    "TensorRT-LLM": ({}, {"avg_decoded_tokens_per_iter": 2.7}, 2.7),
+    "TensorRT-LLM without speculation": ({}, {"avg_decoded_tokens_per_iter": 1.0}, 1.0),
+    "TensorRT-LLM, rounded": ({}, {"avg_decoded_tokens_per_iter": 0.99999994}, 1.0),
+    "TensorRT-LLM, no step": ({}, {"avg_decoded_tokens_per_iter": 0.0}, None),
+    "TensorRT-LLM, no figure": ({}, {"avg_decoded_tokens_per_iter": None}, None),
+    "a flag": ({}, {"avg_decoded_tokens_per_iter": True}, None),
+    "no float": ({}, {"avg_decoded_tokens_per_iter": 10**400}, None),
+    "SGLang": ({}, {"meta_info": {"spec_accept_length": 2.25, "spec_verify_ct": 24}}, 2.25),
+    "SGLang, the count alone": ({}, {"meta_info": {"spec_verify_ct": 24}}, 2.25),
+    "SGLang, nothing verified": ({}, {"meta_info": {"spec_accept_length": 0, "spec_verify_ct": 0}}, None),
+    "SGLang, fewer tokens than steps": ({}, {"meta_info": {"spec_verify_ct": 60}}, None),
+    "llama.cpp": ({"timings": {"predicted_n": 54, "draft_n": 48, "draft_n_accepted": 31}}, {}, 2.4091),
+    "llama.cpp, nothing accepted": ({"timings": {"predicted_n": 54, "draft_n": 48, "draft_n_accepted": 0}}, {}, 1.0),
+    "llama.cpp, nothing drafted": ({"timings": {"predicted_n": 54}}, {}, None),
+    "llama.cpp, more accepted than made": ({"timings": {"predicted_n": 54, "draft_n_accepted": 53}}, {}, None),
+    "llama.cpp, no count": ({"timings": {"predicted_n": 54, "draft_n_accepted": -1}}, {}, None),
+    "no server says it": ({}, {}, None),
+}
+
+
+@each(("body", "choice", "length"), DRAFTED.values())
+def test_the_acceptance_length_is_what_the_server_says_of_this_reply(
+    body: dict[str, Any], choice: dict[str, Any], length: float | None
+) -> None:
+    reply = reply_of({"choices": [{"text": "4", **choice}], "usage": {"completion_tokens": 54}, **body})
+    assert reply == Reply("4", completion_tokens=54, acceptance=length)
+
+
+def test_without_a_count_of_tokens_steps_without_a_draft_are_not_known() -> None:
+    assert reply_of({"choices": [{"text": "4"}], **drafted(3.0, 9)}).acceptance is None
+
+
 @each(
     ("body", "reply"),
     [

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.config.config import Config, config_of
 from accgate.config.tables import AccuracyFile, Gate, Report, TaskSettings
+from accgate.errors import LIMITS
 from accgate.guard.changes import changed_rules
 from accgate.guard.difference import NOT_PLAIN, WIDTH, Direction, difference, exact, texts
 from accgate.inputs.toml import parsed_toml
@@ -47,6 +48,7 @@ TASK: dict[str, st.SearchStrategy[Any]] = {
     "certify": st.booleans(),
     "max_more_tokens": st.sampled_from(["5%", "10%"]),
     "max_slower": st.sampled_from(["5%", "10%"]),
+    "max_less_accepted": st.sampled_from(["5%", "10%"]),
     "discordance": st.sampled_from([0.05, 0.1]),
     "num_samples": st.sampled_from([10, 20]),
     "limit": st.sampled_from([20, 30]),
@@ -63,7 +65,7 @@ TASK: dict[str, st.SearchStrategy[Any]] = {
 }
 ALONE = ("library", "target", "lm_eval", "tier")  # cannot stand beside file and reference, or with the only task
 TOGETHER = ("reference", "reference_num_samples")
-COSTS = {"max_more_tokens", "max_slower"}  # compare with recorded samples, and not with a mean
+COSTS = {*LIMITS.values()}  # compare with recorded samples, and not with a mean
 
 
 @pytest.fixture(scope="module")

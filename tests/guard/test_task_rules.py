@@ -39,6 +39,7 @@ ORDERED: list[tuple[str, Any, Any]] = [
     ("max_unread", None, 0.1),
     ("max_more_tokens", "20%", "10%"),
     ("max_slower", "20%", "10.0%"),
+    ("max_less_accepted", "20%", "10.0%"),
     ("num_samples", 5, 10),
     ("limit", 1, 5),
     ("limit", 5, None),
@@ -73,6 +74,7 @@ def test_a_tasks_setting_is_loosened_one_way_and_tightened_the_other(
         ("target", None, 80.0),
         ("max_more_tokens", None, "10%"),  # the limit takes a fifth of alpha from the check
         ("max_slower", None, "0%"),
+        ("max_less_accepted", None, "10%"),
     ],
 )
 def test_a_tasks_setting_without_a_direction_is_loosened_both_ways(

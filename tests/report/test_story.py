@@ -75,7 +75,7 @@ def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha
     added = " ".join(story_of(replace(several, allowed=Allowed(0.05, new=0.03))).sentences)
     assert "and 800 in all: 500 by the base's checks, 300 more by those that this pull request adds." in added
     limits = " ".join(story_of(replace(several, allowed=Allowed(0.03, 0.01, limits=0.01))).sentences)
-    assert "and 500 in all: 400 by scores, 100 by limits on tokens and seconds." in limits
+    assert "and 500 in all: 400 by scores, 100 by limits on costs." in limits
     assert "in all" not in " ".join(story_of(replace(several, allowed=None)).sentences)  # of an earlier version
     allowing = compare(before, after, allowed_drop=2.0, theta=8.0)
     assert (chance_sentence(allowing) or "").startswith("A change that loses only the allowed 2 does so in")

@@ -27,7 +27,7 @@ from accgate.engines.reasoning import opened_by, split_reasoning
 from accgate.engines.silence import Silence, Stalled, within
 from accgate.engines.vllm import process
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
-from accgate.engines.wire import body_of, sampling_of, second_beginning, tell_second_beginning
+from accgate.engines.wire import body_of, drafted_length, sampling_of, second_beginning, tell_second_beginning
 from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.records.finish import KNOWN, end_within
 from accgate.result import EngineInfo
@@ -250,7 +250,9 @@ class VllmEngine:
         text, counts = opened + output.text, (len(final.prompt_token_ids), len(output.token_ids))
         thought = await asyncio.to_thread(thought_tokens, tokenizer, text)
         reason = end_within(output.finish_reason, counts[1], sampling.max_tokens or 0)
-        return Reply(text, reason, *counts, logprobs=logprobs, reasoning_tokens=thought)
+        drafts = getattr(output, "spec_decode_metrics", None)  # which earlier versions lack
+        length = drafted_length(getattr(drafts, "to_dict", dict)(), counts[1])
+        return Reply(text, reason, *counts, logprobs=logprobs, reasoning_tokens=thought, acceptance=length)
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
         """The natural log-probabilities of each continuation's tokens, right after the request's prompt.

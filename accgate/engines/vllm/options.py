@@ -83,7 +83,9 @@ class Own:
     start_timeout: Operational[Number] = setting(3600.0, "seconds that loading may take, above 0", gt=0)
 
 
-OPERATIONAL = operational_of(Own) | {"download_dir", "disable_log_stats"}
+# How replies tell how much of a draft was accepted, and the arguments that make drafts; vLLM refuses one alone.
+DRAFT_METRICS, DRAFTERS = "per_request_spec_decode_metrics", ("speculative_config", "spec_method", "spec_model")
+OPERATIONAL = operational_of(Own) | {"download_dir", "disable_log_stats", DRAFT_METRICS}
 
 
 def own_options(table: ModelTable) -> tuple[Own, dict[str, Any]]:
@@ -162,6 +164,8 @@ def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type
             faults.append((("options", name), f"is {value!r}, which vLLM does not take: {one_line(error)}"))
     refuse_faults(faults)
     arguments.setdefault("disable_log_stats", True)  # as LLM has it: statistics cost time
+    if DRAFT_METRICS in declared and any(map(arguments.get, DRAFTERS)):
+        arguments.setdefault(DRAFT_METRICS, "summary")
     if own.lora is not None:
         arguments["enable_lora"] = True
         arguments.setdefault("max_lora_rank", _rank(Path(own.lora)))
