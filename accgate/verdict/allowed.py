@@ -15,8 +15,8 @@ class Allowed:
     """The share of harmless changes that a run fails at most.
 
     Its parts add up. The `checks` fail so many by their scores, the `overall` checks and the `limits` on costs so many
-    more, and so do `groups` and the `drift` where they can fail a check. On a pull request these are the rules of its base;
-    all that it adds may fail the share `new` beside them.
+    more, and so do `groups` and the `drift` where they can fail a check. On a pull request these are the rules of its
+    base; all that it adds may fail the share `new` beside them.
     """
 
     checks: float = 0.0
