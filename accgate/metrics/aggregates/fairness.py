@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, answers, json_number, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, answers, wide
 from accgate.metrics.aggregates.labels import Labels, group_names, label_keys, predicted_and_true, two_groups
 
 
-def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Table:
+def _table(
+    name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]
+) -> tuple[Rows, ...]:
     """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
     outcomes = predicted_and_true(name, sides, labels, positive)
     names = group_names(name, sides)
@@ -20,7 +21,7 @@ def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | N
     for side, (predicted, true) in zip(sides, outcomes, strict=True):
         group = np.array([code.get(text, 2.0) for text in side.texts("group")])
         columns.append((4.0 * group + 2.0 * true + predicted)[:, None])
-    return Table(wide(sides, columns), legend)
+    return wide(sides, columns)
 
 
 def _counts(rows: Rows, least: int = 0) -> Floats:
@@ -31,19 +32,19 @@ def _counts(rows: Rows, least: int = 0) -> Floats:
     return counts
 
 
-# Of each rate which columns of the counts are its part and its whole, and what a group does that has none.
-RATES: Mapping[str, tuple[list[int], list[int], str]] = {
-    "precision": ([3], [3, 1], "is never predicted positive"),
-    "selection_rate": ([3, 1], [0, 1, 2, 3], "has no samples"),
-    "true_positive_rate": ([3], [3, 2], "has no positive target"),
-    "false_positive_rate": ([1], [1, 0], "has no negative target"),
+# Of each rate which columns of the counts are its part and its whole.
+RATES: Mapping[str, tuple[list[int], list[int]]] = {
+    "precision": ([3], [3, 1]),
+    "selection_rate": ([3, 1], [0, 1, 2, 3]),
+    "true_positive_rate": ([3], [3, 2]),
+    "false_positive_rate": ([1], [1, 0]),
 }
 ODDS = ("true_positive_rate", "false_positive_rate")
 
 
 def _rate(name: str, counts: Floats) -> Floats:
     """Return a rate of each group in points, NaN for 0/0."""
-    part, whole, _ = RATES[name]
+    part, whole = RATES[name]
     with np.errstate(all="ignore"):
         rate: Floats = 100.0 * counts[:, part].sum(axis=1) / counts[:, whole].sum(axis=1)
     return rate
@@ -72,24 +73,6 @@ def _largest(rates: Sequence[str], rows: Rows) -> float:
     return float(np.max([np.ptp(_rate(name, counts)) for name in rates]))
 
 
-def _by_group(rates: Sequence[str], table: Table) -> dict[str, Any]:
-    counts = _counts(table.rows[0], len(table.legend))
-    values = {name: _rate(name, counts) for name in rates}
-    groups = [
-        {"group": name, "answers": int(counts[i].sum())} | {k: json_number(v[i]) for k, v in values.items()}
-        for i, name in enumerate(table.legend)
-    ]
-    return {"groups": groups}
-
-
-def _without_rate(rates: Sequence[str], table: Table) -> str:
-    counts = _counts(table.rows[0], len(table.legend))
-    pairs = (
-        (rate, name, value) for rate in rates for name, value in zip(table.legend, _rate(rate, counts), strict=False)
-    )
-    return "; ".join(f"group {name!r} {RATES[rate][2]}" for rate, name, value in pairs if not np.isfinite(value))
-
-
 def _difference(
     name: str, labels: Labels, positive: str, rates: tuple[str, ...], groups: tuple[str, str] | None
 ) -> Aggregate:
@@ -101,8 +84,6 @@ def _difference(
         partial(_table, name, labels, positive, groups),
         partial(_absolute if two else _largest, rates),
         False,
-        partial(_without_rate, rates),
-        describe=partial(_by_group, rates),
         signed=partial(_signed, rates) if two else None,
     )
 
