@@ -80,10 +80,8 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
     by_document = _by_document(path, [line for line in lines if line.filter == chosen])
     is_counted = results is not None and results.check_samples(path, [line.row for line in lines], len(by_document))
     if not is_counted and (missing := sorted(set(range(len(by_document))) - set(by_document))):
-        raise BadInput(
-            f"{path}: lacks {count_of(len(missing), 'sample')}, doc_id {missing[0]} first; where lm_eval ran only some "
-            "(--samples), put its results_*.json beside the file"
-        )
+        fix = "where lm_eval ran only some (--samples), put its results_*.json beside the file"
+        raise BadInput(f"{path}: lacks {count_of(len(missing), 'sample')}, doc_id {missing[0]} first; {fix}")
     documents = [by_document[doc] for doc in sorted(by_document)]
     values = [_value(path, line, metric) for line in documents]
     scale = scale_of(metric, values, choice.scale, str(path))
@@ -163,10 +161,8 @@ def _choose(path: Path, lines: Sequence[Line], choice: Choice, results: Results 
     if fitting:
         raise BadInput(f"{path}: holds several scores; choose one: {offered}")
     if choice.metric in {metric for metric, _ in pairs} - {metric for metric, _ in means}:
-        raise BadInput(
-            f"{path}: {choice.metric} is not a mean over samples: lm-eval combines all samples at once; choose "
-            f"another: {offered}"
-        )
+        fault = f"{choice.metric} is not a mean over samples: lm-eval combines all samples at once"
+        raise BadInput(f"{path}: {fault}; choose another: {offered}")
     wanted = " behind the filter ".join(text for text in (choice.metric, choice.filter) if text)
     raise BadInput(f"{path}: holds no {wanted or 'score'} that is a mean over samples; it has: {offered}")
 
@@ -188,10 +184,8 @@ def _by_document(path: Path, lines: Sequence[Line]) -> dict[int, Line]:
     for line in lines:
         doc = line.row["doc_id"]
         if doc in rows:
-            raise BadInput(
-                f"{path}:{line.number}: doc_id {doc} is already on line {rows[doc].number}; each sample must come "
-                "once (was the file appended to?)"
-            )
+            fault = f"doc_id {doc} is already on line {rows[doc].number}"
+            raise BadInput(f"{path}:{line.number}: {fault}; each sample must come once (was the file appended to?)")
         rows[doc] = line
     return rows
 
@@ -308,10 +302,8 @@ class Results:
         digest, hashes = self.of("task_hashes"), [row.get(key) for row in rows for key in HASHES]
         is_known = bool(digest) and all(isinstance(part, str) for part in hashes)
         if is_known and hashlib.sha256("".join(map(str, hashes)).encode()).hexdigest() != digest:
-            raise BadInput(
-                f"{path}: its samples are not those of {self.path.name} (the task_hashes differ); lines were changed, "
-                "lost or added"
-            )
+            fault = f"its samples are not those of {self.path.name} (the task_hashes differ)"
+            raise BadInput(f"{path}: {fault}; lines were changed, lost or added")
         return effective is not None
 
     def of(self, section: str) -> Any:

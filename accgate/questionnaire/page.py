@@ -38,9 +38,7 @@ def draw_questionnaire(
         When there are fewer questions than `count`, or a target to show is missing.
     """
     if count is not None and not 1 <= count <= len(questions):
-        raise BadInput(
-            f"--questions is {count}, but there are {len(questions)} questions; give a number from 1 to that"
-        )
+        raise BadInput(f"--questions is {count}; give a number from 1 to {len(questions)}, as many as there are")
     drawn = _by_hash(questions, seed, "draw")[: count or DEFAULT_QUESTIONS]
     if show_targets and (without := [question.id for question in drawn if question.target is None]):
         raise BadInput(f"{len(without)} of {len(drawn)} questions have no target to show; leave --show-targets out")

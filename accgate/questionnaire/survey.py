@@ -73,10 +73,9 @@ def _name_key(rater: str) -> str:
 
 def _check(path: Path, data: Mapping[str, Any], key: Key) -> Ratings:
     if data.get("questionnaire") != key.questionnaire:
-        raise BadInput(
-            f"{path}: belongs to another questionnaire ({brief(data.get('questionnaire'))}) than the key "
-            f"({key.questionnaire[:12]}...); give the key that was written with its page"
-        )
+        theirs, ours = brief(data.get("questionnaire")), f"{key.questionnaire[:12]}..."
+        fault = f"belongs to another questionnaire ({theirs}) than the key ({ours})"
+        raise BadInput(f"{path}: {fault}; give the key that was written with its page")
     rater, ratings = data.get("rater"), data.get("ratings")
     if not isinstance(rater, str) or not _name_key(rater):
         raise BadInput(f"{path}: names no rater; enter a name on the page and download the ratings again")
@@ -198,19 +197,11 @@ def survey_of(
     ]
     checks = decide(evidences, correction=correction)
     items = tuple(
-        ItemResult(
-            item.id,
-            item.text,
-            item.reversed,
-            float(np.mean(sides[item.id][0].values)),
-            float(np.mean(sides[item.id][1].values)),
-            agreement_of(levels[item.id]),
-        )
-        for item in key.items
+        ItemResult(item.id, item.text, item.reversed, left.mean, right.mean, agreement_of(levels[item.id]))
+        for item, (left, right) in zip(key.items, sides.values(), strict=True)
     )
     from accgate._version import __version__
 
-    names = [check.verdict for check in checks]
     left = sum(map(len, missing))
     expected = len(ratings) * len(key.questions) * len(key.items)
     survey = Survey(
@@ -225,17 +216,15 @@ def survey_of(
         items,
         tuple(_notes(items, left, expected)),
     )
-    return SurveyResult(
-        worst(names), exit_code(names), checks, accgate=__version__, correction=correction, judgement=survey
-    )
+    names = [check.verdict for check in checks]
+    ends = worst(names), exit_code(names)
+    return SurveyResult(*ends, checks, accgate=__version__, correction=correction, judgement=survey)
 
 
 def _incomplete(ratings: Ratings, key: Key, missing: Sequence[str]) -> str:
     total = len(key.questions) * len(key.items)
-    return (
-        f"{ratings.path}: {len(missing)} of {total} pairs of ratings are missing: {some_of(missing)}; have "
-        "them completed, or give --allow-missing"
-    )
+    fix = "have them completed, or give --allow-missing"
+    return f"{ratings.path}: lacks {len(missing)} of {total} pairs of ratings: {some_of(missing)}; {fix}"
 
 
 def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
@@ -247,9 +236,8 @@ def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
     both = ~(np.isnan(reference) | np.isnan(candidate))
     ids = [question.id for question in key.questions]
     if nobody := [f"question {number}" for number, rated in enumerate(both.any(axis=0), 1) if not rated]:
-        raise BadInput(
-            f"nobody rated both sides by {item.id!r} in {len(nobody)} of {len(ids)} questions: {some_of(nobody)}"
-        )
+        questions = f"{len(nobody)} of {len(ids)} questions: {some_of(nobody)}"
+        raise BadInput(f"nobody rated both sides by {item.id!r} in {questions}")
     means = [np.where(both, side, 0.0).sum(axis=0) / both.sum(axis=0) for side in (reference, candidate)]
     return Scores(Ids(ids), means[0][:, None]), Scores(Ids(ids), means[1][:, None])
 

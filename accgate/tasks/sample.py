@@ -30,16 +30,8 @@ from accgate.text import visible
 
 SUBSET = "subset"  # the column that names a row's configuration, where several are read
 ExamplesOf = Callable[[Row], Sequence[Row]]
-OWN_IDS = (
-    "id",
-    "question_id",
-    "task_id",
-    "qid",
-    "uid",
-    "doc_id",
-    "_id",
-)  # columns that name samples, the first there is
-
+# Columns that name samples, the first there is.
+OWN_IDS = ("id", "question_id", "task_id", "qid", "uid", "doc_id", "_id")
 MOST_OF_PICTURE = 64_000_000  # bytes
 LONGEST_PATH = 1000  # characters; a longer text is the picture itself
 LONGEST_ID = 200  # characters of an own id
@@ -256,10 +248,7 @@ def _names(content: DefinitionFile, options: Sequence[Option]) -> Mapping[str, A
     """The names that templates see beside the row's columns."""
     if content.choices is None:
         return {}
-    return {
-        "options": [{"label": option.label, "text": option.text} for option in options],
-        "by": content.choices.by,
-    }
+    return {"options": [{"label": each.label, "text": each.text} for each in options], "by": content.choices.by}
 
 
 def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:

@@ -47,9 +47,9 @@ FAULTS: list[tuple[Change, str]] = [
     *((lambda d, x=x: first(d).update(correct=x), "1 ratings are not a whole number") for x in (0, 6, 3.0, "3")),
     (lambda d: first(d).update(correct=True), "1 ratings are not a whole number from 1 to 5: True ("),
     (lambda d: first(d).update(correct=None), "1 ratings are not a whole number from 1 to 5: None ("),
-    (lambda d: first(d).pop("fluent"), "1 of 72 pairs of ratings are missing: question 1 fluent; have them completed"),
-    (lambda d: d["ratings"].popitem(), "6 of 72 pairs of ratings are missing: question 12 correct"),
-    (lambda d: d["ratings"].clear(), "72 of 72 pairs of ratings are missing"),
+    (lambda d: first(d).pop("fluent"), "lacks 1 of 72 pairs of ratings: question 1 fluent; have them completed"),
+    (lambda d: d["ratings"].popitem(), "lacks 6 of 72 pairs of ratings: question 12 correct"),
+    (lambda d: d["ratings"].clear(), "lacks 72 of 72 pairs of ratings"),
 ]  # fmt: skip
 
 
