@@ -139,10 +139,9 @@ def _with_filters(path: Path, lines: list[Line], results: Results | None) -> lis
         return lines
     names = results.filters if results else [str(place + 1) for place in range(number)] if number > 1 else ["none"]
     if len(names) != number:
-        raise BadInput(
-            f"{path}: has {count_of(number, 'line')} for each sample, one for each filter, but "
-            f"{results and results.path.name} has {len(names)} ({', '.join(names) or 'none'}); is it of another run?"
-        )
+        lines_each = f"has {count_of(number, 'line')} for each sample, one for each filter"
+        theirs = f"{results and results.path.name} has {len(names)} ({', '.join(names) or 'none'})"
+        raise BadInput(f"{path}: {lines_each}, but {theirs}; is it of another run?")
     left: dict[int, Iterator[str]] = defaultdict(lambda: iter(names))
     return [Line(line.number, {**line.row, "filter": next(left[line.row["doc_id"]])}) for line in lines]
 
@@ -182,11 +181,10 @@ def _is_mean(lines: Sequence[Line], metric: str, results: Results | None) -> boo
 def _by_document(path: Path, lines: Sequence[Line]) -> dict[int, Line]:
     rows: dict[int, Line] = {}
     for line in lines:
-        doc = line.row["doc_id"]
-        if doc in rows:
-            fault = f"doc_id {doc} is already on line {rows[doc].number}"
+        first = rows.setdefault(line.row["doc_id"], line)
+        if first is not line:
+            fault = f"doc_id {line.row['doc_id']} is already on line {first.number}"
             raise BadInput(f"{path}:{line.number}: {fault}; each sample must come once (was the file appended to?)")
-        rows[doc] = line
     return rows
 
 
@@ -280,11 +278,9 @@ class Results:
 
     def aggregation(self, metric: str) -> str | None:
         """Return the name of how lm-eval combines the samples' scores, if the file has it."""
-        for entry in self.of("configs").get("metric_list") or ():
-            if isinstance(entry, dict) and entry.get("metric") == metric:
-                how = entry.get("aggregation")
-                return how if isinstance(how, str) and how.isidentifier() else None
-        return None
+        entries = (entry for entry in self.of("configs").get("metric_list") or () if isinstance(entry, dict))
+        how = next((entry.get("aggregation") for entry in entries if entry.get("metric") == metric), None)
+        return how if isinstance(how, str) and how.isidentifier() else None
 
     def check_samples(self, path: Path, rows: Sequence[Mapping[str, Any]], documents: int) -> bool:
         """Refuse a log without all the samples that lm-eval scored.

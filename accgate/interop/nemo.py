@@ -82,7 +82,7 @@ def import_nemo(path: Path, choice: Choice) -> TaskLog:
 def _bundle_log(path: Path, choice: Choice) -> TaskLog:
     bundles = sorted(path.parent.glob("eval-*.json"))
     if len(bundles) != 1:
-        fix = "keep the one that it belongs to, which tells the benchmark and how many samples there are"
+        fix = "it needs exactly one, which names the benchmark and the number of samples"
         raise BadInput(f"{path}: has {len(bundles)} eval-*.json beside it; {fix}")
     if choice.metric not in (None, "reward"):
         raise BadInput(f"{path}: has only the metric reward; leave --metric {choice.metric} out")

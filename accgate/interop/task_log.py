@@ -239,7 +239,6 @@ def keep_records(store: Path, log: TaskLog, *, variant: Mapping[str, Any], reaso
         task=log.task,
         **figures_of(scores),
         date=log.date,
-        commit="",
         engine=f"imported from {tool or log.tool}",
         engine_version=version if tool else "",
         variant=dict(variant),

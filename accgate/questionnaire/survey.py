@@ -24,7 +24,7 @@ from accgate.records.scores import Floats, Scores
 from accgate.result import Result
 from accgate.stats import Correction
 from accgate.stats.agreement import krippendorff_alpha
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 KIND = "accgate ratings"
 WANTED = "a file that the questionnaire's page saved"
@@ -89,27 +89,23 @@ def _check(path: Path, data: Mapping[str, Any], key: Key) -> Ratings:
 def _faults(ratings: Mapping[str, Mapping[str, Any]], key: Key) -> Iterator[str]:
     answers, items = set(key.answers), {item.id for item in key.items}
     if unknown := [id_ for id_ in ratings if id_ not in answers]:
-        yield f"rates {len(unknown)} answers that the questionnaire does not have: {some_of(unknown)}"
+        yield f"rates {count_of(len(unknown), 'answer')} that the questionnaire does not have: {some_of(unknown)}"
     if unknown := sorted({item for levels in ratings.values() for item in levels} - items):
-        yield f"rates by {len(unknown)} items that the questionnaire does not have: {some_of(unknown)}"
-    wrong = [
-        f"{brief(level)} ({id_}, {item})"
-        for id_, levels in ratings.items()
-        for item, level in levels.items()
-        if type(level) is not int or not 1 <= level <= len(key.levels)
-    ]
-    if wrong:
-        yield f"{len(wrong)} ratings are not a whole number from 1 to {len(key.levels)}: {some_of(wrong)}"
+        yield f"rates by {count_of(len(unknown), 'item')} that the questionnaire does not have: {some_of(unknown)}"
+    given = ((id_, item, level) for id_, levels in ratings.items() for item, level in levels.items())
+    allowed = range(1, len(key.levels) + 1)
+    if wrong := [f"{brief(n)} ({id_}, {item})" for id_, item, n in given if type(n) is not int or n not in allowed]:
+        number = count_of(len(wrong), "rating")
+        yield f"holds {number} that should be a whole number from 1 to {len(key.levels)}: {some_of(wrong)}"
 
 
 def missing_of(ratings: Ratings, key: Key) -> list[str]:
     """The (question, item) that a rater did not rate for both sides, as they are numbered on the page."""
-    return [
-        f"question {number} {item.id}"
-        for number, question in enumerate(key.questions, 1)
-        for item in key.items
-        if any(item.id not in ratings.levels.get(answer.id, {}) for answer in question.answers)
-    ]
+    missing = []
+    for number, question in enumerate(key.questions, 1):
+        rated = [ratings.levels.get(answer.id, {}) for answer in question.answers]
+        missing += [f"question {number} {item.id}" for item in key.items if any(item.id not in one for one in rated)]
+    return missing
 
 
 def by_answer(ratings: Sequence[Ratings], key: Key, item: str) -> Floats:

@@ -119,9 +119,8 @@ class _Packed:
         """Take in samples; their ids."""
         one: dict[str, str] = {}  # text of each name
         for number, sample in enumerate(samples):
-            self._texts += marshal.dumps(
-                (*self._prompt(number, sample.prompt), *_parts(sample), sample.target, sample.own_id)
-            )
+            texts = (*self._prompt(number, sample.prompt), *_parts(sample), sample.target, sample.own_id)
+            self._texts += marshal.dumps(texts)
             self._ends.append(len(self._texts))
             for name, own in zip(NAMES, _names(sample), strict=True):
                 text = own if name != "part" else own or None

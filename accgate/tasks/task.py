@@ -424,8 +424,8 @@ def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
 
 def _reads_letters(content: DefinitionFile) -> bool:
     """Whether a reply's answer is the letter of an option, found by accgate's own rules."""
-    extract, choices = content.extract, content.choices
-    return choices is not None and choices.by == "letter" and extract.regex is None and extract.json_path is None
+    extract, by_letter = content.extract, content.choices is not None and not content.by_likelihood
+    return by_letter and extract.regex is None and extract.json_path is None
 
 
 def _set(*values: Any) -> list[Any]:

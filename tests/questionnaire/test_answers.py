@@ -168,7 +168,7 @@ def test_csv_files_hold_answers_too(made: Made) -> None:
         (["reference.jsonl", "no.jsonl"], "no.jsonl: cannot be read"),
         (["reference.jsonl", "candidate.jsonl", "--questions", "13"], "--questions is 13; give a number from 1 to 12"),
         (["reference.jsonl", "candidate.jsonl", "--questions", "0"], "--questions is 0; give a number from 1 to 12"),
-        (["reference.jsonl", "candidate.jsonl", "--show-targets"], "12 of 12 questions have no target to show"),
+        (["reference.jsonl", "candidate.jsonl", "--show-targets"], "no target to show for 12 of 12 questions"),
         (["reference.jsonl", "candidate.jsonl", "--model", "m"], "--model: for a run's folder only"),
         (["reference.jsonl", "candidate.jsonl", "--theta", "5"], "--theta: for `questionnaire import` only"),
         (["reference.jsonl", "candidate.jsonl", "--items", "no.toml"], "no.toml: cannot be read"),

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from accgate.stats.statistics import value_or_nan
 
 Rows = npt.NDArray[Any]
+Tables = tuple[Rows, ...]  # of each side, one row for each sample
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
@@ -224,14 +225,14 @@ class Aggregate:
 
     name: str
     needs: tuple[str, ...]
-    tabulate: Callable[[Sequence[Side]], tuple[Rows, ...]]
+    tabulate: Callable[[Sequence[Side]], Tables]
     statistic: Callable[[Rows], float]
     higher_is_better: bool
     signed: Callable[[Rows], float] | None = None
     lowest: float | None = 0.0
     highest: float | None = 100.0
 
-    def encode(self, *sides: Iterable[Any]) -> tuple[Rows, ...]:
+    def encode(self, *sides: Iterable[Any]) -> Tables:
         """Return an array of shape (samples, k) for each side's records: the same samples, and the same codes.
 
         Rows stand in the order in which the first side's samples first come; a sample's repeats are in its row.

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, answers, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, answers, wide
 from accgate.stats import Unsigned
 
 NEEDS = ("score", "confidence")
@@ -31,18 +31,12 @@ def confidence_and_score(sides: Sequence[Side]) -> list[Floats]:
     return [np.stack(pair, axis=1) for pair in columns]
 
 
-def edges(bins: int) -> Floats:
-    """Upper edges m/M of the bins, each the double nearest to it, so that a confidence of 0.7 is on the edge 7/10."""
-    return np.arange(1, bins + 1) / bins
-
-
-def _bins(bins: int, sides: Sequence[Side]) -> tuple[Rows, ...]:
+def _bins(bins: int, sides: Sequence[Side]) -> Tables:
     """Return confidences and scores behind the number of their bin ((m-1)/M, m/M], from 0; the first has 0 too."""
-    columns = [
-        np.column_stack([np.searchsorted(edges(bins), side.numbers("confidence", 0.0, 1.0)), both])
-        for side, both in zip(sides, confidence_and_score(sides), strict=True)
-    ]
-    return wide(sides, columns)
+    edges = np.arange(1, bins + 1) / bins  # each the double nearest to m/M, so that a confidence of 0.7 is on 7/10
+    places = (np.searchsorted(edges, side.numbers("confidence", 0.0, 1.0)) for side in sides)
+    pairs = zip(places, confidence_and_score(sides), strict=True)
+    return wide(sides, [np.column_stack(pair) for pair in pairs])
 
 
 def _turned(rows: Rows) -> Rows:
@@ -96,11 +90,11 @@ def mce(*, bins: int = 15) -> Aggregate:
     return _calibration_error("mce", _maximum, bins)
 
 
-def _paired_columns(sides: Sequence[Side]) -> tuple[Rows, ...]:
+def _paired_columns(sides: Sequence[Side]) -> Tables:
     return wide(sides, confidence_and_score(sides))
 
 
-def _ordered_columns(sides: Sequence[Side]) -> tuple[Rows, ...]:
+def _ordered_columns(sides: Sequence[Side]) -> Tables:
     return wide(sides, [np.column_stack([both[:, 0], both]) for both in confidence_and_score(sides)])
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, answers, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, answers, wide
 from accgate.metrics.aggregates.labels import positive_label, true_labels
 from accgate.metrics.forms import one_spelling
 
@@ -14,13 +14,13 @@ Average = Literal["macro", "micro", "weighted", "binary"]
 NEEDS = ("answer", "target")
 
 
-def _table(sides: Sequence[Side]) -> tuple[Rows, ...]:
+def _table(sides: Sequence[Side]) -> Tables:
     """Columns: code of the answer (0 where it is no true label), code of the target (from 1, sorted)."""
     truth, labels = true_labels(sides, "answer")
     return _codes(sides, truth, {label: float(i) for i, label in enumerate(labels, 1)})
 
 
-def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> tuple[Rows, ...]:
+def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> Tables:
     """As `_table` with the positive label as 1 and all others as 2."""
     truth, labels = true_labels(sides, "answer")
     positive = positive_label(name, labels, positive)
@@ -39,10 +39,10 @@ def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]
     return wide(sides, columns)
 
 
-def _counts(rows: Rows, least: int = 0) -> tuple[Floats, Floats, Floats]:
+def _counts(rows: Rows) -> tuple[Floats, Floats, Floats]:
     """By code: right answers, answers, targets. Code 0 is an answer that is no label."""
     answered, true = answers(rows, 2).astype(np.intp).T
-    size = max(least, int(max(answered.max(), true.max())) + 1)
+    size = max(2, int(max(answered.max(), true.max())) + 1)
     right, predicted = np.bincount(true[answered == true], minlength=size), np.bincount(answered, minlength=size)
     return right.astype(np.float64), predicted.astype(np.float64), np.bincount(true, minlength=size).astype(np.float64)
 
@@ -63,7 +63,7 @@ RATES: Mapping[str, Parts] = {
 
 
 def _average(rate: str, average: Average, rows: Rows) -> float:
-    counts, parts = _counts(rows, 2), RATES[rate]
+    counts, parts = _counts(rows), RATES[rate]
     if average == "binary":
         above, below = parts(*(column[1:2] for column in counts))
         return float(100.0 * above[0] / below[0])

@@ -5,13 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, answers, wide
-from accgate.metrics.aggregates.labels import Labels, group_names, label_keys, predicted_and_true, two_groups
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, answers, wide
+from accgate.metrics.aggregates.labels import Labels, group_names, predicted_and_true, two_groups
 
 
-def _table(
-    name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]
-) -> tuple[Rows, ...]:
+def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Tables:
     """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
     outcomes = predicted_and_true(name, sides, labels, positive)
     names = group_names(name, sides)
@@ -24,10 +22,13 @@ def _table(
     return wide(sides, columns)
 
 
-def _counts(rows: Rows, least: int = 0) -> Floats:
-    """Answers of each group, shape (groups, 4): true negatives, false positives, false negatives, true positives."""
+def _counts(rows: Rows) -> Floats:
+    """Count each group's true negatives, false positives, false negatives, true positives; shape (groups, 4).
+
+    There are at least two groups.
+    """
     codes = answers(rows, 1)[:, 0].astype(np.intp)
-    groups = max(least, int(codes.max()) // 4 + 1)
+    groups = max(2, int(codes.max()) // 4 + 1)
     counts: Floats = np.bincount(codes, minlength=4 * groups).reshape(groups, 4).astype(np.float64)
     return counts
 
@@ -52,7 +53,7 @@ def _rate(name: str, counts: Floats) -> Floats:
 
 def _differences(rates: Sequence[str], rows: Rows) -> Floats:
     """The signed differences group 1 minus group 0."""
-    counts = _counts(rows, 2)
+    counts = _counts(rows)
     return np.array([after - before for before, after, *_ in (_rate(name, counts) for name in rates)])
 
 
@@ -77,15 +78,11 @@ def _difference(
     name: str, labels: Labels, positive: str, rates: tuple[str, ...], groups: tuple[str, str] | None
 ) -> Aggregate:
     """The signed difference of two named groups, or the largest over all groups where `groups` is None."""
-    two = groups is not None
-    return Aggregate(
-        name,
-        ("group", *label_keys(labels)),
-        partial(_table, name, labels, positive, groups),
-        partial(_absolute if two else _largest, rates),
-        False,
-        signed=partial(_signed, rates) if two else None,
-    )
+    needs = ("group", "answer", "target") if labels == "answer" else ("group", "label", "score")
+    table = partial(_table, name, labels, positive, groups)
+    if groups is None:
+        return Aggregate(name, needs, table, partial(_largest, rates), False)
+    return Aggregate(name, needs, table, partial(_absolute, rates), False, signed=partial(_signed, rates))
 
 
 def demographic_parity_difference(

@@ -13,11 +13,6 @@ Labels = Literal["answer", "score"]
 RIGHT = 100.0
 
 
-def label_keys(labels: Labels) -> tuple[str, ...]:
-    """The keys that predicted and true labels are read from."""
-    return ("answer", "target") if labels == "answer" else ("label", "score")
-
-
 def true_labels(sides: Sequence[Side], labels: Labels) -> tuple[list[list[str]], tuple[str, ...]]:
     """Each side's true labels, and all of them sorted; those that are one label are spelled as the first."""
     texts = [side.texts("target" if labels == "answer" else "label") for side in sides]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, UnusableRecords, value
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, UnusableRecords, value
 
 Column = Literal["", "group", "label", "cluster"]
 
@@ -31,10 +31,9 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
     if lacking:
         fix = "give the task an [[attack]]"
         fix += '; this statistic counts every sample, so set ask = "all" there' if which is None else ""
-        raise UnusableRecords(
-            f"{side.name} needs 'attacked', which {len(lacking)} of {len(lists)} records lack (or lack for one of "
-            f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {fix}"
-        )
+        which_lack = f"which {len(lacking)} of {len(lists)} records lack (or lack for one of {number} attacks)"
+        example = f"such as sample {value(side.records[lacking[0]], 'id')!r}"
+        raise UnusableRecords(f"{side.name} needs 'attacked', {which_lack}, {example}; {fix}")
     table = np.full((len(side.records), number), np.nan)
     for i, scores in lists.items():
         for score in scores:
@@ -62,7 +61,7 @@ class _Set:
         return np.array([str(value(record, "id")) in self.ids for record in side.records])
 
 
-def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> tuple[Rows, ...]:
+def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Tables:
     """Columns: share of a sample's answers right before, and right before and wrong after; over repeats and attacks."""
     rows = []
     for side in sides:
@@ -109,7 +108,7 @@ def _check_attack(attack: int) -> None:
         raise ValueError("attack must be 1 or more, or 0 for all")
 
 
-def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> tuple[Rows, ...]:
+def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> Tables:
     """Columns: the score before, then the score after each attack, over repeats."""
     rows = []
     for side in sides:

@@ -185,13 +185,8 @@ def _one_of(can: Mapping[str, bool], style: str, dice: Dice) -> str | None:
     return dice.choice(possible) if possible else None
 
 
-EDITS: Mapping[str, Callable[[Shape, str], Edits[Any]]] = {
-    "typos": typos,
-    "keyboard": keyboard,
-    "swap_words": swap_words,
-    "case": case,
-    "space": space,
-}
+EditsOf = Callable[[Shape, str], Edits[Any]]
+EDITS: Mapping[str, EditsOf] = {edits.__name__: edits for edits in (typos, keyboard, swap_words, case, space)}
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
