@@ -102,7 +102,9 @@ def check_mean(
 
 
 def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
-    """The scores of a file, which may be named after model and task, as records without replies.
+    """Return the scores of a file as records without replies.
+
+    Its folder and its name may be those of model and task.
 
     Raises
     ------

@@ -222,7 +222,7 @@ def asked_of(content: DefinitionFile, scope: Scope) -> str | None:
 
 
 def _question(content: DefinitionFile, scope: Scope) -> Question:
-    """What is asked: one text, or the messages of a conversation."""
+    """Return what is asked."""
     if content.messages is not None:
         return messages_of(content.messages, scope)
     return render(content.prompt or "", scope)
@@ -309,9 +309,12 @@ def _cell(row: Mapping[str, Any], column: str) -> Any:
     return row[column]
 
 
-def _images(row: Row, columns: Sequence[str], folder: Path | None, trees: Sequence[Path]) -> tuple[str, ...]:
-    """The row's images as data URLs; empty columns are left out, and files in `trees` are refused.
+def _images(
+    row: Mapping[str, Any], columns: Sequence[str], folder: Path | None, trees: Sequence[Path]
+) -> tuple[str, ...]:
+    """Return the row's images as data URLs, without those of empty columns.
 
+    Files in `trees` are refused.
     An image is a data URL, a path relative to `folder` where there is one, bytes (as base64 or in `{"bytes": ...}`), or
     one of PIL's.
 

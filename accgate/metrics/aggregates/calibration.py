@@ -13,7 +13,7 @@ NEEDS = ("score", "confidence")
 
 
 def tie_means(keys: Floats, values: Floats) -> Floats:
-    """Each value replaced by the mean over its block of equal keys; the keys are sorted.
+    """Replace each value by the mean over its block of equal keys. The keys are sorted.
 
     >>> tie_means(np.array([1.0, 2.0, 2.0]), np.array([5.0, 0.0, 100.0])).tolist()
     [5.0, 50.0, 50.0]
@@ -26,7 +26,10 @@ def tie_means(keys: Floats, values: Floats) -> Floats:
 
 
 def confidence_and_score(sides: Sequence[Side]) -> list[Floats]:
-    """For each side both columns in points; a score between 0 and 100 is a share of a right answer."""
+    """Return both columns of each side in points.
+
+    A score between 0 and 100 is a share of a right answer.
+    """
     columns = ((100.0 * side.numbers("confidence", 0.0, 1.0), side.numbers("score", 0.0, 100.0)) for side in sides)
     return [np.stack(pair, axis=1) for pair in columns]
 

@@ -15,13 +15,13 @@ NEEDS = ("answer", "target")
 
 
 def _table(sides: Sequence[Side]) -> Tables:
-    """Columns: code of the answer (0 where it is no true label), code of the target (from 1, sorted)."""
+    """Return the codes of answer and target, from 1 by the labels in order; 0 for an answer that is no label."""
     truth, labels = true_labels(sides, "answer")
     return _codes(sides, truth, {label: float(i) for i, label in enumerate(labels, 1)})
 
 
 def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> Tables:
-    """As `_table` with the positive label as 1 and all others as 2."""
+    """Do as `_table`, with the positive label as 1 and all others as 2."""
     truth, labels = true_labels(sides, "answer")
     positive = positive_label(name, labels, positive)
     return _codes(sides, truth, {label: 1.0 if label == positive else 2.0 for label in labels})
@@ -40,7 +40,7 @@ def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]
 
 
 def _counts(rows: Rows) -> tuple[Floats, Floats, Floats]:
-    """By code: right answers, answers, targets. Code 0 is an answer that is no label."""
+    """Count right answers, answers and targets by code. Code 0 is an answer that is no label."""
     answered, true = answers(rows, 2).astype(np.intp).T
     size = max(2, int(max(answered.max(), true.max())) + 1)
     right, predicted = np.bincount(true[answered == true], minlength=size), np.bincount(answered, minlength=size)

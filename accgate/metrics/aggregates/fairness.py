@@ -10,7 +10,10 @@ from accgate.metrics.aggregates.labels import Labels, group_names, predicted_and
 
 
 def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Tables:
-    """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
+    """Code each answer as 4 * group + 2 * truly positive + predicted positive.
+
+    With two named groups, all others come after them as one.
+    """
     outcomes = predicted_and_true(name, sides, labels, positive)
     names = group_names(name, sides)
     legend = names if groups is None else two_groups(name, names, *groups)
@@ -52,7 +55,7 @@ def _rate(name: str, counts: Floats) -> Floats:
 
 
 def _differences(rates: Sequence[str], rows: Rows) -> Floats:
-    """The signed differences group 1 minus group 0."""
+    """Return the signed differences, group 1 minus group 0."""
     counts = _counts(rows)
     return np.array([after - before for before, after, *_ in (_rate(name, counts) for name in rates)])
 

@@ -62,7 +62,7 @@ class _Set:
 
 
 def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Tables:
-    """Columns: share of a sample's answers right before, and right before and wrong after; over repeats and attacks."""
+    """Return the shares of a sample's answers right before, and right before and wrong after an attack."""
     rows = []
     for side in sides:
         before = side.numbers("score") >= right
@@ -109,7 +109,7 @@ def _check_attack(attack: int) -> None:
 
 
 def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> Tables:
-    """Columns: the score before, then the score after each attack, over repeats."""
+    """Return the score before, then the score after each attack, over repeats."""
     rows = []
     for side in sides:
         after = scores_after_attack(side, None, attack)
