@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file, library_names
+from accgate.tasks.definition import library_file, library_names, read_definition
 from accgate.tasks.schema import Dataset, DefinitionFile
 
 PAGE = Path(__file__).with_name("library.md")

@@ -93,7 +93,7 @@ def _import_nemo(arguments: argparse.Namespace) -> int:
 
 
 def _import_samples(arguments: argparse.Namespace) -> int:
-    from accgate.interop.samples import import_samples
+    from accgate.interop.task_log import import_samples
 
     arguments.metric, arguments.no_replies, layout = arguments.score, True, layout_of(arguments)
     return _import_logs(arguments, arguments.paths, lambda path, choice: import_samples(path, choice, layout))

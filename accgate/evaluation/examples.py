@@ -65,7 +65,7 @@ def reading_of(definition: Definition) -> str:
     kind, metric, extract = _metric_of(definition, loaded=False).kind, f"`{content.metric}`", content.extract
     if content.dataset.parts:
         return f"Each of its {len(content.dataset.parts)} parts is read as the task of that name, here the first."
-    if content.choices is not None and content.choices.by == "likelihood":
+    if content.by_likelihood:
         return "No reply is read: the answer is the option that the model finds likeliest after the prompt."
     if kind == "likelihood":
         return f"No reply is read: {metric} comes from the log-probabilities of the target after the prompt."

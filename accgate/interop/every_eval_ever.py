@@ -114,13 +114,12 @@ def _model_id(model: str, checks: tuple[CheckRun, ...], model_ids: Mapping[str, 
     for id_ in (model_ids[model],) if model in model_ids else (served, model):
         if re.fullmatch(NAME, id_):
             return id_
-    raise BadInput(
-        f"the model {model!r} needs a name as the Hugging Face Hub has them; give --model-id {model}=ORG/NAME"
-    )
+    raise BadInput(f"the model {model!r} has no name of the Hugging Face Hub; give --model-id {model}=ORG/NAME")
 
 
 def _result(check: CheckRun, source: Source, began: str) -> dict[str, Any]:
     task, figures, scale = str(check.verdict.task), check.figures, source.scale
+    hub = source.datasets.get(task)
     if "mean" not in figures:
         raise BadInput(f"{check.name}: has no mean, so it cannot be exported; choose other tasks with --task")
     spread = None
@@ -139,7 +138,11 @@ def _result(check: CheckRun, source: Source, began: str) -> dict[str, Any]:
         "evaluation_result_id": task,
         "evaluation_name": task,
         "evaluation_timestamp": began,
-        "source_data": _dataset(check, source.datasets.get(task)),
+        "source_data": {
+            "dataset_name": task,
+            "additional_details": {f"{part}_sha256": digest for part, digest in check.digests.items()},
+            **({"source_type": "other"} if hub is None else {"source_type": "hf_dataset", "hf_repo": hub}),
+        },
         "metric_config": {
             "metric_id": source.metric,
             "metric_name": source.metric,
@@ -158,22 +161,13 @@ def _result(check: CheckRun, source: Source, began: str) -> dict[str, Any]:
     }
 
 
-def _dataset(check: CheckRun, hub: str | None) -> dict[str, Any]:
-    """The dataset as it was used; a hub's name where one is given."""
-    about: dict[str, Any] = {
-        "dataset_name": str(check.verdict.task),
-        "additional_details": {f"{part}_sha256": digest for part, digest in check.digests.items()},
-    }
-    return about | ({"source_type": "other"} if hub is None else {"source_type": "hf_dataset", "hf_repo": hub})
-
-
 def _generation(check: CheckRun) -> dict[str, Any]:
     values = check.table("sampling")
     names = ("temperature", "top_p", "top_k", "max_tokens")
     typed = {name: values.pop(name) for name in names if values.get(name) is not None}
     rest = {name: json.dumps(value) for name, value in values.items() if value not in (None, [], {})}
-    details = rest | {"engine_options": json.dumps(check.table("options"))}
-    return {"generation_args": typed, "additional_details": details}
+    rest["engine_options"] = json.dumps(check.table("options"))
+    return {"generation_args": typed, "additional_details": rest}
 
 
 def _instances(check: CheckRun, about: Mapping[str, str], source: Source) -> Iterator[dict[str, Any]]:
@@ -181,7 +175,7 @@ def _instances(check: CheckRun, about: Mapping[str, str], source: Source) -> Ite
     samples, task = check.whole_samples(), str(check.verdict.task)
     about = {**about, "evaluation_name": task, "evaluation_result_id": task}
     if lacking := [id_ for id_ in samples.ids if id_ not in check.prompts]:
-        raise BadInput(f"{check.name}: {len(lacking)} of {len(samples.ids)} samples have no prompt beside the records")
+        raise BadInput(f"{check.name}: no prompt beside the records for {len(lacking)} of {len(samples.ids)} samples")
     for record in samples.records:
         yield {**about, **_instance(record, check, source)}
 
@@ -190,10 +184,8 @@ def _instance(record: Record, check: CheckRun, source: Source) -> dict[str, Any]
     assert record.score is not None  # whole_samples
     scale = source.scale
     if scale != 1.0 and not 0.0 <= record.score <= 100.0:
-        raise BadInput(
-            f"{check.name}: sample {record.id} has {number(record.score)} points, but {source.metric} goes from 0 to 1 "
-            "there; name another --metric"
-        )
+        fault = f"sample {record.id} has {number(record.score)} points, but {source.metric} goes from 0 to 1 there"
+        raise BadInput(f"{check.name}: {fault}; name another --metric")
     question = {"raw": check.prompts[record.id], "reference": [record.target]}
     row: dict[str, Any] = {
         "sample_id": record.id,

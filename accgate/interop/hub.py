@@ -73,15 +73,15 @@ def _entry(run: RunFolder, check: CheckRun, benchmark: re.Match[str], fractions:
     if mean is None:
         raise BadInput(f"{check.name}: has no mean, so it cannot be exported; choose other tasks with --task")
     if verdict.is_early:
-        raise BadInput(
-            f"{check.name}: stopped early, after {verdict.n:,} of {verdict.n_max:,} samples, which biases its mean; "
-            "run it with early_stopping = false before you publish its score"
-        )
-    notes = [f"{verdict.n:,} samples"]
-    if (error := check.mean_error) is not None:
-        notes.append(f"standard error {number(error)} points")
-    notes += [f"{key}: {value}" for key, value in sorted(check.table("variant").items())]
-    notes.append(f"accgate {run.result.accgate or __version__}")
+        fix = "run it with early_stopping = false before you publish its score"
+        stop = f"stopped early, after {verdict.n:,} of {verdict.n_max:,} samples, which biases its mean"
+        raise BadInput(f"{check.name}: {stop}; {fix}")
+    notes = [
+        f"{verdict.n:,} samples",
+        *([] if check.mean_error is None else [f"standard error {number(check.mean_error)} points"]),
+        *(f"{key}: {value}" for key, value in sorted(check.table("variant").items())),
+        f"accgate {run.result.accgate or __version__}",
+    ]
     entry = {
         "dataset": {"id": benchmark["dataset"], "task_id": benchmark["task"] or "default"}
         | ({"revision": benchmark["revision"]} if benchmark["revision"] else {}),

@@ -61,17 +61,13 @@ def _from_archive(path: Path, raw: bytes) -> dict[str, Any]:
     try:
         archive = zipfile.ZipFile(io.BytesIO(raw))
     except zipfile.BadZipFile as error:
-        raise BadInput(
-            f"{path}: is not a whole archive ({error}); was the evaluation killed, or the file cut off?"
-        ) from error
+        raise BadInput(f"{path}: is cut off or damaged ({error}); copy it again, or repeat the evaluation") from error
     members = archive.NameToInfo  # the last of each name: Inspect writes a changed member anew, at the end
     most = min(LARGEST, max(FREE, RATIO * len(raw)))
     if (size := sum(info.file_size for info in members.values())) > most:
         raise BadInput(f"{path}: unpacks to {size:,} bytes, more than {most:,}; is it a log of Inspect?")
     if "header.json" not in members:
-        raise BadInput(
-            f"{path}: has no header.json: the evaluation did not finish; continue it with `inspect eval-retry`"
-        )
+        raise BadInput(f"{path}: has no header.json: the evaluation did not finish; run `inspect eval-retry` on it")
     header: dict[str, Any] = _json(path, "header.json", _member(path, raw, members["header.json"]))
     if REDUCTIONS in members:
         header["reductions"] = _json(path, REDUCTIONS, _member(path, raw, members[REDUCTIONS]), list)

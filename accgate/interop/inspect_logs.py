@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, TypeVar
@@ -211,9 +212,8 @@ def _reduced_values(log: Log, samples: Sequence[Sample], name: str, key: str, re
 
 def _reported_mean(log: Log, name: str, key: str, reducer: str) -> tuple[str, Any] | None:
     """Return the metric of Inspect that is a mean over samples, and its value, if there is one."""
-    metrics = [
-        m for by, score in _figures(log, name, key) if by == reducer for m in (score.get("metrics") or {}).values()
-    ]
+    figures = [score.get("metrics") or {} for by, score in _figures(log, name, key) if by == reducer]
+    metrics = chain.from_iterable(own.values() for own in figures)
     means = (m for m in metrics if str(m.get("name")).rpartition("/")[2] in MEANS and not m.get("group"))
     return next(((str(m["name"]), m.get("value")) for m in means), None)
 

@@ -80,10 +80,8 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
     by_document = _by_document(path, [line for line in lines if line.filter == chosen])
     is_counted = results is not None and results.check_samples(path, [line.row for line in lines], len(by_document))
     if not is_counted and (missing := sorted(set(range(len(by_document))) - set(by_document))):
-        raise BadInput(
-            f"{path}: lacks {count_of(len(missing), 'sample')}, doc_id {missing[0]} first; where lm_eval ran only some "
-            "(--samples), put its results_*.json beside the file"
-        )
+        fix = "where lm_eval ran only some (--samples), put its results_*.json beside the file"
+        raise BadInput(f"{path}: lacks {count_of(len(missing), 'sample')}, doc_id {missing[0]} first; {fix}")
     documents = [by_document[doc] for doc in sorted(by_document)]
     values = [_value(path, line, metric) for line in documents]
     scale = scale_of(metric, values, choice.scale, str(path))
@@ -141,10 +139,9 @@ def _with_filters(path: Path, lines: list[Line], results: Results | None) -> lis
         return lines
     names = results.filters if results else [str(place + 1) for place in range(number)] if number > 1 else ["none"]
     if len(names) != number:
-        raise BadInput(
-            f"{path}: has {count_of(number, 'line')} for each sample, one for each filter, but "
-            f"{results and results.path.name} has {len(names)} ({', '.join(names) or 'none'}); is it of another run?"
-        )
+        lines_each = f"has {count_of(number, 'line')} for each sample, one for each filter"
+        theirs = f"{results and results.path.name} has {len(names)} ({', '.join(names) or 'none'})"
+        raise BadInput(f"{path}: {lines_each}, but {theirs}; is it of another run?")
     left: dict[int, Iterator[str]] = defaultdict(lambda: iter(names))
     return [Line(line.number, {**line.row, "filter": next(left[line.row["doc_id"]])}) for line in lines]
 
@@ -163,10 +160,8 @@ def _choose(path: Path, lines: Sequence[Line], choice: Choice, results: Results 
     if fitting:
         raise BadInput(f"{path}: holds several scores; choose one: {offered}")
     if choice.metric in {metric for metric, _ in pairs} - {metric for metric, _ in means}:
-        raise BadInput(
-            f"{path}: {choice.metric} is not a mean over samples: lm-eval combines all samples at once; choose "
-            f"another: {offered}"
-        )
+        fault = f"{choice.metric} is not a mean over samples: lm-eval combines all samples at once"
+        raise BadInput(f"{path}: {fault}; choose another: {offered}")
     wanted = " behind the filter ".join(text for text in (choice.metric, choice.filter) if text)
     raise BadInput(f"{path}: holds no {wanted or 'score'} that is a mean over samples; it has: {offered}")
 
@@ -186,13 +181,10 @@ def _is_mean(lines: Sequence[Line], metric: str, results: Results | None) -> boo
 def _by_document(path: Path, lines: Sequence[Line]) -> dict[int, Line]:
     rows: dict[int, Line] = {}
     for line in lines:
-        doc = line.row["doc_id"]
-        if doc in rows:
-            raise BadInput(
-                f"{path}:{line.number}: doc_id {doc} is already on line {rows[doc].number}; each sample must come "
-                "once (was the file appended to?)"
-            )
-        rows[doc] = line
+        first = rows.setdefault(line.row["doc_id"], line)
+        if first is not line:
+            fault = f"doc_id {line.row['doc_id']} is already on line {first.number}"
+            raise BadInput(f"{path}:{line.number}: {fault}; each sample must come once (was the file appended to?)")
     return rows
 
 
@@ -286,11 +278,9 @@ class Results:
 
     def aggregation(self, metric: str) -> str | None:
         """Return the name of how lm-eval combines the samples' scores, if the file has it."""
-        for entry in self.of("configs").get("metric_list") or ():
-            if isinstance(entry, dict) and entry.get("metric") == metric:
-                how = entry.get("aggregation")
-                return how if isinstance(how, str) and how.isidentifier() else None
-        return None
+        entries = (entry for entry in self.of("configs").get("metric_list") or () if isinstance(entry, dict))
+        how = next((entry.get("aggregation") for entry in entries if entry.get("metric") == metric), None)
+        return how if isinstance(how, str) and how.isidentifier() else None
 
     def check_samples(self, path: Path, rows: Sequence[Mapping[str, Any]], documents: int) -> bool:
         """Refuse a log without all the samples that lm-eval scored.
@@ -308,10 +298,8 @@ class Results:
         digest, hashes = self.of("task_hashes"), [row.get(key) for row in rows for key in HASHES]
         is_known = bool(digest) and all(isinstance(part, str) for part in hashes)
         if is_known and hashlib.sha256("".join(map(str, hashes)).encode()).hexdigest() != digest:
-            raise BadInput(
-                f"{path}: its samples are not those of {self.path.name} (the task_hashes differ); lines were changed, "
-                "lost or added"
-            )
+            fault = f"its samples are not those of {self.path.name} (the task_hashes differ)"
+            raise BadInput(f"{path}: {fault}; lines were changed, lost or added")
         return effective is not None
 
     def of(self, section: str) -> Any:

@@ -70,7 +70,7 @@ def _rows(records: Sequence[Record], prompts: Mapping[str, str], metric: str, pa
     if failed := [record.id for record in records if record.score is None]:
         raise BadInput(f"{path}: no score for {len(failed)} of {len(records)} samples; evaluate them again")
     if lacking := [record.id for record in records if record.id not in prompts]:
-        raise BadInput(f"{path}: {len(lacking)} of {len(records)} samples have no prompt beside the records")
+        raise BadInput(f"{path}: no prompt beside the records for {len(lacking)} of {len(records)} samples")
     collect({record.key: record.score for record in records}, str(path))  # the same number of repeats of each
     repeats: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: record.repeat):
@@ -90,10 +90,8 @@ def _row(number: int, repeats: Sequence[Record], prompt: str, metric: str, path:
     first = repeats[0]
     points = sample_mean((first.id, record.score) for record in repeats if record.score is not None)
     if metric in FRACTIONS and not 0.0 <= points <= 100.0:
-        raise BadInput(
-            f"{path}: sample {first.id} has {points:g} points, but lm-eval's {metric} is a fraction; name another "
-            "--metric"
-        )
+        fault = f"sample {first.id} has {points:g} points, but lm-eval's {metric} is a fraction"
+        raise BadInput(f"{path}: {fault}; name another --metric")
     doc = {"id": first.id, "prompt": prompt, "target": first.target}
     return {
         "doc_id": number,

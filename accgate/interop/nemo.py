@@ -59,15 +59,11 @@ def _files_in(folder: Path) -> list[Path]:
     if inside := sorted(file for name in (BUNDLE, BYOB) for file in folder.rglob(name)):
         return inside
     if any(folder.rglob("samples_*.jsonl")):  # of NeMo's container of that harness
-        raise BadInput(
-            f"{folder}: its samples are in lm-evaluation-harness's form; use `accgate import lm-eval {folder}`"
-        )
+        raise BadInput(f"{folder}: holds samples in lm-eval's form; use `accgate import lm-eval {folder}`")
     means = [file for name in (*MEANS, "eval-*.json") for file in sorted(folder.rglob(name))]
     hint = f"{means[0].name} there holds only means; " if means else ""
-    raise BadInput(
-        f"{folder}: holds no {BUNDLE} and no {BYOB}; {hint}samples cannot be paired without a score of each, so "
-        "keep them: `nel eval run` does, and a benchmark of your own with save_predictions"
-    )
+    fix = "keep a score of each sample: `nel eval run` does, and a benchmark of your own with save_predictions"
+    raise BadInput(f"{folder}: holds no {BUNDLE} and no {BYOB}; {hint}{fix}")
 
 
 def import_nemo(path: Path, choice: Choice) -> TaskLog:
@@ -86,10 +82,8 @@ def import_nemo(path: Path, choice: Choice) -> TaskLog:
 def _bundle_log(path: Path, choice: Choice) -> TaskLog:
     bundles = sorted(path.parent.glob("eval-*.json"))
     if len(bundles) != 1:
-        raise BadInput(
-            f"{path}: has {len(bundles)} eval-*.json beside it; it belongs to exactly one, which tells the benchmark "
-            "and how many samples there are"
-        )
+        fix = "it needs exactly one, which names the benchmark and the number of samples"
+        raise BadInput(f"{path}: has {len(bundles)} eval-*.json beside it; {fix}")
     if choice.metric not in (None, "reward"):
         raise BadInput(f"{path}: has only the metric reward; leave --metric {choice.metric} out")
     bundle = read_json(bundles[0], LARGEST, FIX)
@@ -141,9 +135,7 @@ def _bundle_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
 def _byob_log(path: Path, choice: Choice) -> TaskLog:
     results = path.with_name("byob_results.json")
     if not results.is_file():
-        raise BadInput(
-            f"{path}: has no byob_results.json beside it, which names the benchmark; import its whole folder"
-        )
+        raise BadInput(f"{path}: has no {results.name} beside it, which names the benchmark; import its whole folder")
     tasks = read_json(results, LARGEST, FIX)["tasks"]
     if len(tasks) != 1:
         raise BadInput(f"{results}: has {len(tasks)} tasks; import a folder of exactly one")
@@ -159,10 +151,8 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
     values = [row.scores[chosen] for row in rows if row.record.error is None and chosen in row.scores]
     stats = scores[chosen]["stats"]
     if len(values) != stats["count"]:
-        raise BadInput(
-            f"{path}: {len(values)} lines have a score {chosen}, but {results.name} counts {stats['count']}; some are "
-            "missing"
-        )
+        fault = f"holds {count_of(len(values), 'score')} of {chosen}, but {results.name} counts {stats['count']}"
+        raise BadInput(f"{path}: {fault}; some are missing")
     check_mean(math.fsum(values) / len(values), stats["mean"], chosen, path, results, tolerance=ROUNDED)
     failed = len(rows) - len(values)
     return _task_log(
@@ -184,11 +174,7 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
 def _byob_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
     scores = row["scores"] if row["status"] == "scored" else {}
     about = row.get("metadata") or {}
-    numbers = {
-        name: _number(path, number, name, value)
-        for name, value in scores.items()
-        if isinstance(value, (bool, int, float))
-    }
+    numbers = {key: _number(path, number, key, each) for key, each in scores.items() if isinstance(each, (int, float))}
     error = None if row["status"] == "scored" else str(row.get("error") or row["status"])
     repeat, target, reply = int(about.get("_repeat", 0)), str(row["target"]), _text(row["response"])
     record = Record("", repeat, None, target, None, reply, None, None, None, 0.0, error)
@@ -248,13 +234,12 @@ def _check_keys(path: Path, rows: Sequence[Row]) -> None:
         raise BadInput(f"{path}: holds sample {twice[0][0]}, repeat {twice[0][1]}, twice; import the file it wrote")
     counts = Counter(row.key[1] for row in rows)
     if len(set(counts.values())) > 1:
-        raise BadInput(
-            f"{path}: its repeats have {min(counts.values())} to {max(counts.values())} samples; each needs as many"
-        )
+        fault = f"its repeats have {min(counts.values())} to {max(counts.values())} samples"
+        raise BadInput(f"{path}: {fault}; all must have the same number")
 
 
 def _number(path: Path, number: int, name: str, value: Any) -> float:
-    if not isinstance(value, (bool, int, float)) or not math.isfinite(value):
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
         raise BadInput(f"{path}:{number}: {name} is {value!r}, not a score; a missing score is not a wrong answer")
     return float(value)
 

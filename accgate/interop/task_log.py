@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, writing
+from accgate.inputs.samples import Layout
 from accgate.records.file import Record, RecordPaths, paths_of, read_records, to_line, write_settings
 from accgate.records.replacement import write_atomically, write_gzip_lines
-from accgate.records.scores import collect
+from accgate.records.scores import collect, in_points, read_scores
 from accgate.references.store import ReferenceFile
 from accgate.references.writer import figures_of, write_reference
 from accgate.text import count_of, some_of
@@ -95,11 +96,40 @@ def check_mean(
     if isinstance(reported, bool) or not isinstance(reported, (int, float)):
         raise BadInput(f"{reports}: {what} is {reported!r}, which is not a number; give the log as the tool wrote it")
     if not math.isclose(mean, reported, rel_tol=TOLERANCE, abs_tol=tolerance):
-        raise BadInput(
-            f"{source}: the samples' mean of {what} is {mean:.10g}, but {reports.name} reports {reported:.10g}; "
-            "samples are missing or were changed, or the tool does not average them"
-        )
+        fault = f"the samples' mean of {what} is {mean:.10g}, but {reports.name} reports {reported:.10g}"
+        raise BadInput(f"{source}: {fault}; samples are missing or changed, or the tool does not average them")
     return float(reported)
+
+
+def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
+    """Return the scores of a file as records without replies.
+
+    Its folder and its name may be those of model and task.
+
+    Raises
+    ------
+    BadInput
+        As `read_scores` and `in_points` do.
+    """
+    found = read_scores(path, "samples", layout)
+    scores, _ = in_points(found, found, choice.scale, names=(str(path), str(path)))
+    empty = [""] * scores.n
+    rows = zip(scores.ids, scores.values.tolist(), scores.clusters or empty, scores.groups or empty, strict=True)
+    return TaskLog(
+        model=choice.model or path.absolute().parent.name or "model",
+        task=path.stem,
+        metric=layout.score or "score",
+        tool="samples",
+        source=path,
+        records=tuple(
+            Record(id_, repeat, score, "", None, None, None, None, None, 0.0, None, cluster or None, group or None)
+            for id_, values, cluster, group in rows
+            for repeat, score in enumerate(values)
+        ),
+        prompts={},
+        scale=choice.scale or (1.0 if scores is found else 100.0),
+        reported=None,
+    )
 
 
 def write_run(out: Path, log: TaskLog) -> RecordPaths:
@@ -211,7 +241,6 @@ def keep_records(store: Path, log: TaskLog, *, variant: Mapping[str, Any], reaso
         task=log.task,
         **figures_of(scores),
         date=log.date,
-        commit="",
         engine=f"imported from {tool or log.tool}",
         engine_version=version if tool else "",
         variant=dict(variant),

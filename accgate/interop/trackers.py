@@ -72,11 +72,8 @@ def _mlflow_run(client: Any, experiment: str, run: RunFolder, model: str, checks
         "accgate.hardware": "" if engine is None else engine.hardware,
         **{f"accgate.verdict.{_key(str(check.verdict.task))}": check.verdict.verdict for check in checks},
     }
-    metrics = [
-        Metric(_key(f"{check.verdict.task}/{name}"), value, began, 0)
-        for check in checks
-        for name, value in check.figures.items()
-    ]
+    figures = [(f"{check.verdict.task}/{name}", value) for check in checks for name, value in check.figures.items()]
+    metrics = [Metric(_key(name), value, began, 0) for name, value in figures]
     if len({metric.key for metric in metrics}) < len(metrics):
         raise BadInput(f"{model}: two tasks have one name in MLflow, which allows fewer characters; export one --task")
     id_ = str(client.create_run(experiment, start_time=began, run_name=model).info.run_id)

@@ -6,7 +6,7 @@ number of samples by the two-sample formula that accgate uses too.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -117,13 +117,12 @@ def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | Non
     if all(isinstance(entries, dict) for entries in content.values()):
         keys = " and ".join(map(str, next(iter(content.values()))))
         raise NoAccuracies(f"{path}: holds {keys} of tests, no accuracies of models, so nothing to import")
-    if defaults is None and sigma is not None:
-        defaults = Defaults(num_samples or 0, sigma)
     if defaults is None:
-        raise BadInput(
-            f"{path}: sigma, the standard deviation of one score, is not known for {path.stem} (only for "
-            f"{', '.join(DEFAULTS)}); import the file by itself with --sigma, 50 for scores of 0 and 100"
-        )
+        if sigma is None:
+            known = ", ".join(DEFAULTS)
+            fault = f"sigma, the standard deviation of one score, is not known for {path.stem} (only for {known})"
+            raise BadInput(f"{path}: {fault}; import the file by itself with --sigma, 50 for scores of 0 and 100")
+        defaults = Defaults(num_samples or 0, sigma)
     references: dict[str, SuiteReference] = {}
     for model, entries in content.items():
         if not isinstance(entries, list):
@@ -132,10 +131,8 @@ def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | Non
             reference = _reference(path, str(model), entry, defaults, f"{path}: entry {number} of {model}")
             first = references.setdefault(reference.name, reference)
             if first != reference:
-                raise BadInput(
-                    f"{path}: {reference.name} comes twice, with a mean of {first.mean:g} and of {reference.mean:g} or "
-                    "other figures; keep one"
-                )
+                figures = f"a mean of {first.mean:g} and of {reference.mean:g} or other figures"
+                raise BadInput(f"{path}: {reference.name} comes twice, with {figures}; keep one")
     return list(references.values())
 
 
@@ -198,8 +195,8 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
     if unknown := [str(key) for key in entry if key not in (*FIGURES, *SPECIFICATION, score)]:
         known = ", ".join((score, *FIGURES, *SPECIFICATION))
         raise BadInput(f"{where}: {', '.join(unknown)}: no key of the suite; it knows {known}")
-    sigma = _number(entry, "sigma", defaults.sigma, where, 0.0)
-    alpha = _number(entry, "alpha", defaults.alpha, where, 0.0, 1.0)
+    sigma = _number(entry, "sigma", defaults.sigma, where, (0.0, math.inf))
+    alpha = _number(entry, "alpha", defaults.alpha, where, (0.0, 1.0))
     note = defaults.note
     if entry.get("threshold") is not None:
         threshold = _number(entry, "threshold", None, where)
@@ -214,7 +211,7 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
         n=n,
         sigma=sigma,
         alpha=alpha,
-        beta=_number(entry, "beta", defaults.beta, where, 0.0, 1.0),
+        beta=_number(entry, "beta", defaults.beta, where, (0.0, 1.0)),
         higher_is_better=higher,
         note=note,
     )
@@ -238,16 +235,14 @@ def _variant(specs: Mapping[str, Any]) -> dict[str, Any]:
     return {str(key): value.replace(",", ";") if isinstance(value, str) else value for key, value in own.items()}
 
 
+Bounds = tuple[float, float]
+
+
 def _number(
-    entry: Mapping[str, Any],
-    key: str,
-    default: float | None,
-    where: str,
-    lowest: float = -math.inf,
-    highest: float = math.inf,
+    entry: Mapping[str, Any], key: str, default: float | None, where: str, bounds: Bounds = (-math.inf, math.inf)
 ) -> float:
     value = entry.get(key, default)
-    if not (is_number(value) and lowest <= value <= highest):
+    if not (is_number(value) and bounds[0] <= value <= bounds[1]):
         raise BadInput(f"{where}: {key} is {value!r}; write a number")
     return float(value)
 
@@ -260,8 +255,8 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
     BadInput
         When a reference exists and no reason is given, or two files have other figures for the same one.
     """
-    rows: dict[Path, dict[str, Any]] = {}
-    sources: dict[Path, Path] = {}
+    paths: list[Path] = []
+    files_of_store: dict[Path, tuple[Path, ReferenceFile]] = {}  # with the suite's file that each is from
     for one in references:
         path = reference_path(store, one.model, one.variant, one.task)
         about = ReferenceFile(
@@ -276,15 +271,16 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
             replaced=replaced_figures(path, reason),
             variant=dict(one.variant),
         )
-        row, first = {f.name: getattr(about, f.name) for f in fields(about)}, sources.setdefault(path, one.source)
-        if rows.setdefault(path, row) != row:
-            raise BadInput(f"{one.source}: {one.name} is in {first} too, with other figures; import one of them")
+        source, first = files_of_store.setdefault(path, (one.source, about))
+        if first != about:
+            raise BadInput(f"{one.source}: {one.name} is in {source} too, with other figures; import one of them")
+        paths.append(path)
     with writing(store, "correct that, then import again"), replacing() as files:
-        for path, row in rows.items():
+        for path, (_, about) in files_of_store.items():
             files.remove(path.with_suffix(".scores.csv"))
             files.remove(path.with_suffix(".replies.jsonl.gz"))
-            files.write(path, toml_of(row))
-    return [reference_path(store, one.model, one.variant, one.task) for one in references]
+            files.write(path, toml_of(vars(about)))
+    return paths
 
 
 def task_tables(references: Sequence[SuiteReference]) -> str:

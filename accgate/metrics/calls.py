@@ -6,8 +6,9 @@ differs. Patil et al. 2025, "The Berkeley Function Calling Leaderboard (BFCL)", 
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from accgate.metrics.match import RIGHT, WRONG, same
@@ -15,9 +16,7 @@ from accgate.metrics.metric import builders_of
 from accgate.metrics.questions import best_pairs
 
 CALLS = "tool_calls"
-CALLING = (
-    2  # raise it where calls are compared otherwise than before; part of the fingerprint of a task with tool_calls
-)
+CALLING = 2  # raise it where calls are compared otherwise than before; part of such a task's fingerprint
 Strings = Literal["loose", "exact"]
 Text = Callable[[str], str]
 OMITTED = ""  # among an argument's allowed values: it may be left out
@@ -226,10 +225,8 @@ def _same_object(value: Mapping[str, Any], allowed: Mapping[str, Any], text: Tex
     """Whether an object has allowed values, a list of them for each key."""
     if any(key not in value and OMITTED not in options for key, options in allowed.items()):
         return False
-    return all(
-        key in allowed and _among(_simple(each, text), [_simple(o, text) for o in allowed[key]])
-        for key, each in value.items()
-    )
+    simple = partial(_simple, text=text)
+    return all(key in allowed and _among(simple(each), map(simple, allowed[key])) for key, each in value.items())
 
 
 def _same_list(value: Sequence[Any], allowed: Sequence[Any], text: Text) -> bool:
@@ -245,7 +242,7 @@ def _simple(value: Any, text: Text) -> Any:
     return text(value) if isinstance(value, str) else value
 
 
-def _among(value: Any, allowed: Sequence[Any]) -> bool:
+def _among(value: Any, allowed: Iterable[Any]) -> bool:
     return any(same(value, each) for each in allowed)
 
 

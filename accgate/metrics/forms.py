@@ -27,9 +27,8 @@ _ONE_SIGN = str.maketrans(
 )  # fmt: skip
 _SIGN_APART = r"(?<=^[<>=+\-~$€£¥#]) (?=\d)|(?<=^[<>]=) (?=\d)|(?<=\d) (?=%)"
 _PICTURE = r"[\u2600-\u27bf\U0001f000-\U0001faff]"
-_BESIDE = re.compile(
-    rf"{_SIGN_APART}|^{_PICTURE}+ (?!{_PICTURE})|(?<!{_PICTURE}) {_PICTURE}+$"
-)  # as in "<= 5", "yes 👍"
+# As in "<= 5" and "yes 👍".
+_BESIDE = re.compile(rf"{_SIGN_APART}|^{_PICTURE}+ (?!{_PICTURE})|(?<!{_PICTURE}) {_PICTURE}+$")
 _WRAPPED = re.compile(r"(\*{1,3}|_{1,3}|~~|`{1,3}|\$|['\"])(.+)\1", re.DOTALL)
 _BEGUN = re.compile(r"[*_~]{2,}|(?:[-*+\u2022\u2192]|[-=]>|#{1,6}) (?=[^\W\d_])|`+")  # Markdown whose end is elsewhere
 _MOST, _LONGEST = 32, 1000  # marks that are taken off, of a text of so many characters

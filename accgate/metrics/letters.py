@@ -11,10 +11,26 @@ import string
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, NamedTuple
 
+from accgate.inputs.toml import tomllib
 from accgate.metrics.equality import BOX, end_of_box, latex_boxes
-from accgate.metrics.letter_words import ANSWER, CHOOSE, LINK, NOT, OPTION, RIGHT, SO, WRONG
+
+
+def _words(table: dict[str, Any]) -> str:
+    """Join the words of scripts that put spaces between words, which match whole, and those of others.
+
+    All are in the form of characters that a reply is brought to.
+    """
+    spaced, others = ("".join(table[key].splitlines()) for key in ("spaced", "others"))
+    return unicodedata.normalize("NFKC", rf"(?:(?<![^\W_])(?:{spaced})(?![^\W_])|{others})")
+
+
+_tables = tomllib.loads(files("accgate.metrics").joinpath("letter_words.toml").read_text("utf-8"))
+ANSWER, RIGHT, LINK, OPTION, CHOOSE, SO, NOT, WRONG = (  # words around a label, in 25 languages
+    _words(_tables[name]) for name in ("ANSWER", "RIGHT", "LINK", "OPTION", "CHOOSE", "SO", "NOT", "WRONG")
+)
 
 _KINDS = ("told", "alone", "text", "right", "other", "begins", "bracketed", "named")  # the surest first
 _LAST = {"told", "other"}  # of several different ones the last counts

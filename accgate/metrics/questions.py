@@ -179,8 +179,5 @@ def _squad_v2(*, measure: Measure = "f1", no_answer: str = "unanswerable", as_pu
     return Metric("squad_v2", lambda answer, target: points(answer, [target]), many=points, form=squad_form)
 
 
-METRICS = (
-    {"squad_v2": _squad_v2}
-    | builders_of(triviaqa, form=_trivia_form)
-    | builders_of(drop, form=_all_spans_form, finds=_has_span)
-)
+METRICS = {"squad_v2": _squad_v2} | builders_of(triviaqa, form=_trivia_form)
+METRICS |= builders_of(drop, form=_all_spans_form, finds=_has_span)

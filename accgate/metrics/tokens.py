@@ -53,7 +53,7 @@ def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
     if stem and name not in _ENGLISH:
         raise ValueError(f"stem is for English words; drop it, or the tokenizer {name!r}")
     split = _SPLIT[name]
-    return split if not stem else lambda text: _stems(split(text), _porter())
+    return split if not stem else lambda text: [_porter()(token) if len(token) > 3 else token for token in split(text)]
 
 
 def rouge(text: str) -> list[str]:
@@ -84,10 +84,6 @@ def _japanese(text: str) -> list[str]:
     # MeCab reads a C string of UTF-8: a NUL ends it, and half a surrogate pair has no bytes
     whole = _plain(text).replace("\0", " ").encode("utf-8", "replace").decode()
     return [word for token in str(_mecab()(whole)).split() for word in token.translate(_SPACED).split()]
-
-
-def _stems(tokens: list[str], stem_of: Callable[[str], str]) -> list[str]:
-    return [stem_of(token) if len(token) > 3 else token for token in tokens]
 
 
 def _plain(text: str) -> str:

@@ -1,11 +1,11 @@
 """The answers of two sides to the same questions: from two files, or from a run and the reference of its model."""
 
-import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
+from urllib.parse import unquote
 
 from accgate.errors import BadInput
 from accgate.inputs.rows import id_of, read_table, repeat_of, text_of
@@ -165,14 +165,12 @@ def questions_of(reference: Side, candidate: Side, *, subset: bool) -> tuple[Que
     prompts = {**reference.prompts, **candidate.prompts}
     if without := [id_ for id_ in candidate.replies if id_ not in prompts]:
         fix = "give a run's record with its .prompts.jsonl.gz beside it, or rows with a prompt"
-        raise BadInput(
-            f"{candidate.path}: {len(without)} of {len(new)} samples have no prompt: {some_of(without)}; {fix}"
-        )
+        fault = f"no prompt for {len(without)} of {len(new)} samples: {some_of(without)}"
+        raise BadInput(f"{candidate.path}: {fault}; {fix}")
     targets, clusters = {**reference.targets, **candidate.targets}, {**reference.clusters, **candidate.clusters}
     if clusters and (loose := [id_ for id_ in candidate.replies if id_ not in clusters]):
-        raise BadInput(
-            f"{len(loose)} of {len(new)} samples have no cluster: {some_of(loose)}; give every one its own, or none"
-        )
+        fault = f"no cluster for {len(loose)} of {len(new)} samples: {some_of(loose)}"
+        raise BadInput(f"{fault}; give every sample its cluster, or none")
     return tuple(
         Question(id_, prompts[id_], reference.replies[id_], reply, targets.get(id_), clusters.get(id_))
         for id_, reply in candidate.replies.items()
@@ -223,10 +221,7 @@ def from_run(folder: Path, config: Path, model: str | None, task: str | None) ->
 
 def _choose(folder: Path, model: str | None, task: str | None) -> tuple[str, str]:
     """The model and task of the records to use."""
-    pairs = [
-        (urllib.parse.unquote(path.parent.name), urllib.parse.unquote(path.stem))
-        for path in sorted(folder.glob("*/*.jsonl"))
-    ]
+    pairs = [(unquote(path.parent.name), unquote(path.stem)) for path in sorted(folder.glob("*/*.jsonl"))]
     fitting = [pair for pair in pairs if model in (None, pair[0]) and task in (None, pair[1])]
     if len(fitting) == 1:
         return fitting[0]

@@ -38,12 +38,10 @@ def draw_questionnaire(
         When there are fewer questions than `count`, or a target to show is missing.
     """
     if count is not None and not 1 <= count <= len(questions):
-        raise BadInput(
-            f"--questions is {count}, but there are {len(questions)} questions; give a number from 1 to that"
-        )
+        raise BadInput(f"--questions is {count}; give a number from 1 to {len(questions)}, as many as there are")
     drawn = _by_hash(questions, seed, "draw")[: count or DEFAULT_QUESTIONS]
     if show_targets and (without := [question.id for question in drawn if question.target is None]):
-        raise BadInput(f"{len(without)} of {len(drawn)} questions have no target to show; leave --show-targets out")
+        raise BadInput(f"no target to show for {len(without)} of {len(drawn)} questions; leave --show-targets out")
     bit = int(_hash(seed, "bit", ""), 16) % 2  # rounds the half of an odd number of questions up or down
     reference_first = {q.id for q in _by_hash(drawn, seed, "first")[: (len(drawn) + bit) // 2]}
     key_questions, page_questions = [], []

@@ -24,7 +24,7 @@ from accgate.records.scores import Floats, Scores
 from accgate.result import Result
 from accgate.stats import Correction
 from accgate.stats.agreement import krippendorff_alpha
-from accgate.text import some_of
+from accgate.text import count_of, some_of
 
 KIND = "accgate ratings"
 WANTED = "a file that the questionnaire's page saved"
@@ -73,10 +73,9 @@ def _name_key(rater: str) -> str:
 
 def _check(path: Path, data: Mapping[str, Any], key: Key) -> Ratings:
     if data.get("questionnaire") != key.questionnaire:
-        raise BadInput(
-            f"{path}: belongs to another questionnaire ({brief(data.get('questionnaire'))}) than the key "
-            f"({key.questionnaire[:12]}...); give the key that was written with its page"
-        )
+        theirs, ours = brief(data.get("questionnaire")), f"{key.questionnaire[:12]}..."
+        fault = f"belongs to another questionnaire ({theirs}) than the key ({ours})"
+        raise BadInput(f"{path}: {fault}; give the key that was written with its page")
     rater, ratings = data.get("rater"), data.get("ratings")
     if not isinstance(rater, str) or not _name_key(rater):
         raise BadInput(f"{path}: names no rater; enter a name on the page and download the ratings again")
@@ -90,27 +89,23 @@ def _check(path: Path, data: Mapping[str, Any], key: Key) -> Ratings:
 def _faults(ratings: Mapping[str, Mapping[str, Any]], key: Key) -> Iterator[str]:
     answers, items = set(key.answers), {item.id for item in key.items}
     if unknown := [id_ for id_ in ratings if id_ not in answers]:
-        yield f"rates {len(unknown)} answers that the questionnaire does not have: {some_of(unknown)}"
+        yield f"rates {count_of(len(unknown), 'answer')} that the questionnaire does not have: {some_of(unknown)}"
     if unknown := sorted({item for levels in ratings.values() for item in levels} - items):
-        yield f"rates by {len(unknown)} items that the questionnaire does not have: {some_of(unknown)}"
-    wrong = [
-        f"{brief(level)} ({id_}, {item})"
-        for id_, levels in ratings.items()
-        for item, level in levels.items()
-        if type(level) is not int or not 1 <= level <= len(key.levels)
-    ]
-    if wrong:
-        yield f"{len(wrong)} ratings are not a whole number from 1 to {len(key.levels)}: {some_of(wrong)}"
+        yield f"rates by {count_of(len(unknown), 'item')} that the questionnaire does not have: {some_of(unknown)}"
+    given = ((id_, item, level) for id_, levels in ratings.items() for item, level in levels.items())
+    allowed = range(1, len(key.levels) + 1)
+    if wrong := [f"{brief(n)} ({id_}, {item})" for id_, item, n in given if type(n) is not int or n not in allowed]:
+        number = count_of(len(wrong), "rating")
+        yield f"holds {number} that should be a whole number from 1 to {len(key.levels)}: {some_of(wrong)}"
 
 
 def missing_of(ratings: Ratings, key: Key) -> list[str]:
-    """The (question, item) that a rater did not rate for both sides, as they are numbered on the page."""
-    return [
-        f"question {number} {item.id}"
-        for number, question in enumerate(key.questions, 1)
-        for item in key.items
-        if any(item.id not in ratings.levels.get(answer.id, {}) for answer in question.answers)
-    ]
+    """List the questions and items that a rater did not rate for both sides, as numbered on the page."""
+    missing = []
+    for number, question in enumerate(key.questions, 1):
+        rated = [ratings.levels.get(answer.id, {}) for answer in question.answers]
+        missing += [f"question {number} {item.id}" for item in key.items if any(item.id not in one for one in rated)]
+    return missing
 
 
 def by_answer(ratings: Sequence[Ratings], key: Key, item: str) -> Floats:
@@ -198,19 +193,11 @@ def survey_of(
     ]
     checks = decide(evidences, correction=correction)
     items = tuple(
-        ItemResult(
-            item.id,
-            item.text,
-            item.reversed,
-            float(np.mean(sides[item.id][0].values)),
-            float(np.mean(sides[item.id][1].values)),
-            agreement_of(levels[item.id]),
-        )
-        for item in key.items
+        ItemResult(item.id, item.text, item.reversed, left.mean, right.mean, agreement_of(levels[item.id]))
+        for item, (left, right) in zip(key.items, sides.values(), strict=True)
     )
     from accgate._version import __version__
 
-    names = [check.verdict for check in checks]
     left = sum(map(len, missing))
     expected = len(ratings) * len(key.questions) * len(key.items)
     survey = Survey(
@@ -225,17 +212,15 @@ def survey_of(
         items,
         tuple(_notes(items, left, expected)),
     )
-    return SurveyResult(
-        worst(names), exit_code(names), checks, accgate=__version__, correction=correction, judgement=survey
-    )
+    names = [check.verdict for check in checks]
+    ends = worst(names), exit_code(names)
+    return SurveyResult(*ends, checks, accgate=__version__, correction=correction, judgement=survey)
 
 
 def _incomplete(ratings: Ratings, key: Key, missing: Sequence[str]) -> str:
     total = len(key.questions) * len(key.items)
-    return (
-        f"{ratings.path}: {len(missing)} of {total} pairs of ratings are missing: {some_of(missing)}; have "
-        "them completed, or give --allow-missing"
-    )
+    fix = "have them completed, or give --allow-missing"
+    return f"{ratings.path}: lacks {len(missing)} of {total} pairs of ratings: {some_of(missing)}; {fix}"
 
 
 def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
@@ -247,9 +232,8 @@ def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
     both = ~(np.isnan(reference) | np.isnan(candidate))
     ids = [question.id for question in key.questions]
     if nobody := [f"question {number}" for number, rated in enumerate(both.any(axis=0), 1) if not rated]:
-        raise BadInput(
-            f"nobody rated both sides by {item.id!r} in {len(nobody)} of {len(ids)} questions: {some_of(nobody)}"
-        )
+        questions = f"{len(nobody)} of {len(ids)} questions: {some_of(nobody)}"
+        raise BadInput(f"nobody rated both sides by {item.id!r} in {questions}")
     means = [np.where(both, side, 0.0).sum(axis=0) / both.sum(axis=0) for side in (reference, candidate)]
     return Scores(Ids(ids), means[0][:, None]), Scores(Ids(ids), means[1][:, None])
 

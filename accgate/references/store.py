@@ -25,6 +25,7 @@ from accgate.records.scores import Scores, collect, read_scores
 from accgate.references.columns import stored_records
 from accgate.references.judge import Makers
 from accgate.tasks import Task
+from accgate.tasks.definition import former_task
 from accgate.text import count_of, nearest, some_of
 from accgate.verdict import Readings, Reason, Verdict
 
@@ -277,7 +278,8 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     overlap = f"{len(ids) - len(unknown)} of {len(ids)} samples are in the reference"
     if unknown:
         overlap += f"; it lacks {len(unknown)}: {some_of(unknown)}"
-    as_before = f'write library = "{task.former}" into its table, which asks as before' if task.former else ""
+    former = former_task(task.definition.path)
+    as_before = f'write library = "{former}" into its table, which asks as before' if former else ""
     again = "record the reference again (`accgate record --reason ...`)"
     has_replies = reference.replies_path.is_file() and reference.about.engine != "recorded"
     if not unknown and has_replies and is_asked_alike(recorded, task.fingerprint):

@@ -1,5 +1,4 @@
-from .definition import Definition, read_definition
-from .library import library_file, library_names
+from .definition import Definition, library_file, library_names, read_definition
 from .lm_eval.harness import HarnessTask, unloaded_definition
 from .lm_eval.mapping import FRACTIONS, harness_fingerprint, numbered_ids, scale_of
 from .rows import read_rows

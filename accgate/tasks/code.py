@@ -24,18 +24,15 @@ _FENCE = re.compile(
     r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*)(?P<mark>`{3,}|~{3,})"
     r"[\s{.]*(?P<language>[\w+#-]*)[^`]*"
 )
-_BEHIND = re.compile(
-    r"^([^`\n]*[\w)\]}\"'!?,:;])[ \t]*(```(?:py|python)?)[ \t]*$", re.MULTILINE
-)  # a fence behind words
+# A fence behind words.
+_BEHIND = re.compile(r"^([^`\n]*[\w)\]}\"'!?,:;])[ \t]*(```(?:py|python)?)[ \t]*$", re.MULTILINE)
 _START = re.compile(r"^[ \t]*(?:(?:async[ ]+def|def|class|import|from)\b|@\w)", re.MULTILINE)
 _DEF = re.compile(r"^[ \t]*(?:async[ ]+)?def[ ]+\w+[ ]*\(", re.MULTILINE)
 _INLINE = re.compile(r"(?:async[ ]+)?def[ ]+\w+[ ]*\(.*")
 _WORD = re.compile(r"\w+")
 # Around code, at an edge of a line: of MBPP's prompt and Code Llama's, and of chat templates.
 _TOKENS = r"(?:<\|[a-z]\w*\|>(?:assistant\b)?|</s>)+"
-_MARK = re.compile(
-    rf"^[ \t]*(?:{_TOKENS}|<s>|\[/?(?:BEGIN|DONE|END|PYTHON|CODE)\][ \t]*$)|{_TOKENS}[ \t]*$", re.MULTILINE
-)
+_MARK = re.compile(rf"(?m)^[ \t]*(?:{_TOKENS}|<s>|\[/?(?:BEGIN|DONE|END|PYTHON|CODE)\][ \t]*$)|{_TOKENS}[ \t]*$")
 _TAG_NAMES = "pre|code|python|py|script|source|program|answer|solution"
 _TAG = re.compile(rf"</?(?:{_TAG_NAMES})\b[^<>\n]*>(?:\s*</?(?:{_TAG_NAMES})\b[^<>\n]*>)*", re.IGNORECASE)
 _TILDES = re.compile(r"^[ \t>]*~~~+\w*[ \t]*$", re.MULTILINE)  # Python too, with a name or number behind it
@@ -130,9 +127,8 @@ def fenced_blocks(text: str) -> list[Block]:
         language = fence["language"].lower()
         labelled = _PYTHON.fullmatch(language) is not None
         can_be = labelled or language in UNLABELLED
-        code, closed, place = _to_its_end(
-            lines, place, fence["lead"], fence["mark"], patience if can_be else Patience(0)
-        )
+        left = patience if can_be else Patience(0)
+        code, closed, place = _to_its_end(lines, place, fence["lead"], fence["mark"], left)
         if language in MARKDOWN:
             blocks += fenced_blocks(code)
         elif can_be and code.strip():

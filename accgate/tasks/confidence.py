@@ -30,9 +30,7 @@ _BOUND = re.compile(
     r"\b(?:not|no|never|less|more|than|below|under|above|over|at (?:least|most)|up to|between|from)\b|[\s:=][<>≤≥]|-$",
     re.IGNORECASE,
 )
-_GOES_ON = re.compile(
-    rf"(?:{_PERCENT})?[ ]*(?:(?:-|~|to|bis|or|±|\+/-|,)[ ]*\d|[)\]]?[ ]*[:=/])|\w|[.,]\d", re.IGNORECASE
-)
+_GOES_ON = re.compile(rf"(?i)(?:{_PERCENT})?[ ]*(?:(?:-|~|to|bis|or|±|\+/-|,)[ ]*\d|[)\]]?[ ]*[:=/])|\w|[.,]\d")
 
 
 def stated_confidence(text: str) -> float | None:

@@ -99,9 +99,8 @@ def _message(value: Any, where: str) -> dict[str, Any]:
         message = {"content": None, **message, "tool_calls": tool_calls_of(calls, where)}
     for key in ("content", "name", "tool_call_id"):
         if not isinstance(message.get(key, ""), str) and not (key == "content" and calls):
-            raise CannotRender(
-                f"{where}: {key} is {clip(repr(message[key]), 80)}; give text, and name columns of pictures in `images`"
-            )
+            fix = "give text, and name columns of pictures in `images`"
+            raise CannotRender(f"{where}: {key} is {clip(repr(message[key]), 80)}; {fix}")
     if "content" not in message:
         raise CannotRender(f"{where} has no content")
     if role == "tool" and "tool_call_id" not in message:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +116,26 @@ def read_definition(path: Path) -> Definition:
     with file.locating():
         refuse_faults(definition_faults(content, path.parent))
     return Definition(content, path, file)
+
+
+FOLDER = Path(__file__).with_name("library")  # the definitions that come with accgate
+FORMER = {"gsm8k": "gsm8k_cot"}  # a name that got another definition, and the name that its own one has now
+
+
+@cache
+def library_names() -> tuple[str, ...]:
+    """Return the names of the library's tasks, sorted."""
+    return tuple(sorted(file.stem for file in FOLDER.glob("*.toml")))
+
+
+def library_file(name: str) -> Path:
+    """Return the file of a definition of the library."""
+    return FOLDER / f"{name}.toml"
+
+
+def former_task(file: Path) -> str | None:
+    """Return the library's name for what its definition asked before it was written anew, if it was."""
+    return FORMER.get(file.stem) if file.parent == FOLDER else None
 
 
 # A metric of the user's own, in a process that opens the files alone that it consists of

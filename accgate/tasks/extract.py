@@ -41,9 +41,8 @@ def reads_digits_alone(extract: Extract) -> bool:
     (True, False)
     """
     regex = extract.regex or ""
-    return extract.form == "number" or bool(
-        re.fullmatch(_DIGITS, regex) or (regex.count("(") == 1 and re.search(rf"\({_DIGITS}\)", regex))
-    )
+    digits = re.fullmatch(_DIGITS, regex) or (regex.count("(") == 1 and re.search(rf"\({_DIGITS}\)", regex))
+    return extract.form == "number" or bool(digits)
 
 
 def by_regex(reply: str, pattern: str, which: Literal["first", "last"] = "last") -> str | None:

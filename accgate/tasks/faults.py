@@ -62,10 +62,7 @@ def _parts_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
     if content.metric != PARTS:
         yield ("metric",), f'is {content.metric!r}; with dataset.parts write metric = "{PARTS}"'
     if content.columns.group is None:
-        yield (
-            ("columns", "group"),
-            "is missing; name the column that says which part a row of a local file belongs to",
-        )
+        yield ("columns", "group"), "is missing; name the column of a local file that says which part a row is of"
 
 
 def _question_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
@@ -82,7 +79,7 @@ def _question_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
     yield from conversation_faults(content.messages, content.tools, content.tool_choice)
     if content.extract.with_prefix and content.messages is None:
         yield ("extract", "with_prefix"), "needs messages that end with one of the assistant"
-    if content.tools is not None and content.choices is not None and content.choices.by == "likelihood":
+    if content.tools is not None and content.by_likelihood:
         yield ("tools",), "is set together with [choices] by likelihood, which needs no reply; remove one of the two"
 
 
@@ -154,9 +151,7 @@ def aggregate_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
     except ValueError as error:  # the message says which name or option is near
         yield ("aggregate",), str(error)
         return
-    has_confidence = content.confidence is not None or (
-        content.choices is not None and content.choices.by == "likelihood"
-    )
+    has_confidence = content.confidence is not None or content.by_likelihood
     has = {
         "confidence": (has_confidence, 'a table [confidence], or [choices] with by = "likelihood"'),
         "attacked": (bool(content.attack), "a table [[attack]]"),

@@ -28,9 +28,8 @@ def arithmetic(
     """
     width = high - low + 1
     if width < 1 or count > width**2:
-        raise CannotGenerate(
-            f"numbers from {low} to {high} give {max(width, 0) ** 2} different questions, not {count}; widen the range"
-        )
+        questions = f"{max(width, 0) ** 2} different questions"
+        raise CannotGenerate(f"numbers from {low} to {high} give {questions}, not {count}; widen the range")
     for pair in distinct(partial(random.Random(f"arithmetic {seed}").randrange, width**2), count):
         a, b = low + pair // width, low + pair % width
         yield {"a": a, "b": b, "operation": operation, "answer": OPERATIONS[operation](a, b)}

@@ -66,10 +66,8 @@ def _printable(value: Any) -> Any:
 
     # Such a value prints with its memory address: another prompt, so another sample, in every run.
     if isinstance(value, Iterator) or (callable(value) and not isinstance(value, Undefined)):
-        raise TypeError(
-            f"{type(value).__name__} is not text; write row['name'] for a column that is named like a method, "
-            "and call functions"
-        )
+        fix = "write row['name'] for a column that is named like a method, and call functions"
+        raise TypeError(f"{type(value).__name__} is not text; {fix}")
     return value
 
 

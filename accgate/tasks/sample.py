@@ -30,16 +30,9 @@ from accgate.text import visible
 
 SUBSET = "subset"  # the column that names a row's configuration, where several are read
 ExamplesOf = Callable[[Row], Sequence[Row]]
-OWN_IDS = (
-    "id",
-    "question_id",
-    "task_id",
-    "qid",
-    "uid",
-    "doc_id",
-    "_id",
-)  # columns that name samples, the first there is
-
+Question = str | Messages  # one text, or a conversation
+# Columns that name samples, the first there is.
+OWN_IDS = ("id", "question_id", "task_id", "qid", "uid", "doc_id", "_id")
 MOST_OF_PICTURE = 64_000_000  # bytes
 LONGEST_PATH = 1000  # characters; a longer text is the picture itself
 LONGEST_ID = 200  # characters of an own id
@@ -228,8 +221,8 @@ def asked_of(content: DefinitionFile, scope: Scope) -> str | None:
         return None
 
 
-def _question(content: DefinitionFile, scope: Scope) -> str | Messages:
-    """What is asked: one text, or the messages of a conversation."""
+def _question(content: DefinitionFile, scope: Scope) -> Question:
+    """Return what is asked."""
     if content.messages is not None:
         return messages_of(content.messages, scope)
     return render(content.prompt or "", scope)
@@ -244,7 +237,7 @@ def _tools(content: DefinitionFile, scope: Scope) -> tuple[Mapping[str, Any], ..
     return tools_of(tools)
 
 
-def _text(question: str | Messages, tools: Sequence[Mapping[str, Any]], content: DefinitionFile) -> str:
+def _text(question: Question, tools: Sequence[Mapping[str, Any]], content: DefinitionFile) -> str:
     """What is asked as one text, which the sample's id is computed from; a prompt alone is itself."""
     if isinstance(question, str) and not tools:
         return question
@@ -256,10 +249,7 @@ def _names(content: DefinitionFile, options: Sequence[Option]) -> Mapping[str, A
     """The names that templates see beside the row's columns."""
     if content.choices is None:
         return {}
-    return {
-        "options": [{"label": option.label, "text": option.text} for option in options],
-        "by": content.choices.by,
-    }
+    return {"options": [{"label": each.label, "text": each.text} for each in options], "by": content.choices.by}
 
 
 def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:
@@ -293,9 +283,7 @@ def _check_calls(targets: Sequence[str]) -> None:
             raise CannotRender(f"the target {error}") from error
 
 
-def _attack(
-    attack: Attack, content: DefinitionFile, scope: Scope, question: str | Messages, id_: str
-) -> str | Messages:
+def _attack(attack: Attack, content: DefinitionFile, scope: Scope, question: Question, id_: str) -> Question:
     """Attack one column of the question, or all of it; of a conversation, the user's last message."""
     if attack.field is not None:
         return _question(content, replace(scope, row=attack_row(attack, scope.row, key=id_)))
@@ -322,10 +310,11 @@ def _cell(row: Mapping[str, Any], column: str) -> Any:
 
 
 def _images(
-    row: Mapping[str, Any], columns: Sequence[str], folder: Path | None, trees: Sequence[Path] = ()
+    row: Mapping[str, Any], columns: Sequence[str], folder: Path | None, trees: Sequence[Path]
 ) -> tuple[str, ...]:
-    """The row's images as data URLs; empty columns are left out, and files in `trees` are refused.
+    """Return the row's images as data URLs, without those of empty columns.
 
+    Files in `trees` are refused.
     An image is a data URL, a path relative to `folder` where there is one, bytes (as base64 or in `{"bytes": ...}`), or
     one of PIL's.
 

@@ -98,9 +98,8 @@ class Samples(PackedSequence[Sample]):
 
 def recorded_samples(records: Iterable[Record]) -> Samples:
     """The samples of records, each once, as far as records tell: ids, clusters, groups, labels."""
-    return Samples(
-        Sample(r.id, "", "", "", "", r.cluster, r.group, r.label, own_id=r.own_id) for r in records
-    ).each_once()
+    samples = (Sample(r.id, "", "", "", "", r.cluster, r.group, r.label, own_id=r.own_id) for r in records)
+    return Samples(samples).each_once()
 
 
 class _Packed:
@@ -120,9 +119,8 @@ class _Packed:
         """Take in samples; their ids."""
         one: dict[str, str] = {}  # text of each name
         for number, sample in enumerate(samples):
-            self._texts += marshal.dumps(
-                (*self._prompt(number, sample.prompt), *_parts(sample), sample.target, sample.own_id)
-            )
+            texts = (*self._prompt(number, sample.prompt), *_parts(sample), sample.target, sample.own_id)
+            self._texts += marshal.dumps(texts)
             self._ends.append(len(self._texts))
             for name, own in zip(NAMES, _names(sample), strict=True):
                 text = own if name != "part" else own or None
@@ -171,10 +169,8 @@ def _parts(sample: Sample) -> tuple[str | int, str | int]:
     """User and system; their lengths, where they are parts of the prompt."""
     prompt, user, system = sample.prompt, sample.user, sample.system
     start = len(system) + 2 if system else 0
-    return (
-        len(user) if prompt.startswith(user, start) else user,
-        len(system) if prompt.startswith(system) else system,
-    )
+    user_part = len(user) if prompt.startswith(user, start) else user
+    return user_part, len(system) if prompt.startswith(system) else system
 
 
 def _shared(left: str, right: str) -> int:

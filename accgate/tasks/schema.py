@@ -176,3 +176,8 @@ class DefinitionFile:
     confidence: Confidence | None = None
     judge: JudgeTable | None = None
     attack: tuple[Attack, ...] = ()
+
+    @property
+    def by_likelihood(self) -> bool:
+        """Whether the engine scores the options of a multiple choice."""
+        return self.choices is not None and self.choices.by == "likelihood"

@@ -22,9 +22,8 @@ from accgate.metrics.numbers import READING
 from accgate.records.ids import Ids
 from accgate.tasks.code import PROGRAMS
 from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
-from accgate.tasks.definition import Definition, read_definition
+from accgate.tasks.definition import Definition, library_file, library_names, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
-from accgate.tasks.library import former_task, library_file, library_names
 from accgate.tasks.rows import SolvedExamples, Source, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
@@ -68,11 +67,6 @@ class Task:
         return self.definition.content
 
     @property
-    def former(self) -> str | None:
-        """The library's name for what a task of this name asked before it was written anew."""
-        return former_task(self.definition.path)
-
-    @property
     def has_tools(self) -> bool:
         """Whether the model may call functions."""
         return self.content.tools is not None
@@ -85,7 +79,7 @@ class Task:
     @property
     def by_likelihood(self) -> bool:
         """Whether the engine scores the options of a multiple choice."""
-        return self.content.choices is not None and self.content.choices.by == "likelihood"
+        return self.content.by_likelihood
 
     @property
     def needs_likelihoods(self) -> bool:
@@ -222,10 +216,8 @@ def _picture_folder(definition: Definition, source: Source) -> Path | None:
 def _joined_task(name: str, definition: Definition, source: Source, mode: Mode | None, *, loaded: bool) -> Task:
     if mode is not None:
         raise KeyFaults((("mode",), f"is {mode!r}, but each part of the task has its own; leave mode out"))
-    own = {
-        key: build_task(f"{name}/{key}", part, rows, loaded=loaded)
-        for key, (part, rows) in _parts_of(definition, source).items()
-    }
+    sources = _parts_of(definition, source).items()
+    own = {key: build_task(f"{name}/{key}", part, rows, loaded=loaded) for key, (part, rows) in sources}
     parts = {key: part.of(()) for key, part in own.items()}
     samples = Samples(replace(sample, group=key, part=key) for key, part in own.items() for sample in part.samples)
     return Task(
@@ -378,7 +370,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) 
     versions = {"number": READING, "boxed": BOXES, "python": PROGRAMS}
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
     letters = _reads_letters(content) and LETTERS
-    ties = content.choices is not None and content.choices.by == "likelihood" and TIES
+    ties = content.by_likelihood and TIES
     conversation = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
         "prompt": [
@@ -432,8 +424,8 @@ def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
 
 def _reads_letters(content: DefinitionFile) -> bool:
     """Whether a reply's answer is the letter of an option, found by accgate's own rules."""
-    extract, choices = content.extract, content.choices
-    return choices is not None and choices.by == "letter" and extract.regex is None and extract.json_path is None
+    extract, by_letter = content.extract, content.choices is not None and not content.by_likelihood
+    return by_letter and extract.regex is None and extract.json_path is None
 
 
 def _set(*values: Any) -> list[Any]:

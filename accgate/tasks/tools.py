@@ -67,14 +67,8 @@ def _tool(value: Any, where: str) -> Mapping[str, Any]:
     if not described:
         return dict(value)
     # Servers take names of letters, digits, _ and - alone; BFCL renames its functions in the same way.
-    return {
-        "type": "function",
-        "function": {
-            **function,
-            "name": function_name(name),
-            "parameters": _json_schema({**parameters, "type": "dict"}),
-        },
-    }
+    schema = _json_schema({**parameters, "type": "dict"})
+    return {"type": "function", "function": {**function, "name": function_name(name), "parameters": schema}}
 
 
 def _json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,11 +95,8 @@ def _property(value: Any) -> Any:
 def choice_fault(choice: Any) -> str | None:
     """The fault of a tool_choice; None where servers take it."""
     named = isinstance(choice, Mapping) and isinstance(choice.get("function"), Mapping)
-    if choice in CHOICES or named:
-        return None
-    return (
-        f'is {choice!r}; write one of {", ".join(CHOICES)}, or {{ type = "function", function = {{ name = "..." }} }}'
-    )
+    function = '{ type = "function", function = { name = "..." } }'
+    return None if choice in CHOICES or named else f"is {choice!r}; write one of {', '.join(CHOICES)}, or {function}"
 
 
 def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:

@@ -137,7 +137,7 @@ def test_unfinished_ratings_are_refused_by_the_import(page: Page, made: Made) ->
     page.click("#save")
     code, out, err = made.run("import", page.downloaded(), "--key", made.key_path)
     assert (code, out) == (2, "")
-    assert "6 of 6 pairs of ratings are missing: question 1 correct, question 1 rude, question 2 correct" in err
+    assert "lacks 6 of 6 pairs of ratings: question 1 correct, question 1 rude, question 2 correct" in err
 
 
 def test_nothing_is_saved_without_a_name_and_the_page_says_so(page: Page) -> None:

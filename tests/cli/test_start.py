@@ -18,7 +18,7 @@ from accgate import load_config
 from accgate.cli.main import main
 from accgate.cli.starter.files import Answers
 from accgate.cli.starter.questions import ask_answers
-from accgate.tasks.library import library_names
+from accgate.tasks.definition import library_names
 from tests.cases import each
 from tests.gates import RIGHT, WRONG, said, write_lines
 from tests.launcher import Launched

@@ -6,7 +6,7 @@ import pytest
 
 from accgate.config.config import load_config
 from accgate.errors import BadInput
-from accgate.tasks.library import library_names
+from accgate.tasks.definition import library_names
 from accgate.text import nearest
 from tests.cases import each
 

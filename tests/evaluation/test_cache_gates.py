@@ -14,7 +14,7 @@ from accgate.cli.main import main
 from accgate.engines.base import IMAGE
 from accgate.evaluation.cache import identity
 from accgate.records.file import read_records
-from accgate.tasks.library import library_file
+from accgate.tasks.definition import library_file
 from tests.gates import without_seconds
 from tests.servers import Server, sums
 

@@ -83,7 +83,7 @@ def test_a_sample_without_a_score_a_prompt_or_all_its_repeats_is_an_error(tmp_pa
     path = run_of(tmp_path / "c", {("a", 0, 0): 1.0})
     with RecordWriter(path, [replace(read_records(path)[0], id="other")]):
         pass
-    with pytest.raises(BadInput, match="1 of 1 samples have no prompt beside"):
+    with pytest.raises(BadInput, match="no prompt beside the records for 1 of 1 samples"):
         export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
     path.with_name("adding.prompts.jsonl.gz").unlink()
     with pytest.raises(BadInput, match="holds no prompts"):

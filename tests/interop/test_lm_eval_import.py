@@ -128,7 +128,7 @@ def test_points_of_an_unknown_metric_are_asked_for_and_never_guessed(tmp_path: P
 
 
 def test_a_known_fraction_with_other_values_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="acc should be a fraction, but 1 values are not: 75"):
+    with pytest.raises(BadInput, match=r"acc should be a fraction, but 75 is none \(1 such values\)"):
         imported(write_log(tmp_path, [generated(0, {"acc": 75.0}), generated(1, {"acc": 1.0})]))
 
 

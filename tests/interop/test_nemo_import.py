@@ -88,7 +88,7 @@ def nothing(_: list[Row]) -> None: ...
 FAULTS: tuple[tuple[Callable[[list[Row]], Any], Row, str], ...] = (
     (lambda all_: [all_.pop(39), all_.pop(19)], {"n_results": 40}, "holds 38 lines, but eval-.*json says 40"),
     (lambda all_: all_.append(dict(all_[0])), {}, "holds sample 0, repeat 0, twice"),
-    (lambda all_: all_.pop(), {}, "19 to 20 samples; each needs as many"),
+    (lambda all_: all_.pop(), {}, "19 to 20 samples; all must have the same number"),
     (lambda all_: [all_.pop(20), all_.pop(0)], {}, "holds 19 problems, but eval-.*json says 20"),
     (lambda all_: all_[0].update(reward=None), {}, ":1: reward is None, not a score"),
     (lambda all_: all_[0].update(reward=float("nan")), {}, ":1: reward is nan"),
@@ -128,7 +128,7 @@ def test_a_mean_that_is_not_the_samples_a_scale_that_nobody_says_and_a_second_bu
 
 
 def test_means_alone_are_not_enough(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"holds no results\.jsonl and no byob_predictions\.jsonl; samples cannot"):
+    with pytest.raises(BadInput, match=r"holds no results\.jsonl and no byob_predictions\.jsonl; keep a score of each"):
         nemo_files([tmp_path])
     (tmp_path / "results.yml").write_text("results: {}\n")
     with pytest.raises(BadInput, match=r"results\.yml there holds only means"):

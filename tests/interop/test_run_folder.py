@@ -146,7 +146,7 @@ def test_what_every_eval_ever_cannot_hold_is_refused(folder: Path, tmp_path: Pat
         with pytest.raises(BadInput, match="give --model-id m=ORG/NAME"):
             everything(run, tmp_path, model_ids=ids)
     (check,) = run.checks
-    with pytest.raises(BadInput, match="200 of 200 samples have no prompt"):
+    with pytest.raises(BadInput, match="no prompt beside the records for 200 of 200 samples"):
         everything(replace(run, checks=(replace(check, prompts={}),)), tmp_path)
     assert not isinstance(check.samples, str)
     records = tuple(replace(record, score=101.0) for record in check.samples.records)

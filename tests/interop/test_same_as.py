@@ -16,8 +16,7 @@ import pytest
 
 from accgate.engines import LogProbs
 from accgate.tasks.choices import continuation, likeliest_option
-from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file, library_names
+from accgate.tasks.definition import library_file, library_names, read_definition
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task
 from tests.loading import load_task

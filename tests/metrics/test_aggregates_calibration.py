@@ -1,7 +1,6 @@
 """Calibration and selection, against scikit-learn, torchmetrics, closed forms and enumeration."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -23,22 +22,19 @@ def records_of(pairs: list[tuple[int, bool]]) -> list[dict[str, object]]:
 
 @settings(deadline=None, max_examples=40)
 @given(answered, st.sampled_from([1, 2, 3, 4, 5, 8, 10, 15, 16, 20]))
-def test_the_reliability_diagram_is_scikit_learns_curve_with_confidences_on_the_edges(
+def test_bins_are_those_of_scikit_learns_curve_with_confidences_on_the_edges(
     pairs: list[tuple[int, bool]], bins: int
 ) -> None:
     right, stated = [r for _, r in pairs], [c / 20 for c, _ in pairs]
-    drawn = metrics.aggregate("ece", bins=bins).outcome(records_of(pairs)).details["bins"]
-    used = [row for row in drawn if row["answers"]]
-    edges = [row["above"] for row in drawn[1:]]
-    assert edges == pytest.approx(np.arange(1, bins) / bins)
+    (rows,) = metrics.aggregate("ece", bins=bins).encode(records_of(pairs))
+    used = [rows[rows[:, 0] == place] for place in np.unique(rows[:, 0])]
+    _, means_of_confidence, means_of_score = np.array([own.mean(axis=0) for own in used]).T
     same_edges = np.array_equal(np.linspace(0.0, 1.0, bins + 1)[1:], np.arange(1, bins + 1) / bins)
     if same_edges and len(set(right)) == 2:  # it takes neither one class nor our edges where linspace rounds others
         accuracy, confidence = calibration_curve(right, stated, n_bins=bins)
-        assert [row["accuracy"] for row in used] == pytest.approx(list(100.0 * accuracy))
-        assert [row["confidence"] for row in used] == pytest.approx(list(100.0 * confidence))
-    assert sum(row["answers"] for row in drawn) == len(pairs)
-    gaps = np.array([row["accuracy"] - row["confidence"] for row in used])
-    sizes = np.array([row["answers"] for row in used])
+        assert means_of_score == pytest.approx(100.0 * accuracy)
+        assert means_of_confidence == pytest.approx(100.0 * confidence)
+    gaps, sizes = means_of_score - means_of_confidence, np.array([*map(len, used)])
     expected = {
         "ece": (np.abs(gaps) * sizes).sum() / sizes.sum(),
         "rmsce": np.sqrt((gaps**2 * sizes).sum() / sizes.sum()),
@@ -73,8 +69,8 @@ def test_calibration_errors_are_torchmetrics_off_the_edges(name: str, norm: str,
 def test_a_confidence_on_an_edge_belongs_to_the_bin_below_and_0_to_the_first(
     confidence: float, bins: int, place: int
 ) -> None:
-    drawn = metrics.aggregate("ece", bins=bins).outcome(columns(confidence=[confidence], score=[0.0])).details["bins"]
-    assert [i for i, row in enumerate(drawn) if row["answers"]] == [place]
+    (rows,) = metrics.aggregate("ece", bins=bins).encode(columns(confidence=[confidence], score=[0.0]))
+    assert rows[0, 0] == place
 
 
 def test_calibration_errors_of_a_small_table_by_hand() -> None:
@@ -138,27 +134,3 @@ def test_a_share_of_answers_is_counted_exactly() -> None:
     """7% of 100 are 7, though 0.07 * 100 is a little more as a double."""
     records = columns(confidence=[1 - i / 100 for i in range(100)], score=[100.0] * 7 + [0.0] * 93)
     assert metrics.aggregate("selective_accuracy", coverage=0.07)(records) == 100.0
-
-
-def test_the_curve_has_one_point_for_each_confidence_and_ends_with_all_answers() -> None:
-    records = columns(confidence=[0.5, 0.9, 0.9, 0.1], score=[100.0, 100.0, 0.0, 0.0])
-    assert metrics.aggregate("accuracy_coverage_auc").outcome(records).details["curve"] == [
-        {"coverage": 0.5, "accuracy": 50.0, "confidence": 0.9},
-        {"coverage": 0.75, "accuracy": pytest.approx(200.0 / 3.0), "confidence": 0.5},
-        {"coverage": 1.0, "accuracy": 50.0, "confidence": 0.1},
-    ]
-
-
-def test_a_long_curve_is_thinned_with_its_ends_kept() -> None:
-    records = confident(np.random.default_rng(2), 1000)
-    drawn = metrics.aggregate("accuracy_coverage_auc").outcome(records).details["curve"]
-    assert len(drawn) == 200
-    assert drawn[0]["coverage"] == 0.001
-    assert drawn[-1]["coverage"] == 1.0
-    assert drawn[-1]["accuracy"] == pytest.approx(np.mean([r["score"] for r in records]))
-
-
-@pytest.mark.parametrize("name", ["ece", "accuracy_coverage_auc"])
-def test_details_are_json(name: str) -> None:
-    details = metrics.aggregate(name).outcome(confident(np.random.default_rng(2), 3)).details
-    assert json.loads(json.dumps(details, allow_nan=False)) == details

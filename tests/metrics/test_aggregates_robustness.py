@@ -20,9 +20,7 @@ ATTACKED = columns(score=BEFORE, attacked=AFTER, group=["kept", "kept", "out", "
 
 
 def test_attack_success_is_wrong_after_among_right_before() -> None:
-    outcome = metrics.aggregate("attack_success_rate").outcome(ATTACKED)
-    assert outcome.value == pytest.approx(200 / 3)
-    assert outcome.details == {"right_before": 3.0, "of_these_wrong_after": 2.0}
+    assert metrics.aggregate("attack_success_rate")(ATTACKED) == pytest.approx(200 / 3)
     assert not metrics.aggregate("attack_success_rate").higher_is_better
 
 
@@ -35,8 +33,7 @@ def test_samples_wrong_before_need_no_attack_but_those_right_before_do() -> None
 
 
 def test_attack_success_without_a_sample_right_before_has_no_value() -> None:
-    outcome = metrics.aggregate("attack_success_rate").outcome(columns(score=[0.0, 0.0], attacked=[0.0, None]))
-    assert (outcome.value, outcome.reason) == (None, "0/0: no sample was right before the attack")
+    assert metrics.aggregate("attack_success_rate")(columns(score=[0.0, 0.0], attacked=[0.0, None])) is None
 
 
 @each(
@@ -66,7 +63,7 @@ def test_a_column_that_should_say_which_inputs_count_is_missed_by_name() -> None
 
 
 def test_ids_of_no_sample_are_refused() -> None:
-    with pytest.raises(metrics.UnusableRecords, match="1 of the 2 ids belong to no sample, such as 'nobody'"):
+    with pytest.raises(metrics.UnusableRecords, match="no sample has 1 of the 2 ids, such as 'nobody'"):
         metrics.aggregate("attack_success_rate_curated", ids="s0 nobody")(ATTACKED)
 
 
@@ -92,17 +89,11 @@ def test_the_drop_rate_is_1_minus_the_ratio_of_the_sums() -> None:
     drop = metrics.aggregate("performance_drop_rate")
     assert drop(records) == pytest.approx(25.0)
     assert not drop.higher_is_better
-    assert drop.outcome(records).details == {
-        "mean_before": pytest.approx(100 / 3),
-        "attacks": [{"mean_after": 25.0, "drop_rate": pytest.approx(25.0)}],
-    }
     assert drop(columns(score=[50.0], attacked=[60.0])) == pytest.approx(-20.0)
 
 
 def test_a_drop_from_nothing_has_no_value() -> None:
-    outcome = metrics.aggregate("performance_drop_rate").outcome(columns(score=[0.0, 0.0], attacked=[0.0, 50.0]))
-    assert (outcome.value, outcome.reason) == (None, "0/0: no sample has any points before the attack")
-    assert outcome.details["attacks"] == [{"mean_after": 25.0, "drop_rate": None}]
+    assert metrics.aggregate("performance_drop_rate")(columns(score=[0.0, 0.0], attacked=[0.0, 50.0])) is None
 
 
 def test_a_drop_rate_needs_every_sample_attacked() -> None:

@@ -132,8 +132,8 @@ FILES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (TWO, [row(reply=7)], "candidate.jsonl:1: reply is 7; write text"),
     (TWO, [row(prompt=["p"])], "candidate.jsonl:1: prompt is ['p']; write text"),
     ([], TWO, "reference.jsonl: holds no answers"),
-    ([{"id": "q0", "reply": "r"}], [{"id": "q0", "reply": "r"}], "1 of 1 samples have no prompt: q0; give"),
-    (TWO, [row(cluster="c"), row(id="q1")], "1 of 2 samples have no cluster: q1"),
+    ([{"id": "q0", "reply": "r"}], [{"id": "q0", "reply": "r"}], "no prompt for 1 of 1 samples: q0; give"),
+    (TWO, [row(cluster="c"), row(id="q1")], "no cluster for 1 of 2 samples: q1"),
 ]  # fmt: skip
 
 
@@ -166,9 +166,9 @@ def test_csv_files_hold_answers_too(made: Made) -> None:
         (["reference.jsonl"], "give a run's folder, or two files"),
         (["reference.jsonl", "candidate.jsonl", "x.jsonl"], "give a run's folder, or two files"),
         (["reference.jsonl", "no.jsonl"], "no.jsonl: cannot be read"),
-        (["reference.jsonl", "candidate.jsonl", "--questions", "13"], "--questions is 13, but there are 12 questions"),
-        (["reference.jsonl", "candidate.jsonl", "--questions", "0"], "--questions is 0, but there are 12 questions"),
-        (["reference.jsonl", "candidate.jsonl", "--show-targets"], "12 of 12 questions have no target to show"),
+        (["reference.jsonl", "candidate.jsonl", "--questions", "13"], "--questions is 13; give a number from 1 to 12"),
+        (["reference.jsonl", "candidate.jsonl", "--questions", "0"], "--questions is 0; give a number from 1 to 12"),
+        (["reference.jsonl", "candidate.jsonl", "--show-targets"], "no target to show for 12 of 12 questions"),
         (["reference.jsonl", "candidate.jsonl", "--model", "m"], "--model: for a run's folder only"),
         (["reference.jsonl", "candidate.jsonl", "--theta", "5"], "--theta: for `questionnaire import` only"),
         (["reference.jsonl", "candidate.jsonl", "--items", "no.toml"], "no.toml: cannot be read"),

@@ -42,14 +42,14 @@ FAULTS: list[tuple[Change, str]] = [
     (lambda d: d.pop("rater"), "names no rater"),
     (lambda d: d.update(rater=" \t"), "names no rater"),
     (lambda d: d.update(ratings=[]), "holds no ratings by answer and item"),
-    (lambda d: d["ratings"].update({"0123456789ab": {"correct": 3}}), "rates 1 answers that the questionnaire"),
-    (lambda d: first(d).update(funny=3), "rates by 1 items that the questionnaire does not have: funny"),
-    *((lambda d, x=x: first(d).update(correct=x), "1 ratings are not a whole number") for x in (0, 6, 3.0, "3")),
-    (lambda d: first(d).update(correct=True), "1 ratings are not a whole number from 1 to 5: True ("),
-    (lambda d: first(d).update(correct=None), "1 ratings are not a whole number from 1 to 5: None ("),
-    (lambda d: first(d).pop("fluent"), "1 of 72 pairs of ratings are missing: question 1 fluent; have them completed"),
-    (lambda d: d["ratings"].popitem(), "6 of 72 pairs of ratings are missing: question 12 correct"),
-    (lambda d: d["ratings"].clear(), "72 of 72 pairs of ratings are missing"),
+    (lambda d: d["ratings"].update({"0123456789ab": {"correct": 3}}), "rates 1 answer that the questionnaire"),
+    (lambda d: first(d).update(funny=3), "rates by 1 item that the questionnaire does not have: funny"),
+    *((lambda d, x=x: first(d).update(correct=x), "holds 1 rating that should be") for x in (0, 6, 3.0, "3")),
+    (lambda d: first(d).update(correct=True), "holds 1 rating that should be a whole number from 1 to 5: True ("),
+    (lambda d: first(d).update(correct=None), "holds 1 rating that should be a whole number from 1 to 5: None ("),
+    (lambda d: first(d).pop("fluent"), "lacks 1 of 72 pairs of ratings: question 1 fluent; have them completed"),
+    (lambda d: d["ratings"].popitem(), "lacks 6 of 72 pairs of ratings: question 12 correct"),
+    (lambda d: d["ratings"].clear(), "lacks 72 of 72 pairs of ratings"),
 ]  # fmt: skip
 
 

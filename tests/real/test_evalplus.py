@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file
+from accgate.tasks.definition import library_file, read_definition
 from accgate.tasks.prompts import Scope, render
 from tests.runner import KEPT
 from tests.sandbox.test_library_programs import SPECIAL

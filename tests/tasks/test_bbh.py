@@ -1,8 +1,7 @@
 """What bbh's own regular expression reads in the replies that models write."""
 
-from accgate.tasks.definition import read_definition
+from accgate.tasks.definition import library_file, read_definition
 from accgate.tasks.extract import by_regex
-from accgate.tasks.library import library_file
 
 BBH = [
     ("False.", "False"),

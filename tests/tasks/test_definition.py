@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput
 from accgate.metrics.registry import metric_builders
-from accgate.tasks.definition import Definition, read_definition
+from accgate.tasks.definition import Definition, library_file, library_names, read_definition
 from accgate.tasks.generators import generator_names
-from accgate.tasks.library import library_file, library_names
 from accgate.tasks.schema import Columns, Dataset, Extract, FewShot
 from tests.cases import each
 

@@ -15,8 +15,7 @@ from accgate.records.scores import collect
 from accgate.references.store import Reference, ReferenceFile, mismatch
 from accgate.sandbox.assertions import split_program, without_literals
 from accgate.tasks.choices import continuation, likeliest_option, options_of
-from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file, library_names
+from accgate.tasks.definition import library_file, library_names, read_definition
 from accgate.tasks.prompts import Scope, render
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.task import Task

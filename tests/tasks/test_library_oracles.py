@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from accgate.tasks.choices import options_of
-from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file, library_names
+from accgate.tasks.definition import library_file, library_names, read_definition
 from accgate.tasks.prompts import Scope, render
 from tests.cases import each
 from tests.tasks.dataset_rows import MBPP_PROMPT, MMLU, MMLU_DEV, MMMU_ROW

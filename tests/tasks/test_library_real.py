@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file
+from accgate.tasks.definition import library_file, read_definition
 from accgate.tasks.task import Task
 from tests.cases import each
 from tests.loading import load_task

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accgate.tasks.library import library_names
+from accgate.tasks.definition import library_names
 from accgate.tasks.tools import reply_json
 from tests.tasks.dataset_rows import (
     ARC,

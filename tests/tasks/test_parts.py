@@ -13,7 +13,7 @@ from accgate.cli.main import main
 from accgate.errors import BadInput, KeyFaults
 from accgate.records.file import read_records
 from accgate.tasks import Definition, library_file, read_definition
-from accgate.tasks.library import library_names
+from accgate.tasks.definition import library_names
 from accgate.tasks.rows import Source
 from accgate.tasks.sample import sample_id
 from accgate.tasks.task import build_task, stored_task

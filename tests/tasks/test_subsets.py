@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput, KeyFaults
-from accgate.tasks.library import library_file
+from accgate.tasks.definition import library_file
 from accgate.tasks.task import Task
 from tests.gates import toml, write_lines
 from tests.loading import load_task

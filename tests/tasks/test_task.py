@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.errors import BadInput
-from accgate.tasks.library import library_file, library_names
+from accgate.tasks.definition import library_file, library_names
 from accgate.tasks.task import Task
 from tests.cases import each
 from tests.loading import load_task

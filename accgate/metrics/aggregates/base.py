@@ -7,7 +7,7 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from accgate.stats.statistics import value_or_nan
 
 Rows = npt.NDArray[Any]
+Tables = tuple[Rows, ...]  # of each side, one row for each sample
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
@@ -126,10 +127,8 @@ def _by_sample(name: str, records: list[Any]) -> dict[Hashable, list[Any]]:
     keys = Counter((i, value(record, "repeat") or 0) for i, record in zip(ids, records, strict=True))
     doubled = [key for key, count in keys.items() if count > 1]
     if doubled:
-        (first, repeat), more = doubled[0], len(doubled)
-        raise UnusableRecords(
-            f"{name}: id {first!r} (repeat {repeat}) comes twice ({more} such); keep one record, or number `repeat`"
-        )
+        (first, repeat), fix = doubled[0], "keep one record, or number `repeat`"
+        raise UnusableRecords(f"{name}: id {first!r} (repeat {repeat}) comes twice ({len(doubled)} such); {fix}")
     samples: dict[Hashable, list[Any]] = {}
     for i, record in zip(ids, records, strict=True):
         samples.setdefault(i, []).append(record)
@@ -140,19 +139,15 @@ def _check_same_samples(name: str, first: Mapping[Hashable, Any], other: Mapping
     missing, extra = first.keys() - other.keys(), other.keys() - first.keys()
     if missing or extra:
         example = min(map(str, missing or extra))
-        raise UnusableRecords(
-            f"{name}: the sides have different samples: {len(missing)} only on the first, {len(extra)} only on another "
-            f"(such as {example!r}); compare the same samples"
-        )
+        sides = f"{len(missing)} only on the first, {len(extra)} only on another (such as {example!r})"
+        raise UnusableRecords(f"{name}: the sides have different samples: {sides}; compare the same samples")
 
 
 def _check_none_failed(side: Side) -> None:
     failed = [r for r in side.records if _has(r, "score") and value(r, "score") is None]
     if failed:
-        raise UnusableRecords(
-            f"{side.name}: {len(failed)} of {len(side.records)} records failed (score is None), such as sample "
-            f"{value(failed[0], 'id')!r}; evaluate them again"
-        )
+        fault = f"{len(failed)} of {len(side.records)} records failed (score is None)"
+        raise UnusableRecords(f"{side.name}: {fault}, such as sample {value(failed[0], 'id')!r}; evaluate them again")
 
 
 def _has(record: Any, key: str) -> bool:
@@ -166,10 +161,8 @@ def _require(side: Side, key: str) -> None:
     if key == "answer" and len(lacking) < len(records):
         lacking = [r for r in lacking if not _has(r, key)]  # None is a reply in which no answer was found
     if lacking:
-        raise UnusableRecords(
-            f"{side.name} needs {key!r}, which {len(lacking)} of {len(records)} records lack, such as sample "
-            f"{value(lacking[0], 'id')!r}; {FIXES[key]}"
-        )
+        which = f"{len(lacking)} of {len(records)} records lack, such as sample {value(lacking[0], 'id')!r}"
+        raise UnusableRecords(f"{side.name} needs {key!r}, which {which}; {FIXES[key]}")
 
 
 def _check_one_value(name: str, key: str, sides: Sequence[Side]) -> None:
@@ -178,10 +171,8 @@ def _check_one_value(name: str, key: str, sides: Sequence[Side]) -> None:
         owners = np.repeat(np.arange(len(side.ids)), side.counts)
         for owner, text in zip(owners.tolist(), side.texts(key), strict=True):
             if texts.setdefault(owner, text) != text:
-                raise UnusableRecords(
-                    f"{name}: sample {side.ids[owner]!r} has the {key} {texts[owner]!r} and {text!r}; a sample has one "
-                    "on all sides and in all repeats"
-                )
+                fault = f"sample {side.ids[owner]!r} has the {key} {texts[owner]!r} and {text!r}"
+                raise UnusableRecords(f"{name}: {fault}; a sample has one on all sides and in all repeats")
 
 
 def wide(sides: Sequence[Side], columns: Sequence[Floats]) -> tuple[Floats, ...]:
@@ -200,10 +191,10 @@ def wide(sides: Sequence[Side], columns: Sequence[Floats]) -> tuple[Floats, ...]
         repeats = int(side.counts[0])
         odd = int((side.counts != repeats).sum())
         if odd:
-            raise UnusableRecords(
-                f"{side.name}: sample {side.ids[0]!r} has {repeats} repeats, {odd} of {len(side.ids)} samples have "
-                "another number; give all the same"
+            fault = (
+                f"sample {side.ids[0]!r} has {repeats} repeats, {odd} of {len(side.ids)} samples have another number"
             )
+            raise UnusableRecords(f"{side.name}: {fault}; give all the same")
         width = column.shape[1]
         row = np.full((len(side.ids), most * width), np.nan)
         row[:, : repeats * width] = column.reshape(len(side.ids), repeats * width)
@@ -220,35 +211,12 @@ def answers(rows: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
     return single
 
 
-NO_RECORDS = "there are no records"
-
-
-@dataclass(frozen=True)
-class Table:
-    """The sides' rows, one for each sample, and the names behind the codes in them."""
-
-    rows: tuple[Rows, ...]
-    legend: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A statistic's value in its unit, None with the reason where it has none (0/0), and the details behind it.
-
-    `details` is ready for JSON: a reliability diagram's bins, a curve's points, rates by group or label.
-    """
-
-    value: float | None
-    reason: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Aggregate:
     """A statistic over samples, with its options set.
 
     A record is a mapping or any object with the run record's names. `needs` are the keys it must have; only `attacked`
-    may be missing, where the statistic does not ask for it.
+    may be missing, where the statistic does not ask for it. `tabulate` makes rows of the sides, one for each sample.
     `statistic` takes the rows that `encode` gives, any number of them and with repetitions, and is what
     `accgate.decision.compare_statistic` decides on; NaN for 0/0. It is the value itself but for signed
     differences (`signed` gives them), where a negative value is no better than a positive one. `lowest` and `highest`
@@ -257,22 +225,15 @@ class Aggregate:
 
     name: str
     needs: tuple[str, ...]
-    tabulate: Callable[[Sequence[Side]], Table]
+    tabulate: Callable[[Sequence[Side]], Tables]
     statistic: Callable[[Rows], float]
     higher_is_better: bool
-    why_undefined: str | Callable[[Table], str] = NO_RECORDS
-    describe: Callable[[Table], Mapping[str, Any]] = lambda _: {}
     signed: Callable[[Rows], float] | None = None
     lowest: float | None = 0.0
     highest: float | None = 100.0
 
-    def table(self, *sides: Iterable[Any]) -> Table:
-        """The rows of all sides, with the names behind their codes; raises as `encode` does."""
-        always = [key for key in self.needs if key != "attacked"]
-        return self.tabulate(read(self.name, always, sides))
-
-    def encode(self, *sides: Iterable[Any]) -> tuple[Rows, ...]:
-        """An array of shape (samples, k) for each side's records: the same samples, row by row, and the same codes.
+    def encode(self, *sides: Iterable[Any]) -> Tables:
+        """Return an array of shape (samples, k) for each side's records: the same samples, and the same codes.
 
         Rows stand in the order in which the first side's samples first come; a sample's repeats are in its row.
 
@@ -281,26 +242,19 @@ class Aggregate:
         UnusableRecords
             Where a record lacks a key, failed or comes twice, and where the sides do not fit each other.
         """
-        return self.table(*sides).rows
-
-    def outcome(self, records: Iterable[Any]) -> Outcome:
-        """The value of these records with its details; raises as `encode` does, but for no records at all."""
-        records = list(records)
-        if not records:
-            return Outcome(None, NO_RECORDS)
-        table = self.table(records)
-        value = value_or_nan(self.signed or self.statistic, table.rows[0])
-        details = self.describe(table)
-        if not math.isfinite(value):
-            why = self.why_undefined
-            return Outcome(None, why if isinstance(why, str) else why(table), details)
-        return Outcome(value, None, details)
+        always = [key for key in self.needs if key != "attacked"]
+        return self.tabulate(read(self.name, always, sides))
 
     def __call__(self, records: Iterable[Any]) -> float | None:
-        """The value of these records in the statistic's unit; None where it is 0/0."""
-        return self.outcome(records).value
+        """Return the value of these records in the statistic's unit; None where it is 0/0, and without records.
 
-
-def json_number(value: float) -> float | None:
-    """The number, None where it is 0/0: JSON has no NaN."""
-    return float(value) if math.isfinite(value) else None
+        Raises
+        ------
+        UnusableRecords
+            As `encode`.
+        """
+        records = list(records)
+        if not records:
+            return None
+        value = value_or_nan(self.signed or self.statistic, self.encode(records)[0])
+        return value if math.isfinite(value) else None

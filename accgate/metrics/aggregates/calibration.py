@@ -3,29 +3,22 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Ints, Rows, Side, Table, answers, json_number, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, answers, wide
 from accgate.stats import Unsigned
 
 NEEDS = ("score", "confidence")
-MOST_POINTS = 200  # of a curve in the details; a page draws no more
-
-
-def tie_starts(keys: Floats) -> Ints:
-    """Where each block of equal keys starts, in sorted keys."""
-    return np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
 
 
 def tie_means(keys: Floats, values: Floats) -> Floats:
-    """Each value replaced by the mean over its block of equal keys; the keys are sorted.
+    """Replace each value by the mean over its block of equal keys. The keys are sorted.
 
     >>> tie_means(np.array([1.0, 2.0, 2.0]), np.array([5.0, 0.0, 100.0])).tolist()
     [5.0, 50.0, 50.0]
     """
-    starts = tie_starts(keys)
+    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))  # of each block
     if len(starts) == len(keys):
         return values
     sizes = np.diff(np.append(starts, len(keys)))
@@ -33,25 +26,20 @@ def tie_means(keys: Floats, values: Floats) -> Floats:
 
 
 def confidence_and_score(sides: Sequence[Side]) -> list[Floats]:
-    """For each side both columns in points; a score between 0 and 100 is a share of a right answer."""
-    return [
-        np.stack([100.0 * side.numbers("confidence", 0.0, 1.0), side.numbers("score", 0.0, 100.0)], axis=1)
-        for side in sides
-    ]
+    """Return both columns of each side in points.
+
+    A score between 0 and 100 is a share of a right answer.
+    """
+    columns = ((100.0 * side.numbers("confidence", 0.0, 1.0), side.numbers("score", 0.0, 100.0)) for side in sides)
+    return [np.stack(pair, axis=1) for pair in columns]
 
 
-def edges(bins: int) -> Floats:
-    """Upper edges m/M of the bins, each the double nearest to it, so that a confidence of 0.7 is on the edge 7/10."""
-    return np.arange(1, bins + 1) / bins
-
-
-def _bins(bins: int, sides: Sequence[Side]) -> Table:
+def _bins(bins: int, sides: Sequence[Side]) -> Tables:
     """Return confidences and scores behind the number of their bin ((m-1)/M, m/M], from 0; the first has 0 too."""
-    columns = [
-        np.column_stack([np.searchsorted(edges(bins), side.numbers("confidence", 0.0, 1.0)), both])
-        for side, both in zip(sides, confidence_and_score(sides), strict=True)
-    ]
-    return Table(wide(sides, columns))
+    edges = np.arange(1, bins + 1) / bins  # each the double nearest to m/M, so that a confidence of 0.7 is on 7/10
+    places = (np.searchsorted(edges, side.numbers("confidence", 0.0, 1.0)) for side in sides)
+    pairs = zip(places, confidence_and_score(sides), strict=True)
+    return wide(sides, [np.column_stack(pair) for pair in pairs])
 
 
 def _turned(rows: Rows) -> Rows:
@@ -84,25 +72,10 @@ def _maximum(rows: Rows) -> float:
     return float((np.abs(gaps[used]) / counts[used]).max())
 
 
-def reliability(bins: int, table: Table) -> dict[str, Any]:
-    """The reliability diagram: of each bin its edges (shares), answers, mean confidence and accuracy (points)."""
-    rows = answers(table.rows[0], 3)
-    which = rows[:, 0].astype(np.intp)
-    counts = np.bincount(which, minlength=bins)
-    with np.errstate(invalid="ignore"):
-        confidence = np.bincount(which, rows[:, 1], bins) / counts
-        accuracy = np.bincount(which, rows[:, 2], bins) / counts
-    ends = [0.0, *edges(bins).tolist()]
-    keys = ("above", "up_to", "answers", "confidence", "accuracy")
-    columns = (ends[:-1], ends[1:], counts.tolist(), map(json_number, confidence), map(json_number, accuracy))
-    return {"bins": [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]}
-
-
 def _calibration_error(name: str, statistic: Callable[[Rows], float], bins: int) -> Aggregate:
     if bins < 1:
         raise ValueError("bins must be 1 or more")
-    gaps = Unsigned(statistic, _turned)
-    return Aggregate(name, NEEDS, partial(_bins, bins), gaps, False, describe=partial(reliability, bins))
+    return Aggregate(name, NEEDS, partial(_bins, bins), Unsigned(statistic, _turned), False)
 
 
 def ece(*, bins: int = 15) -> Aggregate:
@@ -120,13 +93,12 @@ def mce(*, bins: int = 15) -> Aggregate:
     return _calibration_error("mce", _maximum, bins)
 
 
-def _paired_columns(sides: Sequence[Side]) -> Table:
-    return Table(wide(sides, confidence_and_score(sides)))
+def _paired_columns(sides: Sequence[Side]) -> Tables:
+    return wide(sides, confidence_and_score(sides))
 
 
-def _ordered_columns(sides: Sequence[Side]) -> Table:
-    columns = confidence_and_score(sides)
-    return Table(wide(sides, [np.column_stack([both[:, 0], both]) for both in columns]))
+def _ordered_columns(sides: Sequence[Side]) -> Tables:
+    return wide(sides, [np.column_stack([both[:, 0], both]) for both in confidence_and_score(sides)])
 
 
 def _adaptive(bins: int, rows: Rows) -> float:
@@ -156,60 +128,31 @@ def brier_score() -> Aggregate:
     return Aggregate("brier_score", NEEDS, _paired_columns, _squared_error, False)
 
 
-def _surest_first(rows: Rows) -> tuple[Floats, Floats]:
-    """Confidences from the largest on, and the expected score at each place over every order of the tied."""
+def _surest_first(rows: Rows) -> Floats:
+    """Return the scores from the surest answer on, each the expected one over every order of the tied."""
     rows = answers(rows, 2)
-    order = np.argsort(-rows[:, 0])
-    confidence = rows[order, 0]
-    return confidence, tie_means(confidence, rows[order, 1])
-
-
-def _accuracies(scores: Floats) -> Floats:
-    """Accuracy of the first k, for k = 1 to n."""
-    return np.cumsum(scores) / np.arange(1, len(scores) + 1)
+    rows = rows[np.argsort(-rows[:, 0])]
+    return tie_means(rows[:, 0], rows[:, 1])
 
 
 def _area(rows: Rows) -> float:
-    return float(_accuracies(_surest_first(rows)[1]).mean())
+    scores = _surest_first(rows)
+    return float((np.cumsum(scores) / np.arange(1, len(scores) + 1)).mean())
 
 
 def _accuracy_at(coverage: float, rows: Rows) -> float:
-    scores = _surest_first(rows)[1]
+    scores = _surest_first(rows)
     count = max(1, math.ceil(coverage * len(scores) - 1e-9))  # 0.07 of 100 answers are 7, whatever its double
     return float(scores[:count].mean())
 
 
-def curve(table: Table) -> dict[str, Any]:
-    """Points of the curve, one where each block of equal confidences ends, thinned to 200.
-
-    `coverage` is a share, `accuracy` in points, `confidence` (0 to 1) the least one that is answered.
-    """
-    confidence, scores = _surest_first(table.rows[0])
-    accuracy = _accuracies(scores)
-    ends = np.append(tie_starts(confidence)[1:], len(confidence)) - 1
-    if len(ends) > MOST_POINTS:
-        ends = ends[np.linspace(0, len(ends) - 1, MOST_POINTS).round().astype(np.intp)]
-    return {
-        "curve": [
-            {
-                "coverage": (int(k) + 1) / len(scores),
-                "accuracy": float(accuracy[k]),
-                "confidence": round(float(confidence[k]) / 100.0, 12),
-            }
-            for k in ends
-        ]
-    }
-
-
 def accuracy_coverage_auc() -> Aggregate:
     """Area under the accuracy-coverage curve: the mean accuracy of the k surest answers over k = 1 to n."""
-    return Aggregate("accuracy_coverage_auc", NEEDS, _paired_columns, _area, True, describe=curve)
+    return Aggregate("accuracy_coverage_auc", NEEDS, _paired_columns, _area, True)
 
 
 def selective_accuracy(*, coverage: float = 0.8) -> Aggregate:
     """Accuracy of the surest answers, of which there are `coverage` times n, rounded up."""
     if not 0.0 < coverage <= 1.0:
         raise ValueError("coverage must be above 0 and at most 1")
-    return Aggregate(
-        "selective_accuracy", NEEDS, _paired_columns, partial(_accuracy_at, coverage), True, describe=curve
-    )
+    return Aggregate("selective_accuracy", NEEDS, _paired_columns, partial(_accuracy_at, coverage), True)

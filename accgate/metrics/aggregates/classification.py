@@ -2,31 +2,29 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, answers, json_number, wide
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, answers, wide
 from accgate.metrics.aggregates.labels import positive_label, true_labels
 from accgate.metrics.forms import one_spelling
 
 Average = Literal["macro", "micro", "weighted", "binary"]
 NEEDS = ("answer", "target")
-NO_LABEL = "0/0: no answer is a label"
 
 
-def _table(sides: Sequence[Side]) -> Table:
-    """Columns: code of the answer (0 where it is no true label), code of the target (from 1, sorted)."""
+def _table(sides: Sequence[Side]) -> Tables:
+    """Return the codes of answer and target, from 1 by the labels in order; 0 for an answer that is no label."""
     truth, labels = true_labels(sides, "answer")
-    return Table(_codes(sides, truth, {label: float(i) for i, label in enumerate(labels, 1)}), labels)
+    return _codes(sides, truth, {label: float(i) for i, label in enumerate(labels, 1)})
 
 
-def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> Table:
-    """As `_table` with the positive label as 1 and all others as 2."""
+def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> Tables:
+    """Do as `_table`, with the positive label as 1 and all others as 2."""
     truth, labels = true_labels(sides, "answer")
     positive = positive_label(name, labels, positive)
-    code = {label: 1.0 if label == positive else 2.0 for label in labels}
-    return Table(_codes(sides, truth, code), (positive, "others"))
+    return _codes(sides, truth, {label: 1.0 if label == positive else 2.0 for label in labels})
 
 
 def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]) -> tuple[Floats, ...]:
@@ -41,10 +39,10 @@ def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]
     return wide(sides, columns)
 
 
-def _counts(rows: Rows, least: int = 0) -> tuple[Floats, Floats, Floats]:
-    """By code: right answers, answers, targets. Code 0 is an answer that is no label."""
+def _counts(rows: Rows) -> tuple[Floats, Floats, Floats]:
+    """Count right answers, answers and targets by code. Code 0 is an answer that is no label."""
     answered, true = answers(rows, 2).astype(np.intp).T
-    size = max(least, int(max(answered.max(), true.max())) + 1)
+    size = max(2, int(max(answered.max(), true.max())) + 1)
     right, predicted = np.bincount(true[answered == true], minlength=size), np.bincount(answered, minlength=size)
     return right.astype(np.float64), predicted.astype(np.float64), np.bincount(true, minlength=size).astype(np.float64)
 
@@ -65,7 +63,7 @@ RATES: Mapping[str, Parts] = {
 
 
 def _average(rate: str, average: Average, rows: Rows) -> float:
-    counts, parts = _counts(rows, 2), RATES[rate]
+    counts, parts = _counts(rows), RATES[rate]
     if average == "binary":
         above, below = parts(*(column[1:2] for column in counts))
         return float(100.0 * above[0] / below[0])
@@ -91,32 +89,12 @@ def _matthews(rows: Rows) -> float:
     return float(100.0 * (right.sum() * n - (predicted * true).sum()) / np.sqrt(spread))
 
 
-def _by_label(table: Table) -> dict[str, Any]:
-    counts = _counts(table.rows[0], len(table.legend) + 1)
-    right, predicted, true = (column[1:] for column in counts)
-    with np.errstate(all="ignore"):
-        parts = {name: parts(right, predicted, true) for name, parts in RATES.items()}
-        rates = {name: 100.0 * above / below for name, (above, below) in parts.items()}
-    labels = [
-        {"label": label, "targets": int(true[i]), "answers": int(predicted[i])}
-        | {name: json_number(values[i]) for name, values in rates.items()}
-        for i, label in enumerate(table.legend)
-    ]
-    return {"labels": labels, "answers_without_label": int(counts[1][0])}
-
-
-def _never_answered(table: Table) -> str:
-    return f"0/0: the label {table.legend[0]!r} is never answered"
-
-
 def _averaging(rate: str, average: Average, positive: str) -> Aggregate:
     if positive and average != "binary":
         raise ValueError('positive is only for average = "binary"')
     name = f"classification_{rate}"
     table = partial(_positive_table, name, positive) if average == "binary" else _table
-    statistic = partial(_average, rate, average)
-    why = _never_answered if average == "binary" else NO_LABEL
-    return Aggregate(name, NEEDS, table, statistic, True, why, describe=_by_label)
+    return Aggregate(name, NEEDS, table, partial(_average, rate, average), True)
 
 
 def classification_precision(*, average: Average = "macro", positive: str = "") -> Aggregate:
@@ -136,10 +114,9 @@ def classification_f1(*, average: Average = "macro", positive: str = "") -> Aggr
 
 def classification_accuracy() -> Aggregate:
     """Share of the answers that are their target."""
-    return Aggregate("classification_accuracy", NEEDS, _table, _accuracy, True, NO_LABEL, describe=_by_label)
+    return Aggregate("classification_accuracy", NEEDS, _table, _accuracy, True)
 
 
 def matthews_correlation() -> Aggregate:
     """Correlation of answers and targets, from -100 to 100 points."""
-    why = "0/0: all answers, or all targets, are one label"
-    return Aggregate("matthews_correlation", NEEDS, _table, _matthews, True, why, describe=_by_label, lowest=-100.0)
+    return Aggregate("matthews_correlation", NEEDS, _table, _matthews, True, lowest=-100.0)

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, answers, json_number, wide
-from accgate.metrics.aggregates.labels import Labels, group_names, label_keys, predicted_and_true, two_groups
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, answers, wide
+from accgate.metrics.aggregates.labels import Labels, group_names, predicted_and_true, two_groups
 
 
-def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Table:
-    """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
+def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Tables:
+    """Code each answer as 4 * group + 2 * truly positive + predicted positive.
+
+    With two named groups, all others come after them as one.
+    """
     outcomes = predicted_and_true(name, sides, labels, positive)
     names = group_names(name, sides)
     legend = names if groups is None else two_groups(name, names, *groups)
@@ -20,38 +22,41 @@ def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | N
     for side, (predicted, true) in zip(sides, outcomes, strict=True):
         group = np.array([code.get(text, 2.0) for text in side.texts("group")])
         columns.append((4.0 * group + 2.0 * true + predicted)[:, None])
-    return Table(wide(sides, columns), legend)
+    return wide(sides, columns)
 
 
-def _counts(rows: Rows, least: int = 0) -> Floats:
-    """Answers of each group, shape (groups, 4): true negatives, false positives, false negatives, true positives."""
+def _counts(rows: Rows) -> Floats:
+    """Count each group's true negatives, false positives, false negatives, true positives; shape (groups, 4).
+
+    There are at least two groups.
+    """
     codes = answers(rows, 1)[:, 0].astype(np.intp)
-    groups = max(least, int(codes.max()) // 4 + 1)
+    groups = max(2, int(codes.max()) // 4 + 1)
     counts: Floats = np.bincount(codes, minlength=4 * groups).reshape(groups, 4).astype(np.float64)
     return counts
 
 
-# Of each rate which columns of the counts are its part and its whole, and what a group does that has none.
-RATES: Mapping[str, tuple[list[int], list[int], str]] = {
-    "precision": ([3], [3, 1], "is never predicted positive"),
-    "selection_rate": ([3, 1], [0, 1, 2, 3], "has no samples"),
-    "true_positive_rate": ([3], [3, 2], "has no positive target"),
-    "false_positive_rate": ([1], [1, 0], "has no negative target"),
+# Of each rate which columns of the counts are its part and its whole.
+RATES: Mapping[str, tuple[list[int], list[int]]] = {
+    "precision": ([3], [3, 1]),
+    "selection_rate": ([3, 1], [0, 1, 2, 3]),
+    "true_positive_rate": ([3], [3, 2]),
+    "false_positive_rate": ([1], [1, 0]),
 }
 ODDS = ("true_positive_rate", "false_positive_rate")
 
 
 def _rate(name: str, counts: Floats) -> Floats:
     """Return a rate of each group in points, NaN for 0/0."""
-    part, whole, _ = RATES[name]
+    part, whole = RATES[name]
     with np.errstate(all="ignore"):
         rate: Floats = 100.0 * counts[:, part].sum(axis=1) / counts[:, whole].sum(axis=1)
     return rate
 
 
 def _differences(rates: Sequence[str], rows: Rows) -> Floats:
-    """The signed differences group 1 minus group 0."""
-    counts = _counts(rows, 2)
+    """Return the signed differences, group 1 minus group 0."""
+    counts = _counts(rows)
     return np.array([after - before for before, after, *_ in (_rate(name, counts) for name in rates)])
 
 
@@ -72,39 +77,15 @@ def _largest(rates: Sequence[str], rows: Rows) -> float:
     return float(np.max([np.ptp(_rate(name, counts)) for name in rates]))
 
 
-def _by_group(rates: Sequence[str], table: Table) -> dict[str, Any]:
-    counts = _counts(table.rows[0], len(table.legend))
-    values = {name: _rate(name, counts) for name in rates}
-    groups = [
-        {"group": name, "answers": int(counts[i].sum())} | {k: json_number(v[i]) for k, v in values.items()}
-        for i, name in enumerate(table.legend)
-    ]
-    return {"groups": groups}
-
-
-def _without_rate(rates: Sequence[str], table: Table) -> str:
-    counts = _counts(table.rows[0], len(table.legend))
-    pairs = (
-        (rate, name, value) for rate in rates for name, value in zip(table.legend, _rate(rate, counts), strict=False)
-    )
-    return "; ".join(f"group {name!r} {RATES[rate][2]}" for rate, name, value in pairs if not np.isfinite(value))
-
-
 def _difference(
     name: str, labels: Labels, positive: str, rates: tuple[str, ...], groups: tuple[str, str] | None
 ) -> Aggregate:
     """The signed difference of two named groups, or the largest over all groups where `groups` is None."""
-    two = groups is not None
-    return Aggregate(
-        name,
-        ("group", *label_keys(labels)),
-        partial(_table, name, labels, positive, groups),
-        partial(_absolute if two else _largest, rates),
-        False,
-        partial(_without_rate, rates),
-        describe=partial(_by_group, rates),
-        signed=partial(_signed, rates) if two else None,
-    )
+    needs = ("group", "answer", "target") if labels == "answer" else ("group", "label", "score")
+    table = partial(_table, name, labels, positive, groups)
+    if groups is None:
+        return Aggregate(name, needs, table, partial(_largest, rates), False)
+    return Aggregate(name, needs, table, partial(_absolute, rates), False, signed=partial(_signed, rates))
 
 
 def demographic_parity_difference(

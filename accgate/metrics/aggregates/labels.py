@@ -13,11 +13,6 @@ Labels = Literal["answer", "score"]
 RIGHT = 100.0
 
 
-def label_keys(labels: Labels) -> tuple[str, ...]:
-    """The keys that predicted and true labels are read from."""
-    return ("answer", "target") if labels == "answer" else ("label", "score")
-
-
 def true_labels(sides: Sequence[Side], labels: Labels) -> tuple[list[list[str]], tuple[str, ...]]:
     """Each side's true labels, and all of them sorted; those that are one label are spelled as the first."""
     texts = [side.texts("target" if labels == "answer" else "label") for side in sides]
@@ -56,9 +51,7 @@ def predicted_and_true(name: str, sides: Sequence[Side], labels: Labels, positiv
     """
     truth, names = true_labels(sides, labels)
     if labels == "score" and len(names) > 2:
-        raise UnusableRecords(
-            f'{name}: there are {len(names)} labels ({some_of(names)}); labels = "score" takes two at most'
-        )
+        raise UnusableRecords(f'{name}: labels = "score" takes two at most, not {len(names)} ({some_of(names)})')
     positive, spelled = positive_label(name, names, positive), one_spelling(names)
     outcomes = []
     for side, targets in zip(sides, truth, strict=True):
@@ -97,9 +90,8 @@ def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> t
     if not group_0 and not group_1 and len(names) == 2:
         return names[0], names[1]
     if not group_0 or not group_1:
-        raise UnusableRecords(
-            f"{name}: give both group_0 and group_1 (groups: {some_of(names)}), or use the form for many groups"
-        )
+        fix = "or use the form for many groups"
+        raise UnusableRecords(f"{name}: give both group_0 and group_1 (groups: {some_of(names)}), {fix}")
     for group in (group_0, group_1):
         if group not in names:
             raise UnusableRecords(f"{name}: there is no group {group!r}; {nearest(group, names)}")

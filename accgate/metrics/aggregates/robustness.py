@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, UnusableRecords, json_number, value
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, UnusableRecords, value
 
 Column = Literal["", "group", "label", "cluster"]
 
@@ -31,10 +31,9 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
     if lacking:
         fix = "give the task an [[attack]]"
         fix += '; this statistic counts every sample, so set ask = "all" there' if which is None else ""
-        raise UnusableRecords(
-            f"{side.name} needs 'attacked', which {len(lacking)} of {len(lists)} records lack (or lack for one of "
-            f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {fix}"
-        )
+        which_lack = f"which {len(lacking)} of {len(lists)} records lack (or lack for one of {number} attacks)"
+        example = f"such as sample {value(side.records[lacking[0]], 'id')!r}"
+        raise UnusableRecords(f"{side.name} needs 'attacked', {which_lack}, {example}; {fix}")
     table = np.full((len(side.records), number), np.nan)
     for i, scores in lists.items():
         for score in scores:
@@ -57,14 +56,13 @@ class _Set:
             return np.array([text == self.text for text in side.texts(self.column)])
         unknown = self.ids - {str(i) for i in side.ids}
         if unknown:
-            raise UnusableRecords(
-                f"{side.name}: {len(unknown)} of the {len(self.ids)} ids belong to no sample, such as {min(unknown)!r}"
-            )
+            fault = f"no sample has {len(unknown)} of the {len(self.ids)} ids, such as {min(unknown)!r}"
+            raise UnusableRecords(f"{side.name}: {fault}")
         return np.array([str(value(record, "id")) in self.ids for record in side.records])
 
 
-def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Table:
-    """Columns: share of a sample's answers right before, and right before and wrong after; over repeats and attacks."""
+def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Tables:
+    """Return the shares of a sample's answers right before, and right before and wrong after an attack."""
     rows = []
     for side in sides:
         before = side.numbers("score") >= right
@@ -73,17 +71,12 @@ def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Sid
         wrong = (after < right).mean(axis=1)  # NaN, where an answer does not count, is not less
         base = counted if inside is None or inside.base == "set" else before
         rows.append(np.stack([side.per_sample(base.astype(np.float64)), side.per_sample(wrong)], axis=1))
-    return Table(tuple(rows))
+    return tuple(rows)
 
 
 def _rate(rows: Rows) -> float:
     right, wrong = rows.sum(axis=0)
     return float(100.0 * wrong / right)
-
-
-def _success_details(table: Table) -> dict[str, Any]:
-    right, wrong = table.rows[0].sum(axis=0)
-    return {"right_before": float(right), "of_these_wrong_after": float(wrong)}
 
 
 def attack_success_rate(*, right: float = 100.0, attack: int = 0) -> Aggregate:
@@ -107,15 +100,7 @@ def attack_success_rate_curated(
 def _attack_success(name: str, right: float, attack: int, inside: _Set | None) -> Aggregate:
     _check_attack(attack)
     needs = ("score", inside.column) if inside is not None and inside.column else ("score",)
-    return Aggregate(
-        name,
-        (*needs, "attacked"),
-        partial(_success, right, attack, inside),
-        _rate,
-        False,
-        "0/0: no sample was right before the attack",
-        describe=_success_details,
-    )
+    return Aggregate(name, (*needs, "attacked"), partial(_success, right, attack, inside), _rate, False)
 
 
 def _check_attack(attack: int) -> None:
@@ -123,40 +108,24 @@ def _check_attack(attack: int) -> None:
         raise ValueError("attack must be 1 or more, or 0 for all")
 
 
-def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> Table:
-    """Columns: the score before, then the score after each attack, over repeats."""
+def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> Tables:
+    """Return the score before, then the score after each attack, over repeats."""
     rows = []
     for side in sides:
         after = scores_after_attack(side, None, attack)
         if after.shape[1] > 1 and not several:
-            raise UnusableRecords(
-                f"{name}: the records have {after.shape[1]} attacks; set `attack` to the number of one, or use "
-                "mean_performance_drop_rate"
-            )
+            fix = "set `attack` to the number of one, or use mean_performance_drop_rate"
+            raise UnusableRecords(f"{name}: the records have {after.shape[1]} attacks; {fix}")
         columns = [side.numbers("score", 0.0), *after.T]
         rows.append(np.stack([side.per_sample(column) for column in columns], axis=1))
     if len({row.shape[1] for row in rows}) > 1:
         raise UnusableRecords(f"{name}: the sides have {' and '.join(str(r.shape[1] - 1) for r in rows)} attacks")
-    return Table(tuple(rows))
+    return tuple(rows)
 
 
 def _drop_rate(rows: Rows) -> float:
     sums = rows.sum(axis=0)
     return float(100.0 * (1.0 - sums[1:] / sums[0]).mean())
-
-
-def _drop_details(table: Table) -> dict[str, Any]:
-    sums = table.rows[0].sum(axis=0)
-    with np.errstate(all="ignore"):
-        rates = 100.0 * (1.0 - sums[1:] / sums[0])
-    means = table.rows[0].mean(axis=0)
-    return {
-        "mean_before": float(means[0]),
-        "attacks": [
-            {"mean_after": float(mean), "drop_rate": json_number(rate)}
-            for mean, rate in zip(means[1:], rates, strict=True)
-        ],
-    }
 
 
 def performance_drop_rate(*, attack: int = 0) -> Aggregate:
@@ -171,13 +140,5 @@ def mean_performance_drop_rate() -> Aggregate:
 
 def _drop_aggregate(name: str, attack: int, several: bool) -> Aggregate:
     _check_attack(attack)
-    return Aggregate(
-        name,
-        ("score", "attacked"),
-        partial(_drop, name, attack, several),
-        _drop_rate,
-        False,
-        "0/0: no sample has any points before the attack",
-        describe=_drop_details,
-        lowest=None,
-    )
+    table = partial(_drop, name, attack, several)
+    return Aggregate(name, ("score", "attacked"), table, _drop_rate, False, lowest=None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table, UnusableRecords, value
+from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Tables, UnusableRecords, value
 
 
 def pass_at_k_estimate(n: int, c: int, k: int) -> float:
@@ -23,7 +23,7 @@ def pass_at_k_estimate(n: int, c: int, k: int) -> float:
     return float(1.0 - np.prod(1.0 - k / np.arange(n - c + 1, n + 1)))  # no binomial coefficient overflows
 
 
-def _estimates(k: int, right: float, sides: Sequence[Side]) -> Table:
+def _estimates(k: int, right: float, sides: Sequence[Side]) -> Tables:
     rows = []
     for side in sides:
         _check_repeats(side, k)
@@ -31,16 +31,15 @@ def _estimates(k: int, right: float, sides: Sequence[Side]) -> Table:
         correct = np.round(share * side.counts).astype(int).tolist()
         cells = zip(side.counts.tolist(), correct, strict=True)
         rows.append(np.array([[100.0 * pass_at_k_estimate(n, c, k)] for n, c in cells]))
-    return Table(tuple(rows))
+    return tuple(rows)
 
 
 def _check_repeats(side: Side, k: int) -> None:
     few = np.flatnonzero(side.counts < k)
     if len(few):
-        raise UnusableRecords(
-            f"{side.name}: {len(few)} of {len(side.ids)} samples have fewer than k = {k} answers, such as sample "
-            f"{side.ids[few[0]]!r} with {side.counts[few[0]]}; give the task repeats = {k} or more"
-        )
+        fault = f"{len(few)} of {len(side.ids)} samples have fewer than k = {k} answers"
+        example = f"such as sample {side.ids[few[0]]!r} with {side.counts[few[0]]}"
+        raise UnusableRecords(f"{side.name}: {fault}, {example}; give the task repeats = {k} or more")
 
 
 def _mean(rows: Rows) -> float:
@@ -54,7 +53,7 @@ def pass_at_k(*, k: int = 1, right: float = 100.0) -> Aggregate:
     return Aggregate("pass_at_k", ("score",), partial(_estimates, k, right), _mean, True)
 
 
-def _votes(k: int, sides: Sequence[Side]) -> Table:
+def _votes(k: int, sides: Sequence[Side]) -> Tables:
     rows = []
     for side in sides:
         _check_repeats(side, max(k, 1))
@@ -65,7 +64,7 @@ def _votes(k: int, sides: Sequence[Side]) -> Table:
             votes = [i for i in voters if value(side.records[i], "answer") is not None]
             means.append([_majority(votes, voters, texts, scores)])
         rows.append(np.array(means))
-    return Table(tuple(rows))
+    return tuple(rows)
 
 
 def _majority(votes: Sequence[int], voters: Sequence[int], texts: Sequence[str], scores: Floats) -> float:

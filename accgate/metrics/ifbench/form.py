@@ -19,6 +19,7 @@ OPTION = re.compile(r"[A-Ea-e][.|)]\s*\w+")
 QUESTION = re.compile(r"\n*Question \d+[.|):;]?\s*")
 DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})$")
 CLOSING = {")": "(", "]": "[", "}": "{"}
+TEMPLATE = ("My Answer:", "My Conclusion:", "Future Outlook:")
 
 
 def _nested_brackets(text: str) -> bool:
@@ -217,10 +218,6 @@ def _is_date(text: str) -> bool:
     return 1769 <= year <= 1821 and month <= 12 and day <= longest
 
 
-def _template(text: str) -> bool:
-    return all(part in text for part in ("My Answer:", "My Conclusion:", "Future Outlook:"))
-
-
 FORM: Mapping[str, Callable[..., bool]] = {
     "custom:character_reverse": lambda text: "elgae dlab" in text.lower(),
     "custom:csv_city": _csv_cities,
@@ -240,7 +237,7 @@ FORM: Mapping[str, Callable[..., bool]] = {
     "format:no_bullets_bullets": _sentences_then_bullets,
     "format:no_whitespace": lambda text: not any(map(str.isspace, text)),
     "format:options": _options,
-    "format:output_template": _template,
+    "format:output_template": lambda text: all(part in text for part in TEMPLATE),
     "format:parentheses": _nested_brackets,
     "format:quote_unquote": _quotes_explained,
     "format:quotes": _nested_quotes,

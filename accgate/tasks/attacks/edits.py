@@ -62,12 +62,8 @@ def typos(shape: Shape, style: str) -> Edits[Letter]:
         (start, end), following = letter.span, letter.following or letter.span
         text, then = shape.text[start:end], shape.text[slice(*following)]
         others = [other for other in pool(text) if other != text]
-        can = {
-            "insert": True,
-            "delete": not letter.first,  # so that no word goes as a whole, and no two numbers meet
-            "swap": then != text,
-            "replace": bool(others),
-        }
+        # Deleting no first letter, no word goes as a whole, and no two numbers meet.
+        can = {"insert": True, "delete": not letter.first, "swap": then != text, "replace": bool(others)}
         match _one_of(can, style, dice):
             case "insert":
                 return Edit(start, end, text + dice.choice(pool(text)))
@@ -105,10 +101,9 @@ def _pool_of(letter: str) -> tuple[str, bool]:
 
 def keyboard(shape: Shape, _: str) -> Edits[Letter]:
     """A letter from a to z replaced by a key beside it; letters of other scripts stay."""
-    letters = [letter for letter in shape.letters if shape.text[slice(*letter.span)] in NEIGHBOURS]
-    return Edits(
-        letters, lambda letter, dice: Edit(*letter.span, dice.choice(NEIGHBOURS[shape.text[slice(*letter.span)]]))
-    )
+    keys = {letter.span: NEIGHBOURS.get(shape.text[slice(*letter.span)], "") for letter in shape.letters}
+    letters = [letter for letter in shape.letters if keys[letter.span]]
+    return Edits(letters, lambda letter, dice: Edit(*letter.span, dice.choice(keys[letter.span])))
 
 
 def swap_words(shape: Shape, _: str) -> Edits[tuple[Span, Span]]:
@@ -190,13 +185,8 @@ def _one_of(can: Mapping[str, bool], style: str, dice: Dice) -> str | None:
     return dice.choice(possible) if possible else None
 
 
-EDITS: Mapping[str, Callable[[Shape, str], Edits[Any]]] = {
-    "typos": typos,
-    "keyboard": keyboard,
-    "swap_words": swap_words,
-    "case": case,
-    "space": space,
-}
+EditsOf = Callable[[Shape, str], Edits[Any]]
+EDITS: Mapping[str, EditsOf] = {edits.__name__: edits for edits in (typos, keyboard, swap_words, case, space)}
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:

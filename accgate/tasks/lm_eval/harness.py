@@ -109,10 +109,10 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
     """The samples of a loaded task in the fixed order."""
     documents = {sample.id: sample for sample in task.samples}
     several = len({sample.task for sample in task.samples}) > 1
-    samples = Samples(
-        Sample(sample.id, sample.prompt, sample.prompt, "", sample.target, group=sample.task if several else None)
-        for sample in task.samples
+    columns = (
+        (one.id, one.prompt, one.prompt, "", one.target, None, one.task if several else None) for one in task.samples
     )
+    samples = Samples(Sample(*each) for each in columns)
     bounded = task.scale == 100.0  # fractions of lm-eval's
     metric = Metric(
         f"{METRIC}{task.metric}",

@@ -48,9 +48,8 @@ def load_tasks(name: str, options: LmEvalOptions, include_path: Path | None) -> 
     try:
         import lm_eval.tasks  # noqa: F401
     except ImportError as error:
-        raise CannotEvaluate(
-            f"lm-eval's task {name} needs the package lm_eval ({error}): pip install 'accgate[lm-eval]'"
-        ) from error
+        fault = f"lm-eval's task {name} needs the package lm_eval ({error})"
+        raise CannotEvaluate(f"{fault}: pip install 'accgate[lm-eval]'") from error
     if include_path is not None and not include_path.is_dir():
         raise BadInput(f"{include_path}: there is no such folder; include_path names one with task files")
     with _seed(), contextlib.redirect_stderr(io.StringIO()):  # its progress bars would tear ours
@@ -92,9 +91,7 @@ def _load(manager: Any, name: str) -> dict[str, Any]:
 
 def _refuse(name: str, task: Any) -> None:
     if getattr(task, "UNSAFE_CODE", False):
-        raise BadInput(
-            f"lm-eval's task {name} runs code of the model without a sandbox; use humaneval or mbpp of accgate"
-        )
+        raise BadInput(f"lm-eval's task {name} runs the model's code in no sandbox; use accgate's humaneval or mbpp")
     if getattr(task, "MULTIMODAL", False):
         raise BadInput(f"lm-eval's task {name} asks with images or sounds, which accgate does not support here")
 

@@ -140,9 +140,8 @@ def scale_of(metric: str, values: Sequence[float], scale: float | None, where: s
         raise BadInput(f"{where}: is {metric} a fraction or in points? That is unknown; {ask}")
     outside = [value for value in values if not 0.0 <= value <= 1.0]
     if outside:
-        raise BadInput(
-            f"{where}: {metric} should be a fraction, but {len(outside)} values are not: {outside[0]:g}; {ask}"
-        )
+        fault = f"should be a fraction, but {outside[0]:g} is none ({len(outside)} such values)"
+        raise BadInput(f"{where}: {metric} {fault}; {ask}")
     return 100.0
 
 

@@ -87,10 +87,8 @@ async def responses_of(
         When no further request can succeed, or the engine cannot score.
     """
     if any(request.kind != "generate" for request in requests) and not hasattr(engine, "score"):
-        raise CannotEvaluate(
-            f"the engine {engine.describe().name} gives no log-likelihoods, which this task of lm-eval needs; use "
-            "vllm, or a task that generates text"
-        )
+        lack = f"the engine {engine.describe().name} gives no log-likelihoods, which this task of lm-eval needs"
+        raise CannotEvaluate(f"{lack}; use vllm, or a task that generates text")
     pairs = await all_or_first_error(_responses(engine, group, id_, repeat) for group in _groups(requests))
     found = dict(pair for group in pairs for pair in group)
     answers = [found[place] for place in range(len(requests))]

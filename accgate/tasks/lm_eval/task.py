@@ -110,15 +110,12 @@ class LmEvalTask:
         """
         unknown = any(isinstance(response, tuple) and response[1] is None for response in responses)
         if unknown and (self.output_type, self.metric) in NEED_GREEDY:
-            raise CannotEvaluate(
-                f"{self.name}: {self.metric} needs to know the model's first choices, which the engine hides"
-            )
+            fault = "needs to know the model's first choices, which the engine hides"
+            raise CannotEvaluate(f"{self.name}: {self.metric} {fault}")
         scores = self.score(sample, responses)
         key = f"{self.metric},{self.filter}"
         if key not in scores:
-            raise BadInput(
-                f"{self.name}: gives no {key}, only {', '.join(scores) or 'no number'}; set metric and filter"
-            )
+            raise BadInput(f"{self.name}: gives no {key}; set metric and filter: {', '.join(scores) or 'none'}")
         value = scores[key]
         if not math.isfinite(value) or (self.scale == 100.0 and self.metric in FRACTIONS and not 0.0 <= value <= 1.0):
             raise BadInput(f"{self.name}: {key} of sample {sample.id} is {value:g}; set scale")
@@ -236,10 +233,8 @@ def _samples(name: str, task: Any, *, chat: bool) -> list[LmEvalSample]:
 
 
 def _requests(name: str, group: Sequence[Any], *, chat: bool) -> tuple[LmEvalRequest, ...]:
-    where = f"lm-eval's task {name}"
-    return tuple(
-        request_of(one.request_type, one.args, chat=chat, where=where) for one in group for _ in range(one.repeats or 1)
-    )
+    where, repeated = f"lm-eval's task {name}", (one for one in group for _ in range(one.repeats or 1))
+    return tuple(request_of(one.request_type, one.args, chat=chat, where=where) for one in repeated)
 
 
 def _with_responses(sample: LmEvalSample, responses: Sequence[Response]) -> list[Any]:

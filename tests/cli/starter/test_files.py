@@ -16,8 +16,7 @@ from accgate.config.config import Config
 from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
 from accgate.records.file import file_name
-from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file, library_names
+from accgate.tasks.definition import library_file, library_names, read_definition
 from tests.cases import each
 from tests.gates import Project
 from tests.runner import load_yaml
