@@ -108,6 +108,15 @@ def git_sha(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
+def stem_of(name: str) -> str:
+    """The path of a reference in the store, without its ending, from that of any of its files.
+
+    >>> stem_of("m@quant=fp8/sums.anchor.scores.csv")
+    'm@quant=fp8/sums'
+    """
+    return f"{name.split('/')[0]}/{_stem(name)}" if name.endswith(_KINDS) else name
+
+
 def _stem(name: str) -> str:
     """The task's name in a path, as it is written in the file's name."""
     file = name.rsplit("/", maxsplit=1)[-1]
