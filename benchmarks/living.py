@@ -13,9 +13,11 @@ from typing import Literal
 
 import numpy as np
 
+from accgate.decision.evidence import Evidence
+from accgate.decision.outcome import fails
+from accgate.design import Design
 from accgate.history.pool import inequality
 from accgate.records.scores import Scores
-from accgate.stats import anchor_tails
 
 ALPHA, ABILITY, MERGES = 0.05, 0.8, 50
 World = Literal["noise", "builds"]
@@ -64,7 +66,7 @@ def history(cell: Cell, way: Way, seed: int, *, most: int, n: int, flips: float)
     begun = reference.mean
     for merge, values in enumerate(runs, 1):
         now = Scores(ids, values)
-        if anchor_tails(reference.values, values)[0] <= ALPHA:  # as a gate decides, without its other figures
+        if fails(Evidence(now, reference, Design()), ALPHA, n):
             failed.append(merge)
             if cell.decline or cell.jump:
                 break  # somebody looks
@@ -103,7 +105,10 @@ def main() -> None:
             done = outcome_of(cell, way, arguments.histories, most=arguments.runs)
             first = "" if name == "none" else f"{done.first:.1f}"
             failed = f"{100 * done.failed:.1f}%" if name == "none" else ""
-            print(f"| {cell.world} | {name} | {way} | {failed} | {first} | {done.pooled:.1f} | {done.moved:+.2f} |", flush=True)
+            print(
+                f"| {cell.world} | {name} | {way} | {failed} | {first} | {done.pooled:.1f} | {done.moved:+.2f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

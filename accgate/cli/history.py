@@ -148,13 +148,13 @@ def _pool(arguments: argparse.Namespace) -> int:
     config = load_config(arguments.config or nearest_config())
     commit = commit_of(config.folder) if arguments.commit is None else arguments.commit
     done = pool(config, arguments.result, commit=commit, writes=not arguments.dry_run)
-    print_outcome(arguments, done, lambda screen: _print_poolings(screen, done))
+    print_outcome(arguments, done, lambda screen: _print_poolings(screen, done, dry=arguments.dry_run))
     return PASSED
 
 
-def _print_poolings(screen: Console, done: Sequence[Pooling]) -> None:
+def _print_poolings(screen: Console, done: Sequence[Pooling], *, dry: bool) -> None:
     for each in done:
-        outcome = f"pooled, {count_of(each.runs, 'run')}" if each.is_pooled else "not pooled"
+        outcome = f"{'would be ' * dry}pooled, {count_of(each.runs, 'run')}" if each.is_pooled else "not pooled"
         screen.print(f"{each.model} / {each.task}: {outcome}: {each.why}", markup=False, highlight=False)
 
 

@@ -114,8 +114,8 @@ def _annotate(
     if check.recorded is not None:
         about = check.recorded.about
         engine = "" if about.engine == "recorded" else f"{about.engine} {about.engine_version}".strip()
-        made = {"date": about.date or None, "commit": about.commit or None, "runs": about.runs, "engine": engine or None}
-        reference = replace(reference, name=check.baseline, **made)
+        reference = replace(reference, name=check.baseline, date=about.date or None, commit=about.commit or None)
+        reference = replace(reference, runs=about.runs, engine=engine or None)
         prompts = prompt_change(check.recorded, Figures.of(_records(item)))
         changed = setting_changes(about, check.planned_model.settings, info, check.task)
         changed = changed if prompts is None else (prompts, *changed)

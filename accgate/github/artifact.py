@@ -114,7 +114,7 @@ def stem_of(name: str) -> str:
     >>> stem_of("m@quant=fp8/sums.anchor.scores.csv")
     'm@quant=fp8/sums'
     """
-    return f"{name.split('/')[0]}/{_stem(name)}" if name.endswith(_KINDS) else name
+    return f"{name.partition('/')[0]}/{_stem(name)}" if name.endswith(_KINDS) else name
 
 
 def _stem(name: str) -> str:

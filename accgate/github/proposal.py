@@ -12,7 +12,7 @@ from accgate.github.api.client import Client
 from accgate.github.api.git_data import Commit, Entry, Git
 from accgate.github.api.objects import Side
 from accgate.github.approvals import is_writer
-from accgate.github.artifact import check_references, git_sha, stored_files
+from accgate.github.artifact import check_references, git_sha, stem_of, stored_files
 from accgate.github.branch import NewFiles, commit_to
 from accgate.github.event import Event, open_pull_requests, read_event, read_pull_request
 from accgate.github.runner import Job, write_outputs
@@ -33,9 +33,7 @@ NO_RUN = (
     "The commit started no workflow, because a job's own token made it: close and reopen the pull request, or push to "
     "it, and the gate checks the new head."
 )
-MOVED = (
-    "the branch has moved since the references were recorded; look at its new head, then write the command again"
-)
+MOVED = "the branch has moved since the references were recorded; look at its new head, then write the command again"
 SETTING = (
     "if the message says that GitHub Actions is not permitted to create pull requests, allow it under Settings, "
     "Actions, General, Workflow permissions"
@@ -133,7 +131,9 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     if command.name == "record":
         _refuse_replaced(git, old.tree, options.references, changed)
     check_references(options.folder, changed, reason=command.reason)
-    message = commit_message(command.reason or "The first of their checks.", request.comment.user.login, request.issue.number)
+    message = commit_message(
+        command.reason or "The first of their checks.", request.comment.user.login, request.issue.number
+    )
     if options.how == "commit":
         return _commit(git, event, head, options, changed, message)
     if head.sha != options.head_sha:
@@ -214,7 +214,8 @@ def _pull_request(
     client: Client, event: Event, head: Side, branch: str, request: IssueComment, reason: str
 ) -> Proposal:
     body = (
-        f"{plain(reason)}\n\n".lstrip() + f"Requested by {plain(request.comment.user.login)} in #{event.number}, and recorded at its "
+        f"{plain(reason)}\n\n".lstrip()
+        + f"Requested by {plain(request.comment.user.login)} in #{event.number}, and recorded at its "
         f"head {code(head.sha)}. Merge this into that pull request's branch.\n\n{GUARD if reason else FIRST}"
     )
     fields = {

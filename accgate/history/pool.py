@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +13,8 @@ from accgate import gate
 from accgate.config.config import Config
 from accgate.decision.progress import early_stop
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.outcome import EvaluatedCheck
+from accgate.evaluation.outcome import EvaluatedCheck, Evaluation
 from accgate.evaluation.stored import read_evaluation
-from accgate.planning.checks import Check
 from accgate.record import addition
 from accgate.records.figures import Figures
 from accgate.records.lock import sole_writer
@@ -31,7 +30,6 @@ from accgate.result import EngineInfo, Result
 from accgate.run_plan import plan_run
 from accgate.stats import anchor_tails
 from accgate.text import count_of, some_of
-from accgate.verdict import Verdict
 
 LEVEL = 0.2  # of the test of equality, two-sided
 
@@ -73,16 +71,15 @@ def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tup
         rule = _Rule(config, result, commit, evaluated.engines)
         decided = [(item, *rule.decide(item)) for item in evaluated.checks]
         with replacing() as files:
-            for _, _, add in decided if writes else ():
-                if add is not None:
-                    add(files)
+            for add in [add for _, _, add in decided if writes and add is not None]:
+                add(files)
     return tuple(_pooling(item, why, is_pooled=add is not None) for item, why, add in decided)
 
 
 def inequality(reference: Scores, runs: int, candidate: Scores, anchor: Scores | None = None) -> str | None:
     """Describe how a run differs from the first run of its reference or from the anchor, if it does.
 
-    The test is exact for 0/100 scores, two-sided at `LEVEL`. It never looks at later runs of the reference, so that many
+    The test is exact for 0/100 scores, two-sided at `LEVEL`. It never looks at later runs of the reference, so that
     small declines are not followed one by one. It has the same power in both directions, so that a healthy model's
     lucky and unlucky runs stay out alike.
 
@@ -111,66 +108,55 @@ class _Rule:
     config: Config
     result: Result
     commit: str
-    engines: dict[str, EngineInfo]
+    engines: Mapping[str, EngineInfo]
 
     def decide(self, item: EvaluatedCheck) -> tuple[str, Callable[[Replacements], Path] | None]:
         """Return why a check's reference gathers the run or not, and what adds it."""
-        check, result = item.check, self.result
-        verdict = next(each for each in result.checks if (each.model, each.task) == check.key)
-        reference, evaluation, info = check.recorded, item.evaluation, self.engines.get(check.model)
-        if result.verdict != "pass":
-            return f"the run did not pass ({result.verdict})", None
-        if (why := _standing(check, verdict, reference, self.config.gate.reference_runs)) is not None:
+        reference, evaluation = item.check.recorded, item.evaluation
+        if reference is None or reference.scores is None or evaluation is None:
+            return "it is compared with no recorded scores", None
+        if (why := next(self._obstacles(item, reference, evaluation), None)) is not None:
             return why, None
-        assert reference is not None and info is not None and evaluation is not None
-        if self.commit and self.commit == reference.about.commit:
-            return "it has a run of this commit", None
-        if evaluation.stopped:
-            fix = "ask every sample with `accgate run --whole`"
-            raise BadInput(f"{check.name}: the run stopped early, and its first samples are no whole run; {fix}")
-        if cached := Figures.of(evaluation.records).cached:
-            return f"{count_of(cached, 'sample')} came from a cache, so that the run is no new one", None
-        if changed := _changes(check, reference, evaluation.records, info):
-            return f"its settings changed: {some_of(changed)}", None
+        check, date = item.check, (self.result.started or "")[:10]
         try:
             reference_to_extend(check.references, check.model, check.planned_model.variant, check.task)
-            date = (result.started or "")[:10]
-            add = addition(item, reference, info, date=date, commit=self.commit)
+            add = addition(item, reference, self.engines[check.model], date=date, commit=self.commit)
         except (BadInput, CannotEvaluate) as error:
             return str(error), None
         anchor = find_anchor(check.references, check.baseline, check.task.name)
         scores = scores_of(evaluation.records, check.task)
-        assert reference.scores is not None
         unequal = inequality(reference.scores, reference.about.runs, scores, None if anchor is None else anchor.scores)
-        return (unequal, None) if unequal is not None else ("equal within its reference", add)
+        return ("equal within its reference", add) if unequal is None else (unequal, None)
 
-
-def _standing(check: Check, verdict: Verdict, reference: Reference | None, most: int) -> str | None:
-    """Return why a check's reference takes no run at all, or not one with this verdict."""
-    if reference is None or not isinstance(check.reference, Scores):
-        return "it is compared with no recorded scores"
-    about = reference.about
-    if check.task.content.aggregate is not None:
-        return "its statistic is no mean of scores, for which equality is tested"
-    if reference.path != reference_path(check.references, check.model, check.planned_model.variant, check.task.name):
-        return f"its reference is another model's, {check.baseline}"
-    if about.runs >= most:
-        return f"its reference has {count_of(about.runs, 'run')} of at most {most} ([gate] reference_runs)"
-    if about.repeats != about.runs * check.repeats:
-        return "the reference's runs asked each sample another number of times"
-    if verdict.verdict != "pass":
-        return f"its verdict is {verdict.verdict}"
-    if verdict.drift is not None and verdict.drift.detected:
-        return f"it declined since the anchor of {verdict.drift.since or 'an unknown date'}"
-    return None
-
-
-def _changes(check: Check, reference: Reference, records: Sequence[object], info: EngineInfo) -> tuple[str, ...]:
-    """Return how settings and hardware differ from the reference's; versions may, as each merge is another build."""
-    about = replace(reference.about, engine_version="", environment={})
-    prompts = prompt_change(reference, Figures.of(records))
-    changed = setting_changes(about, check.planned_model.settings, info, check.task)
-    return changed if prompts is None else (prompts, *changed)
+    def _obstacles(self, item: EvaluatedCheck, reference: Reference, evaluation: Evaluation) -> Iterator[str]:
+        """Yield what keeps a run out of a reference, whatever its scores; what an early stop took is no run."""
+        check, about, most = item.check, reference.about, self.config.gate.reference_runs
+        (verdict,) = [each for each in self.result.checks if (each.model, each.task) == check.key]
+        drift, own = verdict.drift, _file(self.config, *check.key)
+        cached = Figures.of(evaluation.records).cached
+        facts = {
+            f"the run did not pass ({self.result.verdict})": self.result.verdict != "pass",
+            "it is compared with no recorded scores": not isinstance(check.reference, Scores),
+            "equality is tested of means, and its statistic is none": check.task.content.aggregate is not None,
+            f"its reference is another model's, {check.baseline}": reference.path != own,
+            f"its reference has {count_of(about.runs, 'run')} of at most {most}": about.runs >= most,
+            "its reference's runs have another number of repeats": about.repeats != about.runs * check.repeats,
+            f"its verdict is {verdict.verdict}": verdict.verdict != "pass",
+            "it declined since the anchor": drift is not None and drift.detected,
+            "its reference has a run of this commit": bool(self.commit) and self.commit == about.commit,
+        }
+        yield from (why for why, holds in facts.items() if holds)
+        if evaluation.stopped:
+            fix = "ask every sample with `accgate run --whole`"
+            raise BadInput(f"{check.name}: the run stopped early, and its first samples are no whole run; {fix}")
+        if cached:
+            yield f"{count_of(cached, 'sample')} came from a cache, so that this is no new run"
+        # Versions may differ: each merge is another build.
+        about = replace(about, engine_version="", environment={})
+        changed = setting_changes(about, check.planned_model.settings, self.engines[check.model], check.task)
+        prompts = prompt_change(reference, Figures.of(evaluation.records))
+        if changed or prompts is not None:
+            yield f"its settings changed: {some_of(changed or [prompts])}"
 
 
 def _file(config: Config, model: str, task: str) -> Path:
