@@ -17,6 +17,7 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.outcome import fails
 from accgate.design import Design
 from accgate.history.pool import inequality
+from accgate.records.ids import Ids
 from accgate.records.scores import Scores
 
 ALPHA, ABILITY, MERGES = 0.05, 0.8, 50
@@ -61,7 +62,7 @@ def _runs(cell: Cell, rng: np.random.Generator, n: int, flips: float) -> Iterato
 def history(cell: Cell, way: Way, seed: int, *, most: int, n: int, flips: float) -> tuple[list[int], int, float]:
     """Simulate a history: the merges whose run failed, the runs in the reference, and how far its mean moved."""
     runs = _runs(cell, np.random.default_rng(seed), n, flips)
-    ids = tuple(f"{number:05d}" for number in range(n))
+    ids = Ids(f"{number:05d}" for number in range(n))
     reference, failed, size = Scores(ids, next(runs)), [], 1
     begun = reference.mean
     for merge, values in enumerate(runs, 1):

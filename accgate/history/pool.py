@@ -155,8 +155,8 @@ class _Rule:
         about = replace(about, engine_version="", environment={})
         changed = setting_changes(about, check.planned_model.settings, self.engines[check.model], check.task)
         prompts = prompt_change(reference, Figures.of(evaluation.records))
-        if changed or prompts is not None:
-            yield f"its settings changed: {some_of(changed or [prompts])}"
+        if changed := (*changed, *filter(None, (prompts,))):
+            yield f"its settings changed: {some_of(changed)}"
 
 
 def _file(config: Config, model: str, task: str) -> Path:

@@ -11,6 +11,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.history.pool import inequality
+from accgate.records.ids import Ids
 from accgate.records.scores import Scores
 from accgate.references.store import ReferenceFile, read_reference
 from benchmarks.living import Cell, outcome_of
@@ -231,7 +232,7 @@ def test_small_declines_are_not_followed_one_by_one(project) -> None:
 
 
 def test_the_first_run_and_the_anchor_are_the_measure() -> None:
-    ids = tuple(map(str, range(100)))
+    ids = Ids(map(str, range(100)))
 
     def side(*wrong: int) -> Scores:
         return Scores(ids, np.array([[0.0 if row < count else 100.0 for count in wrong] for row in range(100)]))
@@ -239,7 +240,7 @@ def test_the_first_run_and_the_anchor_are_the_measure() -> None:
     assert inequality(side(0, 3, 6), 3, side(3)) is None
     assert "first run by -6.00" in (inequality(side(0, 3, 6), 3, side(6)) or "")
     assert "the anchor by +6.00" in (inequality(side(0), 1, side(0), side(6)) or "")
-    elsewhere = Scores(tuple(f"x{row}" for row in range(100)), side(0).values)
+    elsewhere = Scores(Ids(f"x{row}" for row in range(100)), side(0).values)
     assert "shares no sample" in (inequality(side(0), 1, side(0), elsewhere) or "")
 
 

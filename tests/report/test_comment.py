@@ -143,7 +143,8 @@ def test_a_real_regression_shows_its_answers_and_report_md_says_the_same(tmp_pat
 def test_only_a_regression_or_a_missing_reference_can_be_accepted_and_by_command_only_where_one_answers() -> None:
     for name in ("pass", "regression", "inconclusive", "no-reference", "error"):
         text = render_comment(result_of(verdict_of(name)), ABOUT)
-        assert ("/accgate accept" in text) == (name in ("regression", "no-reference"))
+        assert ("/accgate accept REASON" in text) == (name == "regression")
+        assert ("/accgate record" in text) == (name == "no-reference")
         without = render_comment(result_of(verdict_of(name)), replace(ABOUT, commands=False), guard=LOOSENED)
         assert "/accgate " not in without
         assert ("accgate record" in without) == (name in ("regression", "no-reference"))
