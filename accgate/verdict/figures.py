@@ -62,8 +62,8 @@ class ReferenceSummary:
     """Mean (points) and size of the reference; n is null for an absolute target.
 
     `readings` are of the whole reference; null where it does not say. A recorded reference has the `name` that the
-    model's baseline gives it, `date` and `commit` of its last run, the number of its `runs`, and the `engine` with its
-    version that made them.
+    model's baseline gives it, `date` and `commit` of its last run, the number of its `runs`, and the `engine` that
+    made them, with its version.
     """
 
     mean: float | None

@@ -92,6 +92,10 @@ def other_sampling(project: Project) -> None:
     project.run()
 
 
+def failed(project: Project) -> None:
+    assert project.run(right_but(20, N)[:-1]) == 0
+
+
 def cached(project: Project) -> None:
     project.run()
     edit_records(project, cached=True)
@@ -126,6 +130,7 @@ def targeted(project: Project) -> None:
         (regressed, "the run did not pass (regression)"),
         (full, "its reference has 1 run of at most 1"),
         (other_sampling, "its settings changed: sampling.top_p"),
+        (failed, "a reference needs every score"),
         (cached, "1 sample came from a cache"),
         (below_the_anchor, "differs from the anchor by -2.50 points"),
         (another_s, "its reference is another model's, m"),
@@ -248,12 +253,12 @@ class TestMerges:
     """What `python -m benchmarks.living` prints, in small."""
 
     def test_alpha_holds_and_the_mean_stays_without_a_decline(self) -> None:
-        done = outcome_of(Cell("noise"), "pooled", 12, n=300, most=4)
+        done = outcome_of(Cell("noise"), "pooled", 3, n=200, most=4)
         assert done.failed <= 0.06
-        assert abs(done.moved) < 0.4
+        assert abs(done.moved) < 1.0
 
     def test_a_decline_is_not_pooled_for_long_and_a_jump_is_seen(self) -> None:
-        pooled, kept = (outcome_of(Cell("noise", decline=0.5), way, 6, n=400) for way in ("pooled", "kept"))
+        pooled, kept = (outcome_of(Cell("noise", decline=0.6), way, 3, n=300) for way in ("pooled", "kept"))
         assert pooled.pooled < 8
         assert pooled.first < kept.first + 4
-        assert outcome_of(Cell("builds", jump=8.0), "pooled", 4, n=400, flips=0.005).first <= 26
+        assert outcome_of(Cell("builds", jump=10.0), "pooled", 2, n=200, flips=0.002).first <= 26
