@@ -33,10 +33,15 @@ class Cell:
     decline: float = 0.0
     jump: float = 0.0
 
+    @property
+    def begins(self) -> int:
+        """The first merge that is worse; 0 where none is."""
+        return 1 if self.decline else MERGES // 2 if self.jump else 0
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """The share of merges that failed, the first that did, the runs in the reference, and how far its mean moved."""
+    """The share of merges that failed, the first bad one, the runs in the reference, and how far its mean moved."""
 
     failed: float
     first: float
@@ -68,8 +73,9 @@ def history(cell: Cell, way: Way, seed: int, *, most: int, n: int, flips: float)
     for merge, values in enumerate(runs, 1):
         now = Scores(ids, values)
         if fails(Evidence(now, reference, Design()), ALPHA, n):
-            failed.append(merge)
-            if cell.decline or cell.jump:
+            if merge >= cell.begins:
+                failed.append(merge)
+            if merge >= cell.begins > 0:
                 break  # somebody looks
         elif way == "replaced":
             reference = now
