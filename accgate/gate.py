@@ -88,7 +88,7 @@ def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
     plan.refuse_unknown_samples()
     if options.shard is not None:
         begin_shard(plan.shard_plan, plan.decidable, options)
-    watches = plan.watches(stops=options.shard is None or options.together is not None)
+    watches = plan.watches(stops=not options.whole and (options.shard is None or options.together is not None))
     return evaluate_checks(plan.decidable, options, watches)
 
 

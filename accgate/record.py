@@ -29,7 +29,7 @@ from accgate.records.file import Record, paths_of
 from accgate.records.lock import sole_writer
 from accgate.records.log import read_log, records_at
 from accgate.records.pairing import is_rescored
-from accgate.records.replacement import refuse_unwritable
+from accgate.records.replacement import Replacements, refuse_unwritable
 from accgate.references.settings import answer_settings, setting_changes
 from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, scores_of
 from accgate.references.writer import (
@@ -54,7 +54,8 @@ class Recording:
     samples that it lacks are evaluated, as often as its own were, and it has them too. Several `runs` are
     evaluated as one, as repeats of each sample: the reference is that of a first run to which the others were added.
     With `twice` every sample is evaluated twice, and the reference is that of the first run: its discordance is the
-    share of 0/100 scores that the second changed. With `accept_low` a recording that leaves no room for a drop is kept
+    share of 0/100 scores that the second changed. With `missing` only checks without a reference are evaluated, so that
+    nothing is replaced. With `accept_low` a recording that leaves no room for a drop is kept
     as well; `note` is told of it.
     """
 
@@ -62,6 +63,7 @@ class Recording:
     twice: bool = False
     add: bool = False
     add_rows: bool = False
+    missing: bool = False
     replies: bool = True
     reason: str | None = None
     commit: str = ""
@@ -83,7 +85,7 @@ class Recording:
 def record(config: Config | str | Path, options: RunOptions, recording: Recording) -> list[Path]:
     """Evaluate every check of a config and write its scores as the reference; the paths written.
 
-    With `resume` references that hold the run already stay as they are.
+    With `resume` references that hold the run already stay as they are. With `missing` none may be written.
 
     Raises
     ------
@@ -94,7 +96,7 @@ def record(config: Config | str | Path, options: RunOptions, recording: Recordin
         When a sample failed, an engine did, or too many replies hold no answer; no reference is written for that check.
     """
     config, resume = load_config(config), options.resume
-    if not (recording.extends or resume):  # before a prompt is rendered
+    if not (recording.extends or recording.missing or resume):  # before a prompt is rendered
         for model, task in config.pairs_to_evaluate():
             path = reference_path(config.references, model, config.models[model].variant, task)
             replaced_figures(path, recording.reason)
@@ -105,6 +107,10 @@ def record(config: Config | str | Path, options: RunOptions, recording: Recordin
         checks = [check for each in checks if (check := _of_new_rows(each)) is not None]
         if not checks:
             raise BadInput("the references have all samples that are planned; there is no row to add")
+    elif recording.missing:
+        checks = [check for check in checks if _lacks_reference(config, check)]
+        if not checks:
+            return []
     elif resume:
         replaced = [check for check in checks if not _is_finished(check, options.out, recording)]
         _refuse_replaced(replaced, recording.reason)
@@ -265,6 +271,12 @@ def _refuse_unwritable(checks: Sequence[Check]) -> None:
         refuse_unwritable(folder, "as `references` in accuracy.toml")
 
 
+def _lacks_reference(config: Config, check: Check) -> bool:
+    """Whether a check has no reference, and its task names no mean in place of one."""
+    settings = config.tasks[check.task.name]
+    return settings.target is None and settings.reference is None and not replaced_figures(_path(check), "it stays")
+
+
 def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
     """Whether a check's reference is the run whose records lie in a folder, all of them."""
     records = paths_of(out, *check.key).records
@@ -334,11 +346,30 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
     return written
 
 
+def addition(
+    item: EvaluatedCheck, reference: Reference, info: EngineInfo, *, date: str, commit: str
+) -> Callable[[Replacements], Path]:
+    """Return what adds an earlier evaluation to a reference as one more run, whose date and commit it then has.
+
+    Raises
+    ------
+    CannotEvaluate
+        What is wrong with the evaluation.
+    """
+    check, old = item.check, reference.about
+    evaluation = _whole(check, item)
+    _refuse_other_model(check, reference, evaluation)
+    about = _about(check, evaluation, info, commit, evaluation)
+    about = replace(about, date=date, fingerprint=old.fingerprint, samples_per_second=old.samples_per_second)
+    add = partial(add_runs, reference, about, evaluation.records, replies=True, answers=_needs_answers(check))
+    return lambda files: add(into=files)
+
+
 def _refuse_other_model(check: Check, reference: Reference, evaluation: Evaluation) -> None:
     """Refuse new rows that another model answered than the one that answered the reference's."""
     before, now = reference.about.makers.served, evaluation.makers.served
     if (change := change_of(before, now, check.planned_model.settings.options)) is not None:
-        raise CannotEvaluate(f"{check.name}: another model answers than the reference's: {change}; no row was added")
+        raise CannotEvaluate(f"{check.name}: another model answers than the reference's: {change}; nothing was added")
 
 
 def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:

@@ -166,12 +166,14 @@ arguments() {
   [[ -z ${ACCGATE_TASKS:-} ]] || printf '%s\n' "--tasks=$(one_line "$ACCGATE_TASKS")"
   if [[ $command == record ]]; then
     [[ -z ${ACCGATE_REASON:-} ]] || printf '%s\n' "--reason=$(one_line "$ACCGATE_REASON")"
+    ! truth missing "${ACCGATE_MISSING:-}" || printf '%s\n' --missing
     return
   fi
   # Where no base decides, the commit's own rules may name no file outside of their repository either.
   if [[ -n ${ACCGATE_BASE_SHA:-} ]]; then printf '%s\n' --base "$INSIDE/base/$config"; else printf '%s\n' --tree "$INSIDE/head"; fi
   [[ -z ${ACCGATE_SHARD:-} ]] || printf '%s\n' "--shard=$(one_line "$ACCGATE_SHARD")"
   ! truth html-report "${ACCGATE_HTML_REPORT:-}" || printf '%s\n' --html
+  [[ $command != run ]] || ! truth whole "${ACCGATE_WHOLE:-}" || printf '%s\n' --whole
 }
 
 # `record` writes references beside the config: into a copy, from which the host takes the reference files back.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +15,13 @@ from accgate.errors import PASSED
 from accgate.text import count_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
     from accgate.config.config import Config
     from accgate.history.file import History
+    from accgate.history.pool import Pooling
     from accgate.history.run import Run
 
 FILE = Path("history.jsonl")
@@ -47,6 +53,13 @@ def _push_options(command: argparse.ArgumentParser) -> None:
     _result_options(command)
     command.add_argument("--branch", default="accgate-history", metavar="NAME", help="its branch (accgate-history)")
     command.add_argument("--page", action="store_true", help="write index.html there too, for GitHub Pages")
+
+
+def _pool_options(command: argparse.ArgumentParser) -> None:
+    _result_options(command)
+    command.add_argument("--commit", metavar="SHA", help="commit that was run (the commit of the config's folder)")
+    command.add_argument("--dry-run", action="store_true", help="decide, and write nothing")
+    json_option(command)
 
 
 def _html_options(command: argparse.ArgumentParser) -> None:
@@ -125,6 +138,26 @@ def _push(arguments: argparse.Namespace) -> int:
     return PASSED
 
 
+def _pool(arguments: argparse.Namespace) -> int:
+    from accgate.config.config import load_config
+    from accgate.github.branch import refuse_other_event
+    from accgate.history.pool import pool
+    from accgate.references.commit import commit_of
+
+    refuse_other_event(os.environ)
+    config = load_config(arguments.config or nearest_config())
+    commit = commit_of(config.folder) if arguments.commit is None else arguments.commit
+    done = pool(config, arguments.result, commit=commit, writes=not arguments.dry_run)
+    print_outcome(arguments, done, lambda screen: _print_poolings(screen, done, dry=arguments.dry_run))
+    return PASSED
+
+
+def _print_poolings(screen: Console, done: Sequence[Pooling], *, dry: bool) -> None:
+    for each in done:
+        outcome = f"{'would be ' * dry}pooled, {count_of(each.runs, 'run')}" if each.is_pooled else "not pooled"
+        screen.print(f"{each.model} / {each.task}: {outcome}: {each.why}", markup=False, highlight=False)
+
+
 def _config_of(arguments: argparse.Namespace) -> Config | None:
     """The config that is named, or the one that is here; without one, variants and reference digests are left out."""
     from accgate.config.config import load_config
@@ -169,5 +202,6 @@ ACTIONS = (
     Command("show", "show each check over time", _show_options, _show),
     Command("merge", "join histories; their order does not matter", _merge_options, _merge),
     Command("push", "add a run to the history on a branch of its own on GitHub", _push_options, _push),
+    Command("pool", "add a run of main to the references, where it is equal within them", _pool_options, _pool),
     Command("html", "write each check over time as one HTML file", _html_options, _html),
 )

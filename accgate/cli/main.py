@@ -141,7 +141,7 @@ COMMANDS = (  # in the order of `accgate --help`: the module of each, and whethe
     ("bisect", "say which commit lost a model's answers", trials, True),
     ("rerun", "ask again what a run lost, several times", trials, True),
     ("publish", "publish a run on GitHub: comment, check run, summary, outputs", github, False),
-    ("respond", "carry out the command in a pull request comment: /accgate accept or rerun", github, False),
+    ("respond", "carry out the command in a pull request comment: /accgate accept, record or rerun", github, False),
     ("propose", "propose new references as a pull request or a commit, after respond", github, False),
     ("history", "keep every run of the main branch, and show each check over time", history, False),
     ("import", "turn files of other tools into run records or references", interop, False),

@@ -60,6 +60,8 @@ def run_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --shard: only the part of what each check is expected to need; merge says where more is needed",
     )
+    whole = "ask every sample, though the verdict is known before: `history pool` needs them all"
+    command.add_argument("--whole", action="store_true", help=whole)
     decision_options(command)
 
 
@@ -83,6 +85,7 @@ def record_options(command: argparse.ArgumentParser) -> None:
     instead.add_argument("--reason", metavar="TEXT", help="why a reference is replaced")
     instead.add_argument("--add", action="store_true", help="add this run to the reference as further repeats")
     instead.add_argument("--add-rows", action="store_true", help="evaluate rows that the dataset gained; add them")
+    instead.add_argument("--missing", action="store_true", help="only checks that have no reference; replaces none")
     twice = "evaluate every sample twice, and keep in the reference how many scores differ: the engine's own noise"
     command.add_argument("--check", action="store_true", help=twice)
     command.add_argument("--runs", type=count, default=1, metavar="N", help="evaluate every sample N times (1)")
@@ -130,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
     forget_result(arguments.out)  # first: a config that cannot be read must not leave an old verdict there
     config, rules, bootstrap = rules_of(arguments)
     with _reporting_interruption(arguments.out):
-        options = replace(_options_of(arguments), cache=cache_of(arguments))
+        options = replace(_options_of(arguments), cache=cache_of(arguments), whole=arguments.whole)
         result = gate.run_whole(config, options, rules, bootstrap=bootstrap)
     report_result(arguments, result, quiet=arguments.quiet)
     return result.exit_code
@@ -145,6 +148,8 @@ def _run_shard(arguments: argparse.Namespace) -> int:
     if arguments.together is None:
         forget_result(arguments.out)
     shard = parse_shard(arguments.shard)
+    if arguments.whole and arguments.first:
+        raise BadInput("--whole asks every sample, --first the first ones; leave one of them out")
     if arguments.together is not None:
         if arguments.first:
             raise BadInput("--first is for shards that cannot see each other; leave it out with --together")
@@ -160,6 +165,7 @@ def _run_shard(arguments: argparse.Namespace) -> int:
             shard=shard,
             together=arguments.together,
             first=arguments.first,
+            whole=arguments.whole,
         )
         done = gate.run_shard(config, options, rules)
     return _print_shard(arguments, shard, done, "is evaluated; decide with `accgate merge`")
@@ -234,8 +240,8 @@ def _record_shard(arguments: argparse.Namespace, recording: Recording) -> int:
     from accgate.record import record_shard
 
     shard = parse_shard(arguments.shard)
-    if recording.extends or arguments.reason is not None or arguments.no_replies:
-        fix = "leave --add and --add-rows out, and give --reason and --no-replies to the merge"
+    if recording.extends or recording.missing or arguments.reason is not None or arguments.no_replies:
+        fix = "leave --add, --add-rows and --missing out, and give --reason and --no-replies to the merge"
         raise BadInput(f"shards only evaluate, `accgate merge` writes a new reference; {fix}")
     options = replace(_options_of(arguments), shard=shard)
     done = record_shard(_recording_config(arguments), options, recording)
@@ -250,7 +256,7 @@ def record(arguments: argparse.Namespace) -> int:
         raise BadInput("--check evaluates all twice for a new reference; leave --add, --add-rows and --runs out")
     if arguments.add_rows and arguments.runs != 1:
         raise BadInput("--add-rows asks new rows as often as the reference's others were asked; leave --runs out")
-    recording = Recording(arguments.runs, arguments.check, arguments.add, arguments.add_rows)
+    recording = Recording(arguments.runs, arguments.check, arguments.add, arguments.add_rows, arguments.missing)
     if arguments.reread:
         return _record_reread(arguments, recording)
     if arguments.shard is not None:
@@ -298,7 +304,9 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
         records = paths_of(arguments.out, about.model, about.task).records
         if records.exists() and not is_quiet:
             print_replies(console(), read_log(records))
-    if not is_quiet:
+    if not written:
+        print("every check has a reference; `accgate record --reason TEXT` replaces one")
+    elif not is_quiet:
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED
 

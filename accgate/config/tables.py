@@ -29,6 +29,7 @@ class Gate:
     drift_alpha: Level = setting(0.05, "type I error rate of the slow decline over all references")
     drift: Effect = setting("report", "fail: a slow decline since the first reference fails, at a tenth of alpha")
     groups: Effect = setting("report", "fail: a group of samples that falls by itself fails, at a tenth of alpha")
+    reference_runs: Count = setting(1, "runs of main that `history pool` gathers in a reference, at most; 1 pools none")
     max_failed: Number = setting(
         0.01, "share of samples that may stay without a score, 0 or more and below 1", ge=0, lt=1
     )

@@ -113,7 +113,9 @@ def _annotate(
     reference = verdict.reference
     if check.recorded is not None:
         about = check.recorded.about
+        engine = "" if about.engine == "recorded" else about.engine_version  # "vllm 0.22.1"
         reference = replace(reference, name=check.baseline, date=about.date or None, commit=about.commit or None)
+        reference = replace(reference, runs=about.runs, engine=engine or None)
         prompts = prompt_change(check.recorded, Figures.of(_records(item)))
         changed = setting_changes(about, check.planned_model.settings, info, check.task)
         changed = changed if prompts is None else (prompts, *changed)

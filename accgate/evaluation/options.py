@@ -21,6 +21,7 @@ class RunOptions:
     asked again.
     With a `shard` only its samples are asked. Shards that share the folder `together` stop once what all of them have
     finished decides; with `first` a shard asks only for its part of what each check is expected to need.
+    A `whole` run asks every sample, though its verdict may be known before.
     """
 
     out: Path
@@ -30,3 +31,4 @@ class RunOptions:
     shard: Shard | None = None
     together: Path | None = None
     first: bool = False
+    whole: bool = False

@@ -114,6 +114,15 @@ def git_sha(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
+def stem_of(name: str) -> str:
+    """The path of a reference in the store, without its ending, from that of any of its files.
+
+    >>> stem_of("m@quant=fp8/sums.anchor.scores.csv")
+    'm@quant=fp8/sums'
+    """
+    return f"{name.partition('/')[0]}/{_stem(name)}" if name.endswith(_KINDS) else name
+
+
 def _stem(name: str) -> str:
     """Return the task's name in a path, as a file's name spells it."""
     file = name.rsplit("/", maxsplit=1)[-1]

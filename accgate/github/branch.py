@@ -12,7 +12,7 @@ from accgate.github.api.answers import Refused, as_promised
 from accgate.github.api.client import Client
 from accgate.github.api.git_data import Commit, Git
 from accgate.github.api.objects import Repository, object_of
-from accgate.github.event import Event
+from accgate.github.event import Event, read_event
 
 ATTEMPTS = 12
 UNMOVED = 3  # refusals in a row while the branch does not move: then no other job is the cause
@@ -48,6 +48,27 @@ def repository_of(client: Client, event: Event) -> Repository:
     return object_of(Repository, client.get(f"/repos/{event.repository}", needs="metadata: read"), event.repository)
 
 
+def refuse_other_event(environ: Mapping[str, str]) -> None:
+    """Refuse a job of an event that is not the default branch's; outside of GitHub Actions nothing is known.
+
+    Raises
+    ------
+    BadInput
+        Which event or branch it is.
+    """
+    if environ.get("GITHUB_ACTIONS") != "true":
+        return
+    event, ref = read_event(environ), environ.get("GITHUB_REF", "")
+    _refuse_of_anybody(event)
+    if event.default_branch is not None and ref != f"refs/heads/{event.default_branch}":
+        raise BadInput(f"{ref or 'the run'} is not the default branch {event.default_branch}")
+
+
+def _refuse_of_anybody(event: Event) -> None:
+    if event.name.startswith("pull_request") or event.name in ("merge_group", "workflow_run", "issue_comment"):
+        raise BadInput(f"the event {event.name} is not one of the default branch; do this after push or schedule")
+
+
 def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> None:
     """Refuse runs of any branch but the default one.
 
@@ -59,10 +80,7 @@ def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> 
         For any other branch, for an event that anybody can cause, and where the history's `branch` is the default one:
         it would get commits of files that nobody looked at.
     """
-    if event.name.startswith("pull_request") or event.name in ("merge_group", "workflow_run", "issue_comment"):
-        raise BadInput(
-            f"the event {event.name} is not one of the default branch; push the history after push or schedule"
-        )
+    _refuse_of_anybody(event)
     default = repository_of(client, event).default_branch
     if default is None or ref != f"refs/heads/{default}":
         raise BadInput(f"{ref or 'the run'} is not the default branch {default}; only its runs belong to the history")

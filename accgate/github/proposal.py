@@ -12,7 +12,7 @@ from accgate.github.api.client import Client
 from accgate.github.api.git_data import Commit, Entry, Git
 from accgate.github.api.objects import Side
 from accgate.github.approvals import is_writer
-from accgate.github.artifact import check_references, git_sha, stored_files
+from accgate.github.artifact import check_references, git_sha, stem_of, stored_files
 from accgate.github.branch import NewFiles, commit_to
 from accgate.github.event import Event, open_pull_requests, read_event, read_pull_request
 from accgate.github.runner import Job, write_outputs
@@ -28,13 +28,12 @@ GUARD = (
     "A new reference changes what the gate compares with, so somebody with write permission other than the pull "
     "request's author must approve the new commit."
 )
+FIRST = "These checks had no reference, and no other reference changed. From here on the gate compares with these."
 NO_RUN = (
     "The commit started no workflow, because a job's own token made it: close and reopen the pull request, or push to "
     "it, and the gate checks the new head."
 )
-MOVED = (
-    "the branch has moved since the references were recorded; look at its new head, then write /accgate accept again"
-)
+MOVED = "the branch has moved since the references were recorded; look at its new head, then write the command again"
 SETTING = (
     "if the message says that GitHub Actions is not permitted to create pull requests, allow it under Settings, "
     "Actions, General, Workflow permissions"
@@ -76,15 +75,14 @@ def propose(options: Options, job: Job) -> int:
         When GitHub could not be reached, or refused, or the head has moved.
     """
     event, request = read_event(job.environ), read_issue_comment(job.environ)
-    if request.command is None or request.command.name != "accept" or request.command.fault:
-        raise BadInput(
-            "the comment of this event is not /accgate accept REASON; run propose after respond in its workflow"
-        )
+    if request.command is None or request.command.name not in ("accept", "record") or request.command.fault:
+        asked = "/accgate accept REASON or /accgate record"
+        raise BadInput(f"the comment of this event is not {asked}; run propose after respond in its workflow")
     client = job.connect(event)
     try:
         with as_promised(f"{event.repository}#{event.number}"):
             done = _proposal(client, event, options, request, request.command)
-        text = f"{link(done.text, done.url)}.\n\n{GUARD}" if done.url else plain(f"{done.text}.")
+        text = f"{link(done.text, done.url)}.\n\n{_guard(request.command)}" if done.url else plain(f"{done.text}.")
         text += f"\n\n{NO_RUN}" if done.url and options.how == "commit" else ""
         reply(client, event, request.comment.id, text)
     except (BadInput, CannotPublish) as error:
@@ -105,11 +103,16 @@ def commit_message(reason: str, login: str, number: int) -> str:
     return f"Record accuracy references\n\n{inert}\n\nRequested by {login} in #{number}\n"
 
 
+def _guard(command: Command) -> str:
+    """Return what the guard will say of new references."""
+    return GUARD if command.name == "accept" else FIRST
+
+
 def _proposal(client: Client, event: Event, options: Options, request: IssueComment, command: Command) -> Proposal:
     if options.recorded != "success":
         raise Refused(
             f"recording the references ended with {options.recorded}; see why in the log at {event.run_url}, "
-            "then write /accgate accept REASON again"
+            "then write the command again"
         )
     user = request.comment.user
     if not is_writer(client, event, user):  # it may have been taken away by now
@@ -121,10 +124,16 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     files = stored_files(options.folder)
     old = git.commit(options.head_sha)
     changed = _differing(git, old.tree, options.references, files)
+    if not changed and command.name == "record":
+        return Proposal("Every check has a reference; /accgate accept REASON records new ones in their place", None)
     if not changed:
         return Proposal("There is nothing to propose: the branch has the recorded references already", None)
+    if command.name == "record":
+        _refuse_replaced(git, old.tree, options.references, changed)
     check_references(options.folder, changed, reason=command.reason)
-    message = commit_message(command.reason, request.comment.user.login, request.issue.number)
+    message = commit_message(
+        command.reason or "The first of their checks.", request.comment.user.login, request.issue.number
+    )
     if options.how == "commit":
         return _commit(git, event, head, options, changed, message)
     if head.sha != options.head_sha:
@@ -137,6 +146,20 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
 
     commit_to(client, git, branch, change_at, start=old)
     return _pull_request(client, event, head, branch, request, command.reason)
+
+
+def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, bytes]) -> None:
+    """Refuse files of a reference that a tree has already, in part or whole: `record` replaces none.
+
+    Raises
+    ------
+    BadInput
+        Which.
+    """
+    present = {stem_of(name) for name in git.folder(tree, folder)}
+    if there := sorted(name for name in changed if stem_of(name) in present):
+        fix = "/accgate accept REASON replaces it"
+        raise BadInput(f"{folder}/{there[0]}: belongs to a reference that the branch has already; {fix}")
 
 
 def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -191,8 +214,9 @@ def _pull_request(
     client: Client, event: Event, head: Side, branch: str, request: IssueComment, reason: str
 ) -> Proposal:
     body = (
-        f"{plain(reason)}\n\nRequested by {plain(request.comment.user.login)} in #{event.number}, and recorded at its "
-        f"head {code(head.sha)}. Merge this into that pull request's branch.\n\n{GUARD}"
+        f"{plain(reason)}\n\n".lstrip()
+        + f"Requested by {plain(request.comment.user.login)} in #{event.number}, and recorded at its "
+        f"head {code(head.sha)}. Merge this into that pull request's branch.\n\n{GUARD if reason else FIRST}"
     )
     fields = {
         "title": f"Record accuracy references for #{event.number}",

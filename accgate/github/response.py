@@ -21,9 +21,9 @@ class Declined(Exception):
 def respond(job: Job, check_name: str) -> int:
     """Carry out a comment's command as far as this job can, and write outputs for the next jobs; the exit code.
 
-    The output `command` is `accept` or `rerun` where somebody with write permission wrote it and it can be carried out,
-    else `none`: neither a comment without a command nor a declined one fails the job. After an approving review the
-    jobs that failed for loosened rules are started again, and `command` is `none`.
+    The output `command` is `accept`, `record` or `rerun` where somebody with write permission wrote it and it can be
+    carried out, else `none`: neither a comment without a command nor a declined one fails the job. After an approving
+    review the jobs that failed for loosened rules are started again, and `command` is `none`.
 
     Raises
     ------

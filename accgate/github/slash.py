@@ -1,4 +1,4 @@
-"""Commands in comments, `/accgate accept REASON` and `/accgate rerun`: what a comment says, and the answer to it.
+"""Commands in comments, such as `/accgate accept REASON`: what a comment says, and the answer to it.
 
 Whatever else begins with `/accgate` is `help`: its writer gets told what to type.
 """
@@ -24,8 +24,8 @@ from accgate.text import clip
 
 REASON_LIMIT = 300  # characters
 
-Name = Literal["accept", "rerun", "help"]
-COMMANDS = "the first line is either /accgate accept REASON or /accgate rerun, and nothing else"
+Name = Literal["accept", "record", "rerun", "help"]
+COMMANDS = "the first line is /accgate accept REASON, /accgate record or /accgate rerun, and nothing else"
 APPROVE = (
     "a change of the rules is approved by a review: Files changed, Review changes, Approve, by somebody with write "
     "permission other than the author"
@@ -95,11 +95,13 @@ def command_of(body: str) -> Command | None:
     >>> command_of("please /accgate rerun")
     """
     line = re.split(r"[\r\n]", body, maxsplit=1)[0]
-    match = re.fullmatch(r"/accgate[ \t]+(?:(rerun)[ \t]*|(accept)(?:[ \t]+(.*?))?[ \t]*)", line, re.DOTALL)
+    match = re.fullmatch(r"/accgate[ \t]+(?:(rerun|record)[ \t]*|(accept)(?:[ \t]+(.*?))?[ \t]*)", line, re.DOTALL)
     if not match:
         other = re.fullmatch(r"/accgate(?:[ \t]+(.*))?", line, re.DOTALL)
         return Command("help", (other[1] or "").strip()) if other else None
-    return Command("rerun") if match[1] else Command("accept", match[3] or "")
+    if match[1]:
+        return Command("rerun" if match[1] == "rerun" else "record")
+    return Command("accept", match[3] or "")
 
 
 def read_issue_comment(environ: Mapping[str, str]) -> IssueComment:

@@ -37,7 +37,10 @@ GATE: Mapping[str, Direction] = {
     "drift_alpha": Direction(up, "a slower decline fails", "only a faster decline fails"),
     "max_failed": Direction(down, "fewer samples may lack a score", "more samples may lack a score"),
 }
-GATE_WHY = {"overall": "a small drop in every check no longer fails, or each check has less of alpha"}
+GATE_WHY = {
+    "overall": "a small drop in every check no longer fails, or each check has less of alpha",
+    "reference_runs": "another number of main's runs becomes part of the references",
+}
 # Compared in the checks that they are in effect for, with the store, and entry by entry.
 GATE_ELSEWHERE = (*RATES, "early_stopping", "references", "secrets")
 

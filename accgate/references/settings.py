@@ -98,17 +98,18 @@ def surroundings(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The label, version, hardware and environment of a reference and of a run, as far as the reference names them.
 
-    What only one environment names is `UNKNOWN` in the other. One that a run under another engine does not name at all
-    is left out.
+    Of a reference of several runs one that any of them had is the same. What only one environment names is `UNKNOWN`
+    in the other. One that a run under another engine does not name at all is left out.
     """
     before: dict[str, Any] = {"variant": dict(reference.variant)}
     now: dict[str, Any] = {"variant": dict(model.variant)}
     if info is not None:
         old, new = reference.environment, info.environment
         names = {**old, **new} if old and (new or info.name == reference.engine) else {}
+        old = {n: new[n] if n in new and new[n] in was.split("; ") else was for n, was in old.items()}
         before[ENVIRONMENT], now[ENVIRONMENT] = ({n: each.get(n, UNKNOWN) for n in names} for each in (old, new))
         pairs = ("version", reference.engine_version, info.version), ("hardware", reference.hardware, info.hardware)
-        before |= {name: was for name, was, _ in pairs if was}
+        before |= {name: text if text in was.split("; ") else was for name, was, text in pairs if was}
         now |= {name: text for name, was, text in pairs if was}
     return before, now
 

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,7 @@ def add_runs(
     answers: bool = False,
     runs: int = 1,
     rows: bool = False,
+    into: Replacements | None = None,
 ) -> Path:
     """Add runs to a reference as further repeats: its noise falls, and so does the theta that runs against it reach.
 
@@ -155,6 +157,8 @@ def add_runs(
         Number of the runs that the records are of, one after the other in their repeats.
     rows : bool
         Whether the records are of samples that the reference lacks, with as many repeats as it has.
+    into : Replacements, optional
+        Files among which these take their places; by default they do at once.
 
     Raises
     ------
@@ -196,7 +200,7 @@ def add_runs(
         **asdict(old.makers.join(about.makers)),
     )
     earlier = [record for record in stored if record.reply is not None]
-    with writing(path), replacing() as files:
+    with writing(path), replacing() if into is None else nullcontext(into) as files:
         _store(path, about, pooled, [*earlier, *(added if replies else ())], files, answers=answers)
     return path
 

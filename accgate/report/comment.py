@@ -16,8 +16,8 @@ Variables: `symbol`, `headline`, `sentences`, `steps` (each with `kind`, `words`
 `about`, `guard`, `failure` (dataclasses with long texts cut, None where there is none); `rows` and `checks`, which the
 table and the details show, worst first, and `beside` (`CheckView` in views.py); `headings`, `figure_headings`,
 `group_headings`; `sections` of the table (with `rows` and `origins`, of which each is a model with `reference`,
-`commit`, and `settings` with `name`, `before`, `now`); `answers` (with `check`, `count`, `rows`, `before`, `now`);
-`cause` (`CauseView`, or None); `picture`, addresses for a light and a dark page, and `plot`, the same as text;
+`commit`, `made`, and `settings` with `name`, `before`, `now`); `answers` (with `check`, `count`, `rows`, `before`,
+`now`); `cause` (`CauseView`, or None); `picture`, addresses for a light and a dark page, and `plot`, the same as text;
 `group_lines`, `drift_lines` and `collapse_lines`, the checks of which groups stand out, which declined slowly, or of
 which all runs lost some samples; `changes` (`RuleChange`), `approval` (steps); `log`, `cost`, `saved`, `legend`,
 `version`, `commands`, `own_headline`; the conditions `bootstrap`, `accept`, `regressed`, `left_out`, `alone` (one

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import NamedTuple
 
 from accgate.report.flips import Flip, FlipsByCheck, excerpt, opening
@@ -9,10 +10,11 @@ from accgate.report.room import Room, most_of
 from accgate.report.story import SIGNS, worst_first
 from accgate.report.words import confidence_of
 from accgate.result import Result
-from accgate.text import clip, figure, p_text
+from accgate.text import clip, count_of, figure, p_text
 from accgate.verdict import (
     Cost,
     GroupFigures,
+    ReferenceSummary,
     Setting,
     Step,
     Verdict,
@@ -81,7 +83,7 @@ class CheckView:
 
 
 class Origin(NamedTuple):
-    """A model, the reference that it is compared with, its commit, and the settings that changed.
+    """A model, the reference that it is compared with, its commit, the settings that changed, and how it was made.
 
     A text is empty where it is not known; `left_out` counts the settings that there is no room for.
     """
@@ -91,6 +93,7 @@ class Origin(NamedTuple):
     commit: str
     settings: tuple[Setting, ...]
     left_out: int
+    made: str = ""
 
 
 class Section(NamedTuple):
@@ -100,18 +103,18 @@ class Section(NamedTuple):
     rows: tuple[CheckView, ...]
 
 
-def sections_of(rows: Sequence[CheckView], room: Room) -> tuple[Section, ...]:
-    """The rows by model, models in the order of their first row."""
+def sections_of(rows: Sequence[CheckView], room: Room, started: str | None = None) -> tuple[Section, ...]:
+    """The rows by model, models in the order of their first row; references are as old as the run `started`."""
     models = {
         name: tuple(row for row in rows if row.model == name) for name in dict.fromkeys(row.model for row in rows)
     }
-    sections = tuple(Section((_origin(name, those, room),), those) for name, those in models.items())
+    sections = tuple(Section((_origin(name, those, room, started),), those) for name, those in models.items())
     if 2 * len(models) <= len(rows) or len(models) == 1:
         return sections
     return (Section(tuple(section.origins[0] for section in sections[:ORIGINS]), tuple(rows)),)
 
 
-def _origin(model: str, rows: Sequence[CheckView], room: Room) -> Origin:
+def _origin(model: str, rows: Sequence[CheckView], room: Room, started: str | None) -> Origin:
     references = [row.verdict.reference for row in rows if row.verdict.reference.name]
     names = ["its reference" if each.name == model else each.name for each in references]
     dates = sorted({each.date or "an unknown date" for each in references})
@@ -122,7 +125,32 @@ def _origin(model: str, rows: Sequence[CheckView], room: Room) -> Origin:
     recorded = opening(" to ".join(dict.fromkeys((*dates[:1], *dates[-1:]))), 40)
     reference = f"{opening(names[0], room.names)} of {recorded}" if names else ""
     commit = commits.pop() if len(commits) == 1 else ""
-    return Origin(model, reference, commit, tuple(shown), len(settings) - len(shown))
+    made = ", ".join(filter(None, (_age(references, started), _makers(references, room)))) if names else ""
+    return Origin(model, reference, commit, tuple(shown), len(settings) - len(shown), made)
+
+
+def _age(references: Sequence[ReferenceSummary], started: str | None) -> str:
+    """Return how old references were when a run started; empty where a date is not known.
+
+    >>> _age([ReferenceSummary(75.0, 400, date="2026-11-12")], "2026-11-26T08:00:00+00:00")
+    '14 days old'
+    """
+    try:
+        now = date.fromisoformat((started or "")[:10])
+        days = sorted((now - date.fromisoformat(each.date or "")).days for each in references)
+    except ValueError:
+        return ""
+    if days[0] < 0:  # a clock was wrong
+        return ""
+    return f"{f'{days[0]} to ' if days[0] < days[-1] else ''}{count_of(days[-1], 'day')} old"
+
+
+def _makers(references: Sequence[ReferenceSummary], room: Room) -> str:
+    """Return of how many runs references are, and which engines made them; empty where they do not say."""
+    runs = sorted({each.runs for each in references if each.runs is not None})
+    engines = opening(", ".join(dict.fromkeys(each.engine for each in references if each.engine)), room.names)
+    of = f"from {f'{runs[0]} to ' if len(runs) > 1 else ''}{count_of(runs[-1], 'run')}" if runs else ""
+    return f"{of or 'made'} with {engines.replace(';', ',')}" if engines else of
 
 
 @dataclass(frozen=True)
@@ -158,7 +186,7 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
         others_left_out=len(all_checks) - len(rows) - passed,
         beside=tuple(check_view(verdict, (), room) for verdict in beside),
         beside_left_out=len(result.beside) - len(beside),
-        sections=sections_of(rows, room),
+        sections=sections_of(rows, room, result.started),
     )
 
 

@@ -73,10 +73,11 @@ def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
     There is nothing where files were compared or it passed.
     """
     if verdict.verdict == "regression" and (verdict.model or verdict.task):
-        return [*_after_regression(verdict), _accept("the loss", around, " --reason TEXT")]
+        return [*_after_regression(verdict), _accept(around)]
     if verdict.verdict == "no-reference":
         record = Words("accgate record", True)
-        accept = [_accept("these scores as the reference", around, "")] if around.answers_commands else []
+        comment = Words("To record this version, comment "), Words("/accgate record", True)
+        accept = [Step("accept", comment)] if around.answers_commands else []
         return [_next("record a version that you trust with ", record, " and commit what it writes"), *accept]
     if verdict.verdict == "error":
         command = Words(f"accgate run{' --shard i/N' if around.shards > 1 else ''} --resume", True)
@@ -112,11 +113,11 @@ def _next(*words: str | Words) -> Step:
     return Step("next", tuple(word if isinstance(word, Words) else Words(word) for word in words))
 
 
-def _accept(what: str, around: Surroundings, reason: str) -> Step:
+def _accept(around: Surroundings) -> Step:
     if around.answers_commands:
-        return Step("accept", (Words(f"To accept {what}, comment "), Words("/accgate accept REASON", True)))
-    record = Words(f"accgate record{reason}", True)
-    return Step("accept", (Words(f"To accept {what}, run "), record, Words(" and commit its files")))
+        return Step("accept", (Words("To accept the loss, comment "), Words("/accgate accept REASON", True)))
+    record = Words("accgate record --reason TEXT", True)
+    return Step("accept", (Words("To accept the loss, run "), record, Words(" and commit its files")))
 
 
 def _after_regression(lead: Figures) -> list[Step]:

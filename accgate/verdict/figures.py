@@ -62,7 +62,8 @@ class ReferenceSummary:
     """Mean (points) and size of the reference; n is null for an absolute target.
 
     `readings` are of the whole reference; null where it does not say. A recorded reference has the `name` that the
-    model's baseline gives it, `date` and `commit`.
+    model's baseline gives it, `date` and `commit` of its last run, the number of its `runs`, and the `engine` that
+    made them, with its version.
     """
 
     mean: float | None
@@ -72,6 +73,8 @@ class ReferenceSummary:
     name: str | None = field(default=None, compare=False)
     date: str | None = field(default=None, compare=False)
     commit: str | None = field(default=None, compare=False)
+    runs: int | None = field(default=None, compare=False)
+    engine: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

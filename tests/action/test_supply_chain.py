@@ -28,8 +28,8 @@ ACTIONS = [ROOT / "action.yml", ROOT / "report/action.yml"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 RELEASE = load_yaml(ROOT / ".github/workflows/release.yml")["jobs"]
-# Who may keep the checkout's token in the folder: the two that push, and run nobody's code.
-PUSHES = {("release", "release"), ("record", "propose")}
+# Who may keep the checkout's token in the folder: those that push, and run nobody's code.
+PUSHES = {("release", "release"), ("record", "propose"), ("history", "propose")}
 
 
 def workflows() -> dict[str, dict[str, Any]]:

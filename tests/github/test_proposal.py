@@ -318,7 +318,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("body", ["/accgate rerun", "/accgate accept", "thanks", f"/accgate accept {'x' * 301}"])
     def test_a_comment_that_accepts_nothing(self, world, body):
-        with pytest.raises(BadInput, match="not /accgate accept REASON"):
+        with pytest.raises(BadInput, match="not /accgate accept REASON or /accgate record"):
             world.propose(body)
         assert not world.hub.asked
 

@@ -59,6 +59,7 @@ class TestCommand:
             ("/accgate accept \nthe reason", Command("accept", "")),
             ("/accgate rerun", Command("rerun")),
             ("/accgate rerun  \r\n", Command("rerun")),
+            ("/accgate record ", Command("record")),
         ],
     )
     def test_the_first_line_says_it(self, body, command):
@@ -78,7 +79,8 @@ class TestCommand:
         "body",
         [
             "/accgate", "/accgate ", "/accgate acceptance x", "/accgate reruns", "/accgate rerun now",
-            "/accgate ACCEPT x", "/accgate\naccept x", "/accgate rerun\u2028", "/accgate record x", "/accgate approve",
+            "/accgate ACCEPT x", "/accgate\naccept x", "/accgate rerun\u2028", "/accgate record x",
+            "/accgate records", "/accgate approve",
         ],
     )  # fmt: skip
     def test_a_command_that_is_none_is_answered_with_what_to_type(self, body):

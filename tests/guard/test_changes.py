@@ -44,7 +44,8 @@ def test_a_rule_of_the_gate_is_loosened_one_way_and_tightened_the_other(
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("early_stopping", True), ("overall", False), ("seed", 1), ("references", "others")]
+    ("key", "value"),
+    [("early_stopping", True), ("overall", False), ("seed", 1), ("references", "others"), ("reference_runs", 8)],
 )
 def test_a_rule_of_the_gate_without_a_direction_is_loosened_both_ways(pair: Trees, key: str, value: Any) -> None:
     if key == "early_stopping":  # nothing stops early without theta

@@ -25,6 +25,7 @@ GATE: dict[str, st.SearchStrategy[Any]] = {
     "drift_alpha": st.sampled_from([0.01, 0.05, 0.1]),
     "drift": st.sampled_from(["report", "fail"]),
     "groups": st.sampled_from(["report", "fail"]),
+    "reference_runs": st.integers(1, 3),
     "max_failed": st.sampled_from([0.0, 0.01, 0.5]),
     "early_stopping": st.booleans(),
     "overall": st.booleans(),

@@ -74,6 +74,8 @@ def test_every_kind_of_change_is_said_with_both_values() -> None:
         ),
         ({}, {"torch": "2.9.0"}, ()),  # a reference of an earlier version
         ({"torch": "2.9.0"}, {}, ("environment.torch: 2.9.0 → unknown",)),
+        ({"torch": "2.8.0; 2.9.0"}, {"torch": "2.8.0"}, ()),  # of two runs
+        ({"torch": "2.8.0; 2.9.0"}, {"torch": "2.8"}, ("environment.torch: 2.8.0; 2.9.0 → 2.8",)),
     ],
 )
 def test_what_lies_under_the_engine_is_compared_where_both_sides_know(

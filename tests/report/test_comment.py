@@ -143,7 +143,8 @@ def test_a_real_regression_shows_its_answers_and_report_md_says_the_same(tmp_pat
 def test_only_a_regression_or_a_missing_reference_can_be_accepted_and_by_command_only_where_one_answers() -> None:
     for name in ("pass", "regression", "inconclusive", "no-reference", "error"):
         text = render_comment(result_of(verdict_of(name)), ABOUT)
-        assert ("/accgate accept" in text) == (name in ("regression", "no-reference"))
+        assert ("/accgate accept REASON" in text) == (name == "regression")
+        assert ("/accgate record" in text) == (name == "no-reference")
         without = render_comment(result_of(verdict_of(name)), replace(ABOUT, commands=False), guard=LOOSENED)
         assert "/accgate " not in without
         assert ("accgate record" in without) == (name in ("regression", "no-reference"))
@@ -375,3 +376,26 @@ def test_a_log_cannot_end_its_block() -> None:
     found = page_of(markdown)
     assert len(found.blocks) == 1
     assert found.blocks[0].replace("\u200b", "").strip() == log
+
+
+@pytest.mark.parametrize(
+    ("references", "started", "line"),
+    [
+        ([{"runs": 3, "engine": "vllm 0.21.0; 0.22.1"}], "2026-11-26T08:00:00+00:00",
+         "(4e1c0aa), 14 days old, from 3 runs with vllm 0.21.0, 0.22.1"),
+        ([{"runs": 1}], "2026-11-13T08:00:00+00:00", "(4e1c0aa), 1 day old, from 1 run"),
+        ([{"engine": "vllm 0.21.0"}], None, "(4e1c0aa), made with vllm 0.21.0"),
+        ([{"runs": 1}, {"runs": 4, "date": "2026-10-12"}], "2026-11-26T08:00:00+00:00",
+         "of 2026-10-12 to 2026-11-12 (4e1c0aa), 14 to 45 days old, from 1 to 4 runs"),
+        ([{}], "2026-11-01T08:00:00+00:00", "its reference of 2026-11-12 (4e1c0aa)"),
+        ([{"runs": 2, "date": None}], "2026-11-26T08:00:00+00:00", "of an unknown date (4e1c0aa), from 2 runs"),
+    ],
+)  # fmt: skip
+def test_the_reference_s_line_says_how_old_it_is_and_what_made_it(
+    references: list[dict[str, Any]], started: str | None, line: str
+) -> None:
+    made = {"name": "m", "date": "2026-11-12", "commit": "4e1c0aa"}
+    sides = [ReferenceSummary(75.0, 400, **made | keys) for keys in references]
+    verdicts = [replace(verdict_of("pass", task=f"t{place}"), reference=side) for place, side in enumerate(sides)]
+    text = first_screen(render_comment(replace(result_of(*verdicts), started=started), ABOUT))
+    assert re.search(rf"{re.escape(line)}(?! ?[,(])", text), text

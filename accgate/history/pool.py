@@ -1,0 +1,173 @@
+"""Pooling: a run of main that found nothing joins the references of its checks, by a rule that follows no decline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from accgate import gate
+from accgate.config.config import Config
+from accgate.decision.progress import early_stop
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.outcome import EvaluatedCheck, Evaluation
+from accgate.evaluation.stored import read_evaluation
+from accgate.record import addition
+from accgate.records.figures import Figures
+from accgate.records.lock import sole_writer
+from accgate.records.membership import clusters_of
+from accgate.records.replacement import Replacements, replacing
+from accgate.records.scores import Scores
+from accgate.references.anchor import find_anchor
+from accgate.references.settings import prompt_change, setting_changes
+from accgate.references.store import Reference, reference_path, scores_of
+from accgate.references.writer import has_runs, reference_to_extend
+from accgate.report.result_file import read_result
+from accgate.result import EngineInfo, Result
+from accgate.run_plan import plan_run
+from accgate.stats import anchor_tails
+from accgate.text import count_of, some_of
+
+LEVEL = 0.2  # of the test of equality, two-sided
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """Whether a run joins the reference of one check, `why` in words, and the runs that the reference has then."""
+
+    model: str
+    task: str
+    is_pooled: bool
+    why: str
+    runs: int
+
+
+def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tuple[Pooling, ...]:
+    """Add a run to those references that may gather it: all of them are written, or none.
+
+    `path` is the run's accgate.json, with its records beside it, and `commit` what was run. Every check is decided
+    before the first reference is written.
+
+    Raises
+    ------
+    BadInput
+        When the run is not one of main that can be pooled, or does not agree with its records and these rules.
+    CannotEvaluate
+        When a reference cannot be written.
+    """
+    result, out = read_result(path), path.parent
+    if result.rules != "own":
+        raise BadInput(f"{path}: the rules of {result.rules} decided this run; pool runs of main, by its own rules")
+    with ExitStack() as locks:
+        for folder in sorted({file.parent for pair in config.pairs() if (file := _file(config, *pair)).exists()}):
+            locks.enter_context(sole_writer(folder))
+        evaluated = read_evaluation(plan_run(config, stored=True).decidable, out, early_stop)
+        if any(_has_run(item) for item in evaluated.checks):
+            return tuple(_pooling(item, "this run is in the references already") for item in evaluated.checks)
+        gate.verify(config, out)
+        rule = _Rule(config, result, commit, evaluated.engines)
+        decided = [(item, *rule.decide(item)) for item in evaluated.checks]
+        with replacing() as files:
+            for add in [add for _, _, add in decided if writes and add is not None]:
+                add(files)
+    return tuple(_pooling(item, why, is_pooled=add is not None) for item, why, add in decided)
+
+
+def inequality(reference: Scores, runs: int, candidate: Scores, anchor: Scores | None = None) -> str | None:
+    """Describe how a run differs from the first run of its reference or from the anchor, if it does.
+
+    The test is exact for 0/100 scores, two-sided at `LEVEL`. It never looks at later runs of the reference, so that
+    small declines are not followed one by one. It has the same power in both directions, so that a healthy model's
+    lucky and unlucky runs stay out alike.
+
+    Parameters
+    ----------
+    reference, candidate, anchor : Scores
+        The reference has `runs` runs, one after the other in its repeats.
+    """
+    first = replace(reference, values=reference.values[:, : reference.values.shape[1] // runs])
+    for name, before in (("its first run", first), *((("the anchor", anchor),) if anchor is not None else ())):
+        now = candidate.take([id_ for id_ in candidate.ids if id_ in before.ids])
+        if not now.n:
+            return f"it shares no sample with {name}"
+        values = before.take(now.ids).values
+        p_value = min(1.0, 2.0 * min(anchor_tails(values, now.values, clusters_of(None, now))))
+        if p_value <= LEVEL:
+            change = float(np.mean(now.values) - np.mean(values))
+            return f"it differs from {name} by {change:+.2f} points (p = {p_value:.2g}, equal runs above {LEVEL:g})"
+    return None
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """The rule by which a run joins references."""
+
+    config: Config
+    result: Result
+    commit: str
+    engines: Mapping[str, EngineInfo]
+
+    def decide(self, item: EvaluatedCheck) -> tuple[str, Callable[[Replacements], Path] | None]:
+        """Return why a check's reference gathers the run or not, and what adds it."""
+        reference, evaluation = item.check.recorded, item.evaluation
+        if reference is None or reference.scores is None or evaluation is None:
+            return "it is compared with no recorded scores", None
+        if (why := next(self._obstacles(item, reference, evaluation), None)) is not None:
+            return why, None
+        check, date = item.check, (self.result.started or "")[:10]
+        try:
+            reference_to_extend(check.references, check.model, check.planned_model.variant, check.task)
+            add = addition(item, reference, self.engines[check.model], date=date, commit=self.commit)
+        except (BadInput, CannotEvaluate) as error:
+            return str(error), None
+        anchor = find_anchor(check.references, check.baseline, check.task.name)
+        scores = scores_of(evaluation.records, check.task)
+        unequal = inequality(reference.scores, reference.about.runs, scores, None if anchor is None else anchor.scores)
+        return ("equal within its reference", add) if unequal is None else (unequal, None)
+
+    def _obstacles(self, item: EvaluatedCheck, reference: Reference, evaluation: Evaluation) -> Iterator[str]:
+        """Yield what keeps a run out of a reference, whatever its scores; what an early stop took is no run."""
+        check, about, most = item.check, reference.about, self.config.gate.reference_runs
+        (verdict,) = [each for each in self.result.checks if (each.model, each.task) == check.key]
+        drift, own = verdict.drift, _file(self.config, *check.key)
+        cached = Figures.of(evaluation.records).cached
+        facts = {
+            f"the run did not pass ({self.result.verdict})": self.result.verdict != "pass",
+            "it is compared with no recorded scores": not isinstance(check.reference, Scores),
+            "equality is tested of means, and its statistic is none": check.task.content.aggregate is not None,
+            f"its reference is another model's, {check.baseline}": reference.path != own,
+            f"its reference has {count_of(about.runs, 'run')} of at most {most}": about.runs >= most,
+            "its reference's runs have another number of repeats": about.repeats != about.runs * check.repeats,
+            f"its verdict is {verdict.verdict}": verdict.verdict != "pass",
+            "it declined since the anchor": drift is not None and drift.detected,
+            "its reference has a run of this commit": bool(self.commit) and self.commit == about.commit,
+        }
+        yield from (why for why, holds in facts.items() if holds)
+        if evaluation.stopped:
+            fix = "ask every sample with `accgate run --whole`"
+            raise BadInput(f"{check.name}: the run stopped early, and its first samples are no whole run; {fix}")
+        if cached:
+            yield f"{count_of(cached, 'sample')} came from a cache, so that this is no new run"
+        # Versions may differ: each merge is another build.
+        about = replace(about, engine_version="", environment={})
+        changed = setting_changes(about, check.planned_model.settings, self.engines[check.model], check.task)
+        prompts = prompt_change(reference, Figures.of(evaluation.records))
+        if changed := (*changed, *filter(None, (prompts,))):
+            yield f"its settings changed: {some_of(changed)}"
+
+
+def _file(config: Config, model: str, task: str) -> Path:
+    return reference_path(config.references, model, config.models[model].variant, task)
+
+
+def _has_run(item: EvaluatedCheck) -> bool:
+    reference, evaluation = item.check.recorded, item.evaluation
+    return reference is not None and evaluation is not None and has_runs(reference, evaluation.records, 1)
+
+
+def _pooling(item: EvaluatedCheck, why: str, *, is_pooled: bool = False) -> Pooling:
+    runs = 0 if item.check.recorded is None else item.check.recorded.about.runs
+    return Pooling(*item.check.key, is_pooled, why, runs + is_pooled)
