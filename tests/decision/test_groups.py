@@ -85,6 +85,11 @@ def test_figures_of_single_right_and_wrong_answers_are_those_of_independent_form
     assert (groups.count, groups.alpha, groups.any_stop, groups.note) == (4, 0.05, False, None)
 
 
+def test_a_change_of_less_than_a_point_is_a_loss_or_a_gain_too() -> None:
+    groups = groups_of(evidence_of(np.array([0.25, 0.5, -0.5, 0.0] * 10), ["law", "art", "law", "art"] * 10))
+    assert {row.name: (row.lost, row.gained) for row in groups.rows} == {"law": (10, 10), "art": (0, 10)}
+
+
 def test_where_lower_is_better_a_rise_comes_first_and_figures_keep_their_sign() -> None:
     labels = ["up"] * 40 + ["down"] * 40
     design = Design(higher_is_better=False)
