@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import Project, right_but
+from tests.gates import N, Project, right_but
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import BASE, HEAD, REPOSITORY
 
@@ -25,8 +25,9 @@ def recorded(keys: str) -> Path:
     """A project of these keys with a recorded reference of perfect scores, which nobody changes: copy it."""
     folder = tempfile.TemporaryDirectory(prefix="accgate-recorded-")
     atexit.register(folder.cleanup)
-    project = Project(Path(folder.name), **json.loads(keys))
-    assert project.record(*(right_but(0) for _ in project.tasks)) == 0
+    options = json.loads(keys)
+    project = Project(Path(folder.name), **options)
+    assert project.record(*(right_but(0, options.get("n", N)) for _ in project.tasks)) == 0
     return project.folder
 
 

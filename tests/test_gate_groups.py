@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,6 +124,13 @@ def test_a_group_that_falls_while_the_mean_stands_fails_where_the_rules_say_so(
     check = project.check
     assert (check["difference"], check["verdict"]) == (0.0, verdict)
     assert project.result["allowed"]["groups"] == pytest.approx(0.005 if groups == "fail" else 0.0)
+    capsys.readouterr()
+    assert main(["report", str(project.out), "--check", "sums"]) == 0
+    decides = "A group that fell by more than chance explains fails the check." in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert decides is (groups == "fail")
+    assert main(["report", str(project.out)]) == 0
     if groups == "fail":
         (fell,) = [row["name"] for row in check["groups"]["rows"] if row["outcome"] == "regression"]
         assert (fell, check["by_scores"]) == ("bio", "pass")
@@ -147,3 +155,34 @@ def test_groups_that_can_fail_need_all_samples(tmp_path: Path) -> None:
     assert project.record([RIGHT] * N) == 0
     assert project.run([RIGHT] * N) == 0
     assert (project.check["n"], project.check["stop"]) == (N, None)
+
+
+IDLE = {
+    "groups": 'No task has groups, so groups = "fail" fails nothing.',
+    "drift": 'No reference has scores of single samples, so drift = "fail" fails nothing.',
+}
+
+
+@pytest.mark.parametrize(
+    ("gate", "column", "keys", "idle"),
+    [
+        ({"groups": "fail"}, None, {}, ["groups"]),
+        ({"groups": "fail"}, "subject", {}, []),
+        ({"groups": "report"}, None, {}, []),
+        ({"drift": "fail"}, None, {"target": 60.0}, ["drift"]),
+        ({"drift": "fail"}, None, {"reference": 60.0, "reference_num_samples": 500}, ["drift"]),
+        ({"drift": "fail"}, None, {}, []),  # a reference to come can have them
+        ({"drift": "fail", "groups": "fail"}, None, {"target": 60.0}, ["groups", "drift"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "plan"])
+def test_what_can_fail_nothing_is_said_before_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, gate: Any, column: Any, keys: Any, idle: list[str]
+) -> None:
+    project = project_of(tmp_path, column=column)
+    project.tasks["sums"] |= keys
+    project.write(**gate)
+    project.answer([RIGHT] * N)
+    assert main([command, str(project.config)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert [name for name, sentence in IDLE.items() if sentence in out] == idle

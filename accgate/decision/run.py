@@ -23,7 +23,7 @@ from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, prompt_change, setting_changes
 from accgate.result import EngineInfo, Result, deciding
 from accgate.stats import PAIRED_TESTS
-from accgate.verdict import Allowed, CandidateSummary, Drift, Reason, ReferenceSummary, Verdict, texts_of
+from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary, Verdict, texts_of
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,6 @@ def _annotate(
         notes.append(note)
     if verdict.is_too_coarse and check.task.dataset_ids is not None:
         notes.append(Reason.of("dataset-size", n=len(check.task.dataset_ids)))
-    anchor = drift = None
-    if check.task.content.aggregate is None:  # an anchor keeps scores, and no statistic
-        anchor = find_anchor(check.references, check.baseline, check.task.name)
-    if anchor is not None:
-        clusters, alpha = evidence.clusters, gate.drift_alpha
-        drift = drift_since(anchor, evidence.candidate, check.design, clusters=clusters, alpha=alpha)
     changed: tuple[str, ...] = ()
     reference = verdict.reference
     if check.recorded is not None:
@@ -119,13 +113,23 @@ def _annotate(
         prompts = prompt_change(check.recorded, Figures.of(_records(item)))
         changed = setting_changes(about, check.planned_model.settings, info, check.task)
         changed = changed if prompts is None else (prompts, *changed)
-    annotated = replace(verdict, reference=reference, drift=drift, settings_changed=changed)
-    return _failed_by(drift, annotated.because(*notes))
+    annotated = replace(verdict, reference=reference, settings_changed=changed)
+    return with_drift(annotated.because(*notes), evidence, check, alpha=gate.drift_alpha)
 
 
-def _failed_by(drift: Drift | None, verdict: Verdict) -> Verdict:
-    """The verdict; a regression where a decline since the anchor can fail it and shows."""
-    if drift is None or not (drift.fails and drift.detected) or verdict.verdict in ("regression", "error"):
+def with_drift(verdict: Verdict, evidence: Evidence, check: Check, *, alpha: float) -> Verdict:
+    """Add the drift since the anchor to a verdict.
+
+    It becomes a regression where a decline can fail it and shows. `alpha` is the history's where it only is reported.
+    """
+    anchor = None
+    if check.task.content.aggregate is None:  # an anchor keeps scores, and no statistic
+        anchor = find_anchor(check.references, check.baseline, check.task.name)
+    if anchor is None:
+        return verdict
+    drift = drift_since(anchor, evidence.candidate, check.design, clusters=evidence.clusters, alpha=alpha)
+    verdict = replace(verdict, drift=drift)
+    if not (drift.fails and drift.detected) or verdict.verdict in ("regression", "error"):
         return verdict
     losses = ", ".join(f"{name} ({change:+.2f})" for name, change in drift.losses)
     reason = Reason.of(

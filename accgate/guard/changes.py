@@ -34,7 +34,7 @@ GATE: Mapping[str, Direction] = {
     ),
     "drift": Direction(along("report", "fail"), "a slow decline fails", "a slow decline no longer fails"),
     "groups": Direction(along("report", "fail"), "a group that falls fails", "a group that falls no longer fails"),
-    "drift_alpha": Direction(up, "a slower decline fails", "only a faster decline fails"),
+    "drift_alpha": Direction(up, "a slower decline is reported", "only a faster decline is reported"),
     "max_failed": Direction(down, "fewer samples may lack a score", "more samples may lack a score"),
 }
 GATE_WHY = {
@@ -127,8 +127,9 @@ def _task_differences(
         yield from listed
         rates = [share.get(task.name, 0.0) for share in (before, after)]
         if rates[1] < rates[0] and not explained and all(each.effect != "loosening" for each in listed):
-            why = "limits on costs or the overall check leave it less of alpha"
-            yield Difference(("tasks", task.name, "alpha"), *texts(*rates), "loosening", why)
+            why = "other checks and limits that can fail the run leave it less of alpha"
+            shares = texts(*(float(f"{rate:.4g}") for rate in rates))
+            yield Difference(("tasks", task.name, "alpha"), *shares, "loosening", why)
 
 
 def _place(file: TomlFile, key: Key) -> float:

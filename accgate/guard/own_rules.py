@@ -10,7 +10,7 @@ from accgate.decision.costs import CostCase, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.progress import early_stop
-from accgate.decision.run import Decided
+from accgate.decision.run import Decided, with_drift
 from accgate.errors import LIMITS, AccgateError, BadInput, Tier
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.rereading import rescore
@@ -67,11 +67,11 @@ def verdicts_beside(
         mine, count = {pair: made[pair] for pair in of_tier[tier] if pair in made}, len(of_tier[tier])
         evidences = [evidence for _, evidence, _ in mine.values()]
         try:
-            by_own = decide(evidences, correction=own.gate.correction, checks=count, left=account.left)
-            cases = [
-                CostCase(replace(verdict, tier=tier), evidence, check, records, evaluated.engines.get(check.model))
-                for (check, evidence, records), verdict in zip(mine.values(), by_own, strict=True)
-            ]
+            by_scores = decide(evidences, correction=own.gate.correction, checks=count, left=account.left)
+            cases = []
+            for (check, evidence, records), verdict in zip(mine.values(), by_scores, strict=True):
+                by_own = with_drift(replace(verdict, tier=tier), evidence, check, alpha=own.gate.drift_alpha)
+                cases.append(CostCase(by_own, evidence, check, records, evaluated.engines.get(check.model)))
             verdict_of |= zip(mine, with_costs(cases, account), strict=True)
         except BadInput as error:
             verdict_of |= {pair: _inconclusive(by_base[pair], str(error)) for pair in mine}

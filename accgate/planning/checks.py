@@ -130,6 +130,11 @@ class Check:
         return readings is not None and readings.share <= self.max_unread
 
     @property
+    def can_drift(self) -> bool:
+        """Whether a slow decline can fail the check: an anchor keeps the scores of samples."""
+        return self.design.drift_alpha is not None and isinstance(self.reference, Scores | None)
+
+    @property
     def reference_n(self) -> int | None:
         """Number of the reference's samples."""
         return None if self.reference is None or isinstance(self.reference, Target) else self.reference.n

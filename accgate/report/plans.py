@@ -29,7 +29,12 @@ def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
     several = f", {gate.correction} correction over the checks" if is_shared else ""
     early = " Checks with a theta stop as soon as the evidence allows." if gate.early_stopping else ""
     rates = f"{count_of(len(checks), 'check')} at alpha {gate.alpha:g}, beta {gate.beta:g}"
-    return f"{file}: {rates}{several}{advisory}. {account_of(gate, required).allowed.sentence}.{early}"
+    idle = ""
+    if gate.groups == "fail" and all(check.design.group_alpha is None for check in checks):
+        idle = ' No task has groups, so groups = "fail" fails nothing.'
+    if gate.drift == "fail" and not any(check.can_drift for check in checks):
+        idle += ' No reference has scores of single samples, so drift = "fail" fails nothing.'
+    return f"{file}: {rates}{several}{advisory}. {account_of(gate, required).allowed.sentence}.{idle}{early}"
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:

@@ -55,4 +55,6 @@ def groups_paragraph(verdict: Figures) -> str | None:
     sure = f"All {groups.count:,} intervals hold together with {100 * (1 - groups.alpha):.4g}% probability{where}"
     more = " With early_stopping = false each group has all its samples." if verdict.is_early else ""
     about = "The groups are information: the verdict is on all samples together."
+    if groups.level is not None:
+        about = "A group that fell by more than chance explains fails the check."
     return f"{outcome}.{unseen} {groups.note or sure}.{more} {about}"

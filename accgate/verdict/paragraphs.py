@@ -52,9 +52,11 @@ def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
     """
     meaning = MEANING[verdict.verdict] if verdict.failed_cost is None else "a sample takes more than is allowed"
     replies = ("Replies", _stopped(readings_sentence(verdict)))
+    is_deciding = verdict.drift is not None and verdict.drift.fails
+    effect = " One that shows fails the check." if is_deciding else " This is information only: it decides nothing."
     rest = (
         ("Failed", _failures(verdict)),
-        ("Drift", _stopped(drift_sentence(verdict), " This is information only: it decides nothing.")),
+        ("Drift", _stopped(drift_sentence(verdict), effect)),
         ("Rules", _rules(verdict, run)),
     )
     if verdict.p_value is None:

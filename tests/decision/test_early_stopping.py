@@ -437,3 +437,12 @@ def test_repeats_of_other_scores_are_averaged_before_a_sequential_test() -> None
 
 def test_the_largest_theta_has_a_verdict() -> None:
     assert compare([100.0] * 20, [0.0] * 20, theta=100.0, early_stopping=True).verdict == "regression"
+
+
+@pytest.mark.parametrize(("right", "is_over"), [(0, False), (4, False), (5, True)])
+def test_no_run_passes_early_before_enough_right_answers_could_have_been_lost(right: int, is_over: bool) -> None:
+    """Five right answers lost would fail at alpha 0.05, and four would not."""
+    reference = [100.0] * right + [0.0] * (100 - right)
+    sides = one_each(reference), one_each(reference)
+    design = Design(theta=4.0, early_stopping=True)
+    assert is_decided(Evidence(*sides, design, n_max=1000), 0.05) is is_over

@@ -4,6 +4,7 @@
 """
 
 import numpy as np
+import pytest
 
 from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
@@ -41,3 +42,24 @@ def test_the_size_that_a_group_needs_is_told() -> None:
     assert verdict.groups is not None
     assert verdict.groups.note == "1 of 2 groups have too few right answers to fail: tiny"
     assert verdict.verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("lost", "fell"),
+    [
+        ((5, 0), set()),  # (1 / 2)^5 is above 0.05 / 2
+        ((6, 0), {"a"}),
+        ((6, 4), {"a"}),
+        ((6, 5), {"a", "b"}),  # Holm: once one group fell, the other has the whole of alpha
+        ((5, 5), set()),
+    ],
+)
+def test_a_group_fails_by_the_exact_one_sided_p_and_holms_procedure(lost: tuple[int, int], fell: set[str]) -> None:
+    ids = [f"{number:03d}" for number in range(100)]
+    group_of = {id_: "ab"[number % 2] for number, id_ in enumerate(ids)}
+    reference = from_python(dict.fromkeys(ids, 100.0), "reference")
+    now = {id_: 0.0 if number // 2 < lost[number % 2] else 100.0 for number, id_ in enumerate(ids)}
+    evidence = Evidence(from_python(now, "candidate"), reference, Design(group_alpha=ALPHA), groups=group_of)
+    (verdict,) = decide([evidence])
+    assert verdict.groups is not None
+    assert {row.name for row in verdict.groups.rows if row.outcome == "regression"} == fell

@@ -85,6 +85,19 @@ def test_figures_of_single_right_and_wrong_answers_are_those_of_independent_form
     assert (groups.count, groups.alpha, groups.any_stop, groups.note) == (4, 0.05, False, None)
 
 
+def test_a_failed_sample_gives_its_group_the_less_sure_p() -> None:
+    evidence = evidence_of(np.array(changes(20, 0, 60) + changes(0, 0, 60)), ["law"] * 60 + ["art"] * 60)
+    values = evidence.candidate.values.copy()
+    values[59] = np.nan  # right in the reference: 21 lost at worst, 20 at best
+    row = row_of(groups_of(replace(evidence, candidate=Scores(evidence.candidate.ids, values))), "law")
+    assert (row.errors, row.p_value) == (1, pytest.approx(2.0 * 0.5**20))
+
+
+def test_a_change_of_less_than_a_point_is_a_loss_or_a_gain_too() -> None:
+    groups = groups_of(evidence_of(np.array([0.25, 0.5, -0.5, 0.0] * 10), ["law", "art", "law", "art"] * 10))
+    assert {row.name: (row.lost, row.gained) for row in groups.rows} == {"law": (10, 10), "art": (0, 10)}
+
+
 def test_where_lower_is_better_a_rise_comes_first_and_figures_keep_their_sign() -> None:
     labels = ["up"] * 40 + ["down"] * 40
     design = Design(higher_is_better=False)
@@ -267,6 +280,8 @@ def test_one_group_or_a_reference_without_samples_has_no_table_and_too_many_grou
     many = groups_of(evidence_of(d, [str(i) for i in range(len(d))]))
     assert (many.count, many.rows) == (MOST_GROUPS + 1, ())
     assert "301 groups: more than 300" in str(many.note)
+    most = groups_of(evidence_of(d[1:], [str(i) for i in range(MOST_GROUPS)]))
+    assert (len(most.rows), most.note) == (MOST_GROUPS, None)
 
 
 def test_samples_without_a_group_are_a_group_of_their_own() -> None:

@@ -151,6 +151,21 @@ def test_a_check_in_error_leaves_it_without_a_verdict(tmp_path: Path) -> None:
     assert overall["reasons"] == ["1 of its 3 checks could not be decided: one"]
 
 
+@pytest.mark.parametrize(
+    ("lost", "code", "verdict"),
+    [(2, 0, "pass"), (6, 3, "error"), (7, 1, "regression")],  # (1 / 2)^7 is the first below 0.01
+)
+def test_a_failed_sample_counts_as_lost_and_as_right(tmp_path: Path, lost: int, code: int, verdict: str) -> None:
+    project = three(tmp_path)
+    project.answer(*(right_but(lost // 3 + (place < lost % 3), N) for place in range(3)))
+    rows = [json.loads(line) for line in project.scores.read_text(encoding="utf-8").splitlines()]
+    write_lines(project.scores, [*rows[:-1], rows[-1] | {"score": None, "error": "lost"}])
+    assert project.run() == code
+    assert {check["verdict"] for check in project.result["checks"]} == {"pass"}
+    (overall,) = project.result["overall"]
+    assert (overall["verdict"], overall["candidate"]["errors"]) == (verdict, 1)
+
+
 def test_too_few_samples_for_any_outcome_to_fail_are_no_pass(tmp_path: Path) -> None:
     project = Project(tmp_path, tasks=("one", "two"), n=3)
     assert project.record([RIGHT] * 3, [RIGHT] * 3) == 0

@@ -14,7 +14,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines import Reply
 from accgate.engines.vllm.engine import thought_tokens
-from accgate.evaluation.reading import Thoughts, read
+from accgate.evaluation.reading import Thoughts, read, unread_problem
 from accgate.records.file import Record, paths_of, read_records
 from accgate.references.store import read_reference
 from tests.gates import questions, write_task
@@ -398,6 +398,27 @@ def test_replies_to_attacked_prompts_are_counted_and_limited_apart(gate: Gate) -
     code, said = gate.call("record", "--reason", "again")
     assert code == 3
     assert f"{N} of {N} replies to attacked prompts hold no answer, that is all of them" in said
+
+
+@pytest.mark.parametrize(
+    ("kinds", "fix"),
+    [
+        (("refused", "refused"), "look at what the model refuses"),
+        (("cut", "cut"), "raise max_tokens"),
+        (("full", "full"), "shorten the prompts"),
+        (("unread", "unread"), "correct [extract] of the task, or the text that [[attack]] changes"),
+        (("cut", "refused"), "correct [extract] of the task, or the text that [[attack]] changes"),
+    ],
+)
+def test_the_fix_for_attacked_replies_is_that_of_their_one_cause(kinds: tuple[str, ...], fix: str) -> None:
+    records = [
+        Record(str(i), 0, 100.0, "1", "1", "1", "stop", 1, 1, 0.0, None, None, reading="read", attacked_reading=[kind])
+        for i, kind in enumerate(kinds)
+    ]
+    problem = unread_problem(records, 0.2)
+    assert problem is not None
+    assert problem[0].startswith("2 of 2 replies to attacked prompts hold no answer")
+    assert f": {fix}" in problem[0]
 
 
 def test_replies_to_attacked_prompts_that_were_refused_or_met_the_servers_limit_are_counted_as_such(gate: Gate) -> None:

@@ -49,6 +49,8 @@ def records(**columns: Any) -> list[Record]:
         (JUDGED, {"score": lambda i: 100.0 * (i > 0)}, None),
         (JUDGED, {"score": 100.0, "answer": "4"}, None),  # one answer has one mark
         (JUDGED, {"score": 0.0, "answer": ""}, None),  # no judge was asked
+        (JUDGED, {"score": 0.0, "answer": lambda i: str(i) if i < FEWEST - 1 else ""}, None),  # too few were judged
+        (JUDGED, {"score": 0.0, "answer": lambda i: str(i) if i < FEWEST else ""}, "the judge gave all 20 answers 0"),
         (ECE, {"confidence": 1.0}, "all 40 confidences are 1, so they cannot tell sure answers"),
         (BRIER, {"confidence": 0.5}, "all 40 confidences are 0.5, so they cannot tell sure answers"),
         (ECE, {"confidence": lambda i: 0.5 + 0.1 * (i == 7)}, None),

@@ -73,7 +73,8 @@ class GitHub:
         self.asked: list[Asked] = []
         self.failing: list[Failing] = []
         self.forbidden: list[Forbidden] = []
-        self.moved: dict[str, str] = {}  # path -> Location, answered with 301
+        self.moved: dict[str, str] = {}  # path -> Location, answered with `moved_status`
+        self.moved_status = 301
         self.waits: list[float] = []
         self.time = 1_700_000_000.0
         self._ready = threading.Event()
@@ -185,7 +186,7 @@ class GitHub:
 
     def _perform(self, asked: Asked) -> tuple[int, Any, dict[str, str]]:
         if asked.path in self.moved:
-            raise Refusal(301, {"message": "Moved Permanently"}, {"location": self.moved[asked.path]})
+            raise Refusal(self.moved_status, {"message": "Moved Permanently"}, {"location": self.moved[asked.path]})
         if asked.login is None:
             raise Refusal(401, {"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest"})
         for rule in self.forbidden:

@@ -48,6 +48,14 @@ class TestReviews:
         hub.store.add_review(7, "will", "APPROVED")
         assert found(hub) is None
 
+    @pytest.mark.parametrize(("last", "who"), [("CHANGES_REQUESTED", None), ("APPROVED", "will")])
+    def test_the_review_that_was_submitted_last_counts_and_not_the_one_begun_last(self, hub, last, who):
+        begun_first = hub.store.add_review(7, "will", last)
+        other = {"APPROVED": "CHANGES_REQUESTED"}.get(last, "APPROVED")
+        hub.store.add_review(7, "will", other)
+        begun_first["submitted_at"] = "2026-12-31T00:00:00Z"
+        assert found(hub) == who
+
     def test_a_role_of_the_organisations_own_counts_by_what_it_grants(self, hub):
         hub.store.roles = {"will": "release-captain", "rita": "release-reader"}
         hub.store.add_review(7, "rita", "APPROVED")

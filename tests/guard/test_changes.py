@@ -23,6 +23,7 @@ ORDERED: list[tuple[str, Any, Any]] = [
     ("alpha", 0.05, 0.1),
     ("beta", 0.3, 0.2),
     ("drift_alpha", 0.01, 0.05),
+    ("groups", "report", "fail"),
     ("max_failed", 0.5, 0.01),
     ("max_failed", 0.01, 0.0),
     ("on_inconclusive", "warn", "fail"),
@@ -41,6 +42,33 @@ def test_a_rule_of_the_gate_is_loosened_one_way_and_tightened_the_other(
     pair.head.write(**{key: looser})
     assert effects(pair.changes()) == {f"gate.{key}": "loosening"}
     assert effects(pair.back()) == {f"gate.{key}": "tightening"}
+
+
+LESS = "other checks and limits that can fail the run leave it less of alpha"
+# key, the looser and the stricter value, and the words of a loosening and of a tightening
+WORDS: list[tuple[str, Any, Any, str, str]] = [
+    ("gate.drift", "report", "fail", "a slow decline no longer fails", "a slow decline fails"),
+    ("gate.groups", "report", "fail", "a group that falls no longer fails", "a group that falls fails"),
+    ("gate.drift_alpha", 0.01, 0.05, "only a faster decline is reported", "a slower decline is reported"),
+    ("tasks.words.tier", "advisory", "required", "the check no longer fails a run", "the check can fail the run"),
+]
+
+
+@pytest.mark.parametrize(("rule", "looser", "stricter", "loosened", "tightened"), WORDS)
+def test_what_can_fail_a_run_is_listed_with_what_its_change_means(
+    tmp_path: Path, rule: str, looser: Any, stricter: Any, loosened: str, tightened: str
+) -> None:
+    pair, (*_, key) = trees(tmp_path, tasks=("sums", "words")), rule.split(".")
+    for tree, value in ((pair.base, stricter), (pair.head, looser)):
+        write_task(tree.folder, "words", columns__group="page")
+        tree.tasks["words"] |= {key: value} if rule.startswith("tasks") else {}
+        tree.write(**({} if rule.startswith("tasks") else {key: value}))
+    assert [(c.rule, c.effect, c.why) for c in pair.changes()] == [(rule, "loosening", loosened)]
+    *less, change = pair.back()
+    assert (change.rule, change.effect, change.why) == (rule, "tightening", tightened)
+    # What can fail a run beside the checks takes alpha from each of them, and that is listed too.
+    assert {(c.effect, c.why) for c in less} == (set() if key == "drift_alpha" else {("loosening", LESS)})
+    assert all(len(str(c.head)) <= len("0.01125") for c in less)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,18 @@ def test_a_tasks_setting_is_loosened_one_way_and_tightened_the_other(
     assert effects(pair.back()) == {f"tasks.sums.{key}": "tightening"}
 
 
+@pytest.mark.parametrize(("key", "before", "after"), [("theta", 3.0, 2.0), ("beta", 0.3, 0.1)])
+@pytest.mark.parametrize("sides", [("warn", "warn"), ("warn", "fail"), ("fail", "warn")])
+def test_what_makes_more_runs_inconclusive_is_no_tightening_where_these_do_not_fail(
+    pair: Trees, key: str, before: float, after: float, sides: tuple[str, str]
+) -> None:
+    for tree, side, value in zip((pair.base, pair.head), sides, (before, after), strict=True):
+        tree.gate["on_inconclusive"] = side
+        set_keys(tree, **{key: value})
+    (change,) = (change for change in pair.changes() if change.rule == f"tasks.sums.{key}")
+    assert (change.effect, change.why) == ("loosening", "more runs are inconclusive, and these do not fail")
+
+
 @pytest.mark.parametrize(
     ("key", "before", "after"),
     [

@@ -47,6 +47,11 @@ def test_the_last_run_is_tested_at_its_share_of_alpha(history, alpha: float) -> 
         assert result.detected == (p_value < result.alpha_applied)
 
 
+def test_a_p_value_at_its_share_of_alpha_is_a_decline() -> None:
+    result = drift_test([-1.0], [0.0625], alpha=0.25)  # a quarter of alpha, and no rounding
+    assert (result.detected, result.run) == (True, 1)
+
+
 @given(history=histories, alpha=rates)
 def test_a_run_is_judged_the_same_whatever_follows_and_the_first_decline_is_named(history, alpha: float) -> None:
     prefixes = [drift_test(*zip(*history[:k], strict=True), alpha=alpha) for k in range(1, len(history) + 1)]

@@ -305,7 +305,9 @@ class TestFacts:
 
 
 class TestRedirects:
-    def test_a_renamed_repository_is_found(self, hub):
+    @pytest.mark.parametrize("status", [301, 302, 307, 308])
+    def test_a_renamed_repository_is_found(self, hub, status):
+        hub.moved_status = status
         hub.moved["/repos/octo/old/issues/7/comments"] = COMMENTS
         hub.client().post("/repos/octo/old/issues/7/comments", {"body": "one"}, needs="x: y")
         assert len(hub.comments(7)) == 1
