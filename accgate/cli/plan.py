@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ def plan_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `plan`."""
     config_options(command)
     command.add_argument("--runs", action="append", type=Path, metavar="DIR", help=f"runs that tell the costs ({OUT})")
+    command.add_argument("--probe", action="store_true", help="ask each running server a few samples: how fast is it?")
     command.add_argument(
         "--theta", type=float, metavar="POINTS", help="say how many samples show such a drop; reads no config"
     )
@@ -56,7 +57,6 @@ def validate(arguments: argparse.Namespace) -> int:
 def plan(arguments: argparse.Namespace) -> int:
     """Plan every check of a config, or with --margin the annotation of test cases."""
     from accgate.planning.checks import plan_checks
-    from accgate.planning.cost import estimate_of, hardware_here
 
     if arguments.margin is not None:
         return _plan_annotation(arguments)
@@ -65,7 +65,26 @@ def plan(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     checks = plan_checks(config, known_sizes=True)
     runs = arguments.runs or [path for path in (from_start(OUT),) if path.is_dir()]
-    return _print_checks(arguments, config, checks, tuple(estimate_of(each, runs, hardware_here) for each in checks))
+    return _print_checks(arguments, config, checks, _estimates(checks, runs, probe=arguments.probe))
+
+
+def _estimates(checks: Sequence[Check], runs: Sequence[Path], *, probe: bool) -> list[Estimate]:
+    """Estimate when each check is decided, and its costs; with `probe` from the speed of its running server."""
+    from accgate.decision.progress import early_stop, expecting
+    from accgate.planning.cost import Speed, estimate_of, hardware_here
+
+    speeds: Sequence[Speed | str] = [""] * len(checks)
+    if probe:
+        from accgate.evaluation.speed import probe_speeds
+
+        speeds = probe_speeds(checks)
+    estimates = []
+    for check, speed in zip(checks, speeds, strict=True):
+        planned = check if check.reference is None else expecting(check, early_stop(check))
+        measured, fault = (speed, ()) if isinstance(speed, Speed) else (None, (speed,) if speed else ())
+        estimate = estimate_of(planned, runs, hardware_here, measured)
+        estimates.append(replace(estimate, notes=(*estimate.notes, *fault)))
+    return estimates
 
 
 def _plan_theta(arguments: argparse.Namespace) -> int:

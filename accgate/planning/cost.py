@@ -1,11 +1,11 @@
-"""The cost of a plan in tokens, seconds and GPU-hours, as earlier runs measured it. Nothing is guessed."""
+"""The cost of a plan in tokens, seconds and GPU-hours, as earlier runs or a probe measured it. Nothing is guessed."""
 
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from accgate.engines.base import cpu_name
 from accgate.errors import BadInput
@@ -18,13 +18,38 @@ GPU = re.compile(r"NVIDIA|AMD Instinct|Radeon|Gaudi|GPU")
 
 @dataclass(frozen=True)
 class Measured:
-    """The cost of samples in an earlier run; tokens are means per sample, None where the engine counts none."""
+    """The cost of samples in an earlier run.
+
+    Tokens are means per sample, `written` those of the replies alone; None where the engine counts none.
+    """
 
     source: str
     engine: str
     hardware: str
     tokens: float | None
+    written: float | None
     samples_per_second: float | None
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What an engine gives a second: replies, and their tokens. Tokens are None where it counts none."""
+
+    replies: float
+    tokens: float | None
+
+    def samples(self, written: float | None) -> float:
+        """Return samples a second for replies of so many tokens each.
+
+        >>> Speed(4.0, 200.0).samples(100.0), Speed(4.0, None).samples(100.0)
+        (2.0, 4.0)
+        """
+        return self.tokens / written if self.tokens and written else self.replies
+
+    @property
+    def text(self) -> str:
+        """The speed in words."""
+        return f"{self.replies:.3g} replies/s" if self.tokens is None else f"{self.tokens:,.3g} tokens/s"
 
 
 @dataclass(frozen=True)
@@ -39,7 +64,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of a check: at most, and with early stopping on average where nothing changed and after a drop."""
+    """The cost of a check: at most, and with early stopping on average where nothing changed and after a drop.
+
+    `drop` is that drop in points. A check `ends` early, or with all samples, or as a recording without a verdict.
+    """
 
     model: str
     task: str
@@ -47,12 +75,23 @@ class Estimate:
     healthy: Cost | None
     dropped: Cost | None
     notes: tuple[str, ...]
+    drop: float | None = None
+    ends: Literal["early", "all", "recording"] = "all"
 
 
-def estimate_of(check: Check, runs: Sequence[Path], hardware: Callable[[str], str | None]) -> Estimate:
+def estimate_of(
+    check: Check,
+    runs: Sequence[Path],
+    hardware: Callable[[str], str | None],
+    speed: Speed | None = None,
+    done: int = 0,
+    free: int = 0,
+) -> Estimate:
     """The cost of a check, from run folders or else from its reference.
 
-    Tokens are those of any run; seconds only of one on the hardware that `hardware` says an engine has here.
+    Tokens are those of any run. Seconds follow from the engine's `speed` where it was measured, else from a run on the
+    hardware that `hardware` says an engine has here. Of a check that goes on, `done` records have not decided it, and
+    `free` ones took no time.
     """
     engine = check.planned_model.settings.engine
     sources = [*(_of_run(check, folder) for folder in runs), _of_reference(check)]
@@ -61,33 +100,48 @@ def estimate_of(check: Check, runs: Sequence[Path], hardware: Callable[[str], st
     rated = next((each for each in measured if each.samples_per_second and _fits(each.hardware, here)), None)
     counted = next((each for each in measured if each.tokens is not None), None)
     rate, devices = (None, 0) if rated is None else (rated.samples_per_second, _gpus(rated.hardware))
+    if speed is not None:  # a model's replies are as long on any engine
+        written = next((each.written for each in sources if each is not None and each.written), None)
+        rate, devices = speed.samples(written), 0
     tokens = None if counted is None else counted.tokens
 
     def cost(samples: float) -> Cost:
         n = samples * check.repeats
-        seconds = n / rate if rate else None
+        seconds = max(n - free, 0.0) / rate if rate else None
         hours = None if seconds is None or not devices else seconds * devices / 3600.0
         return Cost(n, None if tokens is None else tokens * n, seconds, hours)
 
     means = check.expected_n_healthy, check.expected_n_dropped
-    healthy, dropped = (None if samples is None else cost(samples) for samples in means)
-    notes = tuple(_notes(engine, here, measured, rated, counted))
-    return Estimate(check.model, check.task.name, cost(check.n), healthy, dropped, notes)
+    healthy, dropped = (None if n is None or n * check.repeats <= done else cost(n) for n in means)
+    notes = tuple(_notes(engine, here, measured, rated, counted, speed))
+    theta = check.design.theta or check.theta
+    drop = None if theta is None else theta + check.design.allowed_drop
+    ends: Literal["early", "all", "recording"] = "all" if check.expected_n_healthy is None else "early"
+    ends = "recording" if check.reference is None else ends
+    return Estimate(check.model, check.task.name, cost(check.n), healthy, dropped, notes, drop, ends)
 
 
 def _notes(
-    engine: str, here: str | None, measured: Sequence[Measured], rated: Measured | None, counted: Measured | None
+    engine: str,
+    here: str | None,
+    measured: Sequence[Measured],
+    rated: Measured | None,
+    counted: Measured | None,
+    speed: Speed | None,
 ) -> list[str]:
     """Where the figures come from, or why there are none."""
     if engine == "recorded":
         return ["recorded answers cost nothing"]
     notes = [f"tokens as in {counted.source}"] if counted is not None else ["no earlier run counted tokens"]
+    if speed is not None:
+        return [*notes, f"time at the {speed.text} of a probe"]
     if rated is not None:
         return [*notes, f"time as in {rated.source} on {rated.hardware}"]
     place = here or "the hardware, which is not known before the engine runs"
     elsewhere = sorted({each.hardware for each in measured if each.samples_per_second})
     others = f"; there are measurements on {' and '.join(elsewhere)}" if elsewhere else ""
-    return [*notes, f"no run was measured on {place}, so its time is not known{others}"]
+    fix = "; --probe measures a server's speed" if engine == "openai" else ""
+    return [*notes, f"no run was measured on {place}, so its time is not known{others}{fix}"]
 
 
 def _of_run(check: Check, folder: Path) -> Measured | None:
@@ -98,7 +152,7 @@ def _of_run(check: Check, folder: Path) -> Measured | None:
     try:
         settings = settings_of_run(paths)
         counts = [
-            (record.prompt_tokens or 0) + (record.completion_tokens or 0)
+            (record.prompt_tokens or 0, record.completion_tokens or 0)
             for _, record in numbered_records(paths.records)
             if record.prompt_tokens is not None or record.completion_tokens is not None
         ]
@@ -108,9 +162,10 @@ def _of_run(check: Check, folder: Path) -> Measured | None:
     is_same = (settings.get("model"), settings.get("variant")) == (model.model, dict(model.variant))
     if not isinstance(engine, Mapping) or not is_same:
         return None
-    tokens = sum(counts) / len(counts) if counts else None
+    tokens = sum(map(sum, counts)) / len(counts) if counts else None
+    written = sum(count for _, count in counts) / len(counts) if counts else None
     name, hardware = str(engine.get("name", "")), str(engine.get("hardware", ""))
-    return Measured(str(paths.records), name, hardware, tokens, _rate(settings.get(MEASURED)))
+    return Measured(str(paths.records), name, hardware, tokens, written, _rate(settings.get(MEASURED)))
 
 
 def _rate(measured: Any) -> float | None:
@@ -129,7 +184,8 @@ def _of_reference(check: Check) -> Measured | None:
     about = check.recorded.about
     counts = [each for each in (about.prompt_tokens, about.completion_tokens) if each is not None]
     tokens = sum(counts) if counts else None
-    return Measured(str(check.recorded.path), about.engine, about.hardware, tokens, about.samples_per_second)
+    rate = about.samples_per_second
+    return Measured(str(check.recorded.path), about.engine, about.hardware, tokens, about.completion_tokens, rate)
 
 
 def _fits(measured: str, here: str | None) -> bool:

@@ -1,10 +1,9 @@
 """The plan in a terminal: each check in words and as a table, what it costs, and the noise that it was planned with."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -16,8 +15,9 @@ from accgate.planning.cost import Cost, Estimate
 from accgate.planning.noise import Noise
 from accgate.planning.samples import ASSUMED_DISCORDANCE, Plan
 from accgate.report.terminal import print_table, table_of
+from accgate.report.words import expected_text
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
-from accgate.text import asked_figure, compact, count_of, digits_apart, drop_figure, duration, figure, number, some_of
+from accgate.text import asked_figure, compact, count_of, digits_apart, drop_figure, figure, number, some_of
 from accgate.verdict import words_of
 
 
@@ -158,33 +158,40 @@ def _pairing(check: Check) -> list[str]:
 
 
 def cost_sentence(estimate: Estimate) -> str:
-    """What a check will cost at most and on average, and where the figures come from."""
-    parts = [f"at most {_cost_figures(estimate.most)}"]
-    averages = ((estimate.healthy, "where nothing changed"), (estimate.dropped, "after a drop of theta"))
-    for cost, when in averages:
-        if cost is not None and cost.samples < estimate.most.samples:
-            parts.append(f"{_cost_figures(cost)} on average {when}")
-    return f"{'; '.join([*parts, *estimate.notes])}."
+    """When a check's verdict is expected, what it will cost, and where the figures come from."""
+    return f"{'; '.join([expected_text(estimate), *_amounts(estimate), *estimate.notes])}."
 
 
 def total_sentence(estimates: Sequence[Estimate]) -> str | None:
-    """What all checks will cost at most; None for a single check."""
+    """When the verdict of all checks is expected, one after the other; None for a single check."""
     if len(estimates) < 2:
         return None
-    columns = zip(*(astuple(estimate.most) for estimate in estimates), strict=True)
-    totals: list[Any] = [None if None in column else sum(column) for column in columns]
-    return f"All checks: at most {_cost_figures(Cost(*totals))}."
+    decided = [each for each in estimates if each.ends != "recording"] or estimates
+    ends: Literal["early", "all", "recording"] = next((e.ends for e in decided if e.ends == "early"), decided[0].ends)
+    healthy, dropped = (_sum(getattr(each, name) or each.most for each in decided) for name in ("healthy", "dropped"))
+    total = Estimate("", "", _sum(each.most for each in decided), healthy, dropped, (), ends=ends)
+    return f"{'; '.join([f'All checks: {expected_text(total)}', *_amounts(total)])}."
 
 
-def _cost_figures(cost: Cost) -> str:
-    parts = [f"{cost.samples:,.0f} samples"]
-    if cost.tokens is not None:
-        parts.append(f"{compact(cost.tokens)} tokens")
-    if cost.seconds is not None:
-        parts.append(duration(cost.seconds))
-    if cost.gpu_hours is not None:
-        parts.append(f"{cost.gpu_hours:.3g} GPU-hours")
-    return ", ".join(parts)
+def _sum(costs: Iterable[Cost]) -> Cost:
+    def total(figures: Sequence[float | None]) -> float | None:
+        known = [figure for figure in figures if figure is not None]
+        return sum(known) if len(known) == len(figures) else None
+
+    each = [*costs]
+    figures = (total([getattr(cost, name) for cost in each]) for name in ("tokens", "seconds", "gpu_hours"))
+    return Cost(sum(cost.samples for cost in each), *figures)
+
+
+def _amounts(estimate: Estimate) -> Iterator[str]:
+    """Tokens and GPU-hours, where they are known: at most, and if nothing changed."""
+    healthy, most = estimate.healthy, estimate.most
+    for name, noun in (("tokens", "tokens"), ("gpu_hours", "GPU-hours")):
+        costs = [most, *([healthy] if healthy is not None and healthy.samples < most.samples else [])]
+        figures = [getattr(cost, name) for cost in costs]
+        if None not in figures:
+            texts = [compact(each) if name == "tokens" else f"{each:.3g}" for each in figures]
+            yield f"at most {texts[0]} {noun}" + "".join(f", about {text} if nothing changed" for text in texts[1:])
 
 
 def print_noise(console: Console, noise: Noise) -> None:
