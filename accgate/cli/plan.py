@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from accgate.text import message_line, with_stop
 if TYPE_CHECKING:
     from accgate.config.config import Config
     from accgate.planning.checks import Check
-    from accgate.planning.cost import Estimate
+    from accgate.planning.cost import Estimate, Speed
 
 
 def validate_options(command: argparse.ArgumentParser) -> None:
@@ -71,20 +71,15 @@ def plan(arguments: argparse.Namespace) -> int:
 def _estimates(checks: Sequence[Check], runs: Sequence[Path], *, probe: bool) -> list[Estimate]:
     """Estimate when each check is decided, and its costs; with `probe` from the speed of its running server."""
     from accgate.decision.progress import early_stop, expecting
-    from accgate.planning.cost import Speed, estimate_of, hardware_here
+    from accgate.planning.cost import estimate_of, hardware_here
 
-    speeds: Sequence[Speed | str] = [""] * len(checks)
+    speeds: Sequence[Speed | str | None] = [None] * len(checks)
     if probe:
-        from accgate.evaluation.speed import probe_speeds
+        from accgate.evaluation.speed import probed_speed
 
-        speeds = probe_speeds(checks)
-    estimates = []
-    for check, speed in zip(checks, speeds, strict=True):
-        planned = check if check.reference is None else expecting(check, early_stop(check))
-        measured, fault = (speed, ()) if isinstance(speed, Speed) else (None, (speed,) if speed else ())
-        estimate = estimate_of(planned, runs, hardware_here, measured)
-        estimates.append(replace(estimate, notes=(*estimate.notes, *fault)))
-    return estimates
+        speeds = [probed_speed(check) for check in checks]
+    planned = [expecting(check, early_stop(check)) for check in checks]
+    return [estimate_of(check, runs, hardware_here, speed) for check, speed in zip(planned, speeds, strict=True)]
 
 
 def _plan_theta(arguments: argparse.Namespace) -> int:

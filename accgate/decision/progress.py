@@ -101,6 +101,8 @@ def expecting(check: Check, stop: EarlyStop | None) -> Check:
 
     Without one it takes all, and with limits on tokens and seconds at least those that can decide them.
     """
+    if check.reference is None:
+        return check
     means = check.expected_n_healthy, check.expected_n_dropped
     healthy, dropped = (None if stop is None or mean is None else max(mean, stop.least) for mean in means)
     return replace(check, expected_n_healthy=healthy, expected_n_dropped=dropped)

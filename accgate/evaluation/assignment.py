@@ -138,18 +138,13 @@ class Silent:
 
 @runtime_checkable
 class ComparingObserver(Observer, Protocol):
-    """An observer that also wants to know what the scores are held against."""
+    """An observer that also wants to know what the scores are held against, and how fast the engine answers."""
 
     def compares(self, comparison: Comparison) -> None:
         """What the evaluation that starts next is held against."""
 
-
-@runtime_checkable
-class TimingObserver(Observer, Protocol):
-    """An observer that also wants to know how fast the engine answers."""
-
     def measures(self, speed: Callable[[], Speed | None]) -> None:
-        """What tells the speed in the evaluation that starts next, once it shows."""
+        """What tells the engine's speed in the evaluation that starts next, once it shows."""
 
 
 @dataclass(frozen=True)

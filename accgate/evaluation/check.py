@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.errors import writing
 from accgate.evaluation.ahead import Places, Prefix
-from accgate.evaluation.assignment import Assignment, Observer, StopRule, TimingObserver
+from accgate.evaluation.assignment import Assignment, ComparingObserver, Observer, StopRule
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.rereading import reread
@@ -86,7 +86,7 @@ async def evaluate(
                 decided.set()
             places.free(place, record)
 
-    if isinstance(observer, TimingObserver):
+    if isinstance(observer, ComparingObserver):
         observer.measures(places.speed)
     observer.started(assignment.model, task.name, assignment.total, records.present)
     began = clock()

@@ -1,15 +1,13 @@
 """How fast an engine answers, learned from its replies, and a probe that asks a running server for a few."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import suppress
 
-from accgate.engines import useful_in_flight
+from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.evaluation.assignment import assignment_of
 from accgate.evaluation.sample import Asker
 from accgate.planning.checks import Check
@@ -17,13 +15,10 @@ from accgate.planning.cost import Speed
 from accgate.records.file import Record
 from accgate.tasks import Sample, Task
 
-if TYPE_CHECKING:
-    from accgate.engines.openai.engine import OpenAIEngine
-
 ENOUGH = 8  # replies, from which something is learned
 CONTRAST = 0.2  # replies times the variance of 1 / in flight over its squared mean: less tells nothing
 NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
-PART = 8  # the share of all replies, as one in so many, from which the speed is told at the latest
+PART = 12  # of all replies, one part in so many tells the speed at the latest
 
 
 class Saturation:
@@ -36,7 +31,7 @@ class Saturation:
 
     def __init__(self, many: int, clock: Callable[[], float], total: int = 1) -> None:
         self._many = many
-        self.least = min(total, max(ENOUGH, min(many, total // PART)))  # replies that tell the speed of so many
+        self.least = min(total, max(ENOUGH, min(2 * many, total // PART)))  # replies that tell the speed of so many
         self._latest: deque[tuple[float, int]] = deque(maxlen=max(ENOUGH, many // 2))  # time of the engine, tokens
         self._clock, self._at = clock, clock()
         self._shares = 0.0  # seconds, each divided by the requests in flight
@@ -105,8 +100,12 @@ class _Unscored:
         return 0.0
 
 
-def probe_speeds(checks: Sequence[Check]) -> list[Speed | str]:
-    """Ask the running server of each check a few of its samples; its speed, or why it was not measured.
+class _Enough(Exception):
+    """The speed is known."""
+
+
+def probed_speed(check: Check) -> Speed | str:
+    """Return the speed of a check's running server, asked a few of its samples, or why it was not measured.
 
     Raises
     ------
@@ -115,25 +114,17 @@ def probe_speeds(checks: Sequence[Check]) -> list[Speed | str]:
     CannotEvaluate
         When a server does not answer.
     """
-    return [_probed(check) for check in checks]
-
-
-def _probed(check: Check) -> Speed | str:
     server = check.planned_model.server()
-    if server is None:
-        return "only a server that runs can be probed"
-    if server.starts_server:
-        return "the run starts the server itself (options.serve), so it was not probed"
-    if check.task.is_unread or not check.n:
-        return "the dataset is not here, so the server was not probed"
+    if server is None or server.starts_server or check.task.is_unread:
+        return "a probe takes a server that runs already, and the task's dataset"
     check.planned_model.probe()
-    return asyncio.run(_probe(check, server)) or "the probe got no reply, so the time is not known"
+    return asyncio.run(_probe(check, server)) or "the probe got no reply"
 
 
-async def _probe(check: Check, server: OpenAIEngine, clock: Callable[[], float] = time.perf_counter) -> Speed | None:
+async def _probe(check: Check, server: Engine) -> Speed | None:
     """Keep as many samples in flight as the run will, until the first few replies are there."""
     total, in_flight = check.n * check.repeats, useful_in_flight(server)
-    saturation = Saturation(in_flight, clock, total)
+    saturation = Saturation(in_flight, time.perf_counter, total)
     places = iter(range(min(total, in_flight + saturation.least)))
 
     async def work(asker: Asker) -> None:
@@ -142,21 +133,13 @@ async def _probe(check: Check, server: OpenAIEngine, clock: Callable[[], float] 
             record = await asker.record(check.task.samples[place // check.repeats], place % check.repeats)
             saturation.end(began, work_in(record))
             if saturation.speed() is not None:
-                return
+                raise _Enough
 
-    workers: set[asyncio.Task[None]] = set()
     try:
-        with check.planned_model.locating():
+        with check.planned_model.locating(), suppress(_Enough):
             await server.start()
-        asker = Asker(server, assignment_of(check, server.describe()), _Unscored(), clock)
-        workers = waiting = {asyncio.create_task(work(asker)) for _ in range(min(in_flight, total))}
-        while waiting and saturation.speed() is None:
-            ended, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for worker in ended:
-                worker.result()
-        return saturation.speed(least=1)
+            asker = Asker(server, assignment_of(check, server.describe()), _Unscored(), time.perf_counter)
+            await all_or_first_error(work(asker) for _ in range(in_flight))
     finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
         await server.close()
+    return saturation.speed(least=1)

@@ -12,6 +12,7 @@ from accgate.errors import BadInput
 from accgate.planning.checks import Check
 from accgate.records.file import MEASURED, numbered_records, paths_of, settings_of_run
 
+Ends = Literal["early", "all", "recording"]
 SEVERAL = re.compile(r"(\d+) x (.+)")
 GPU = re.compile(r"NVIDIA|AMD Instinct|Radeon|Gaudi|GPU")
 
@@ -38,19 +39,6 @@ class Speed:
     replies: float
     tokens: float | None
 
-    def samples(self, written: float | None) -> float:
-        """Return samples a second for replies of so many tokens each.
-
-        >>> Speed(4.0, 200.0).samples(100.0), Speed(4.0, None).samples(100.0)
-        (2.0, 4.0)
-        """
-        return self.tokens / written if self.tokens and written else self.replies
-
-    @property
-    def text(self) -> str:
-        """The speed in words."""
-        return f"{self.replies:.3g} replies/s" if self.tokens is None else f"{self.tokens:,.3g} tokens/s"
-
 
 @dataclass(frozen=True)
 class Cost:
@@ -76,22 +64,22 @@ class Estimate:
     dropped: Cost | None
     notes: tuple[str, ...]
     drop: float | None = None
-    ends: Literal["early", "all", "recording"] = "all"
+    ends: Ends = "all"
 
 
 def estimate_of(
     check: Check,
     runs: Sequence[Path],
     hardware: Callable[[str], str | None],
-    speed: Speed | None = None,
+    speed: Speed | str | None = None,
     done: int = 0,
     free: int = 0,
 ) -> Estimate:
     """The cost of a check, from run folders or else from its reference.
 
-    Tokens are those of any run. Seconds follow from the engine's `speed` where it was measured, else from a run on the
-    hardware that `hardware` says an engine has here. Of a check that goes on, `done` records have not decided it, and
-    `free` ones took no time.
+    Tokens are those of any run. Seconds follow from the engine's `speed`, a text where it could not be measured, else
+    from a run on the hardware that `hardware` says an engine has here. Of a check that goes on, `done` records have not
+    decided it, and `free` ones took no time.
     """
     engine = check.planned_model.settings.engine
     sources = [*(_of_run(check, folder) for folder in runs), _of_reference(check)]
@@ -99,10 +87,13 @@ def estimate_of(
     here = hardware(engine)
     rated = next((each for each in measured if each.samples_per_second and _fits(each.hardware, here)), None)
     counted = next((each for each in measured if each.tokens is not None), None)
-    rate, devices = (None, 0) if rated is None else (rated.samples_per_second, _gpus(rated.hardware))
-    if speed is not None:  # a model's replies are as long on any engine
+    if isinstance(speed, Speed):  # a model's replies are as long on any engine
         written = next((each.written for each in sources if each is not None and each.written), None)
-        rate, devices = speed.samples(written), 0
+        figure, noun, of = (
+            (speed.tokens, "tokens", written) if speed.tokens and written else (speed.replies, "replies", 1)
+        )
+        rated = Measured(f"a probe at {figure:,.1f} {noun}/s", engine, here or "", None, None, figure / of)
+    rate, devices = (None, 0) if rated is None else (rated.samples_per_second, _gpus(rated.hardware))
     tokens = None if counted is None else counted.tokens
 
     def cost(samples: float) -> Cost:
@@ -113,28 +104,19 @@ def estimate_of(
 
     means = check.expected_n_healthy, check.expected_n_dropped
     healthy, dropped = (None if n is None or n * check.repeats <= done else cost(n) for n in means)
-    notes = tuple(_notes(engine, here, measured, rated, counted, speed))
-    theta = check.design.theta or check.theta
-    drop = None if theta is None else theta + check.design.allowed_drop
-    ends: Literal["early", "all", "recording"] = "all" if check.expected_n_healthy is None else "early"
-    ends = "recording" if check.reference is None else ends
+    notes = (*_notes(engine, here, measured, rated, counted), *([speed] if isinstance(speed, str) else []))
+    drop = None if (theta := check.design.theta or check.theta) is None else theta + check.design.allowed_drop
+    ends: Ends = "recording" if check.reference is None else "all" if check.expected_n_healthy is None else "early"
     return Estimate(check.model, check.task.name, cost(check.n), healthy, dropped, notes, drop, ends)
 
 
 def _notes(
-    engine: str,
-    here: str | None,
-    measured: Sequence[Measured],
-    rated: Measured | None,
-    counted: Measured | None,
-    speed: Speed | None,
+    engine: str, here: str | None, measured: Sequence[Measured], rated: Measured | None, counted: Measured | None
 ) -> list[str]:
     """Where the figures come from, or why there are none."""
     if engine == "recorded":
         return ["recorded answers cost nothing"]
     notes = [f"tokens as in {counted.source}"] if counted is not None else ["no earlier run counted tokens"]
-    if speed is not None:
-        return [*notes, f"time at the {speed.text} of a probe"]
     if rated is not None:
         return [*notes, f"time as in {rated.source} on {rated.hardware}"]
     place = here or "the hardware, which is not known before the engine runs"
@@ -162,20 +144,18 @@ def _of_run(check: Check, folder: Path) -> Measured | None:
     is_same = (settings.get("model"), settings.get("variant")) == (model.model, dict(model.variant))
     if not isinstance(engine, Mapping) or not is_same:
         return None
-    tokens = sum(map(sum, counts)) / len(counts) if counts else None
-    written = sum(count for _, count in counts) / len(counts) if counts else None
+    read, written = (sum(each) / len(counts) for each in zip(*counts, strict=True)) if counts else (0.0, None)
+    tokens = None if written is None else read + written
     name, hardware = str(engine.get("name", "")), str(engine.get("hardware", ""))
     return Measured(str(paths.records), name, hardware, tokens, written, _rate(settings.get(MEASURED)))
 
 
 def _rate(measured: Any) -> float | None:
     """Samples a second, from the time that a run's settings hold."""
-    if not isinstance(measured, dict):
-        return None
-    records, seconds = measured.get("records"), measured.get("seconds")
-    if not isinstance(records, (int, float)) or not isinstance(seconds, (int, float)) or seconds <= 0:
-        return None
-    return records / seconds or None
+    match measured:
+        case {"records": int() | float() as records, "seconds": int() | float() as seconds} if seconds > 0:
+            return records / seconds or None
+    return None
 
 
 def _of_reference(check: Check) -> Measured | None:

@@ -1,9 +1,10 @@
 """The plan in a terminal: each check in words and as a table, what it costs, and the noise that it was planned with."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -159,39 +160,30 @@ def _pairing(check: Check) -> list[str]:
 
 def cost_sentence(estimate: Estimate) -> str:
     """When a check's verdict is expected, what it will cost, and where the figures come from."""
-    return f"{'; '.join([expected_text(estimate), *_amounts(estimate), *estimate.notes])}."
+    parts, most, healthy = [expected_text(estimate)], estimate.most, estimate.healthy or estimate.most
+    for noun, text, figures in (
+        ("tokens", compact, (most.tokens, healthy.tokens)),
+        ("GPU-hours", "{:.3g}".format, (most.gpu_hours, healthy.gpu_hours)),
+    ):
+        if (each := figures[0]) is not None and (mean := figures[1]) is not None:
+            parts.append(f"at most {text(each)} {noun}{f', about {text(mean)} if nothing changed' * (mean < each)}")
+    return f"{'; '.join([*parts, *estimate.notes])}."
 
 
 def total_sentence(estimates: Sequence[Estimate]) -> str | None:
     """When the verdict of all checks is expected, one after the other; None for a single check."""
+    checks = [each for each in estimates if each.ends != "recording"] or estimates
+
+    def total(name: str) -> Cost:
+        columns = zip(*(astuple(getattr(each, name) or each.most) for each in checks), strict=True)
+        totals: list[Any] = [None if None in column else sum(column) for column in columns]
+        return Cost(*totals)
+
     if len(estimates) < 2:
         return None
-    decided = [each for each in estimates if each.ends != "recording"] or estimates
-    ends: Literal["early", "all", "recording"] = next((e.ends for e in decided if e.ends == "early"), decided[0].ends)
-    healthy, dropped = (_sum(getattr(each, name) or each.most for each in decided) for name in ("healthy", "dropped"))
-    total = Estimate("", "", _sum(each.most for each in decided), healthy, dropped, (), ends=ends)
-    return f"{'; '.join([f'All checks: {expected_text(total)}', *_amounts(total)])}."
-
-
-def _sum(costs: Iterable[Cost]) -> Cost:
-    def total(figures: Sequence[float | None]) -> float | None:
-        known = [figure for figure in figures if figure is not None]
-        return sum(known) if len(known) == len(figures) else None
-
-    each = [*costs]
-    figures = (total([getattr(cost, name) for cost in each]) for name in ("tokens", "seconds", "gpu_hours"))
-    return Cost(sum(cost.samples for cost in each), *figures)
-
-
-def _amounts(estimate: Estimate) -> Iterator[str]:
-    """Tokens and GPU-hours, where they are known: at most, and if nothing changed."""
-    healthy, most = estimate.healthy, estimate.most
-    for name, noun in (("tokens", "tokens"), ("gpu_hours", "GPU-hours")):
-        costs = [most, *([healthy] if healthy is not None and healthy.samples < most.samples else [])]
-        figures = [getattr(cost, name) for cost in costs]
-        if None not in figures:
-            texts = [compact(each) if name == "tokens" else f"{each:.3g}" for each in figures]
-            yield f"at most {texts[0]} {noun}" + "".join(f", about {text} if nothing changed" for text in texts[1:])
+    ends = min((each.ends for each in checks), key=("early", "all", "recording").index)
+    whole = Estimate("", "", total("most"), total("healthy"), total("dropped"), (), ends=ends)
+    return f"All checks: {cost_sentence(whole)}"
 
 
 def print_noise(console: Console, noise: Noise) -> None:

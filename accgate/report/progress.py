@@ -36,7 +36,7 @@ class ProgressBar:
         self._progress: _Bar | None = None
         self._task: TaskID | None = None
         self._comparison: Comparison | None = None
-        self._next_speed = self._speed = _unknown_speed
+        self._speed: Callable[[], Speed | None] | None = None
         self._tally = Tally("", 0, 0, clock())
         self._next_line = self._next_limits = 0.0
 
@@ -45,14 +45,13 @@ class ProgressBar:
         self._comparison = comparison
 
     def measures(self, speed: Callable[[], Speed | None]) -> None:
-        """Ask this for the engine's speed in the next evaluation."""
-        self._next_speed = speed
+        """Ask this for the engine's speed in the evaluation that begins."""
+        self._speed = speed
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
         """Begin a bar."""
         now = self._clock()
         comparison, self._comparison = self._comparison, None
-        self._speed, self._next_speed = self._next_speed, _unknown_speed
         self._tally = tally = Tally(f"{model} / {task}", total, len(kept), now, comparison)
         for record in kept:
             tally.add(record)
@@ -82,6 +81,7 @@ class ProgressBar:
 
     def ended(self) -> None:
         """End the bar, or print the mean."""
+        self._speed = None
         if self._progress is not None:
             self._progress.distance = None
             self._progress.stop()
@@ -99,13 +99,14 @@ class ProgressBar:
     def _expect(self) -> None:
         """Print once, as soon as the speed is known, when the verdict is expected."""
         tally, comparison = self._tally, self._tally.comparison
-        if comparison is None or comparison.estimate is None or (speed := self._speed()) is None:
+        estimate_of = None if comparison is None else comparison.estimate
+        if self._speed is None or estimate_of is None or (speed := self._speed()) is None:
             return
-        self._speed = _unknown_speed
-        estimate = comparison.estimate(speed, tally.done, tally.free)
+        self._speed = None
+        estimate = estimate_of(speed, tally.done, tally.free)
         is_whole = estimate.most.samples == tally.total  # a shard's part has no verdict
         if is_whole and tally.done < tally.total and (estimate.most.seconds or 0.0) >= BRIEF:
-            self._print(f"{tally.name}: {expected_text(estimate)}, at {speed.text}")
+            self._print(f"{tally.name}: {expected_text(estimate)}")
 
     def _look(self, progress: _Bar) -> None:
         """Show how near a decision is; the longer a look takes, the longer until the next."""
@@ -125,7 +126,7 @@ class ProgressBar:
         return f", decided in about {clock_text(seconds)} if nothing changes"
 
     def _print(self, line: str) -> None:
-        self._console.print(visible(line), markup=False, highlight=False)
+        self._console.print(visible(line), markup=False, highlight=False, soft_wrap=not self._console.is_interactive)
 
 
 class Tally:
@@ -184,11 +185,6 @@ class Tally:
         """The same texts as a line of a log."""
         parts = [f"{self.done:,} of {self.total:,}", *self.fields(now).values()]
         return f"{self.name}: {', '.join(part for part in parts if part)}"
-
-
-def _unknown_speed() -> Speed | None:
-    """Return no speed: of an evaluation that measures none, and once it was said."""
-    return None
 
 
 def distance_text(limits: Limits) -> str:

@@ -40,17 +40,17 @@ at most 832 (1 min 32 s)'
         return f"no verdict without a reference; recording takes {_samples_and_time(estimate.most)}"
     drop = "theta" if estimate.drop is None else f"{estimate.drop:.4g} points"
     averages = (estimate.healthy, "if nothing changed"), (estimate.dropped, f"after a drop of {drop}")
-    ends = [(f"about {{}} {when}", cost) for cost, when in averages if cost is not None]
-    ends = [(text, cost) for text, cost in ends if cost.samples < estimate.most.samples]
+    ends = [(f"about {{}} {when}", cost) for cost, when in averages if cost and cost.samples < estimate.most.samples]
     ends.append(("{}" if estimate.ends == "all" else "at most {}", estimate.most))
     texts = (text.format(_samples_and_time(cost, named=not place)) for place, (text, cost) in enumerate(ends))
     return f"verdict expected after {', '.join(texts)}"
 
 
 def _samples_and_time(cost: Cost, *, named: bool = True) -> str:
-    count = round(cost.samples)
-    time = "" if cost.seconds is None else f" ({duration(cost.seconds) if cost.seconds >= 1.0 else 'under 1 s'})"
-    return f"{count_of(count, 'sample') if named else f'{count:,}'}{time}"
+    count = count_of(round(cost.samples), "sample") if named else f"{cost.samples:,.0f}"
+    if cost.seconds is None:
+        return count
+    return f"{count} ({duration(cost.seconds) if cost.seconds >= 1.0 else 'under 1 s'})"
 
 
 def has_evidence(verdict: Verdict) -> bool:

@@ -1,7 +1,7 @@
 """How near a decision is: the limits that a run shows are those that its test decides by."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean
 from accgate.evaluation.assignment import Comparison, Limits
 from accgate.gate import run
+from accgate.planning.cost import Speed
 from accgate.records.file import Record
 from accgate.records.scores import Scores
 from accgate.stats.gsprt import gsprt_test, unseen_n
@@ -169,6 +170,8 @@ class Watching:
     def compares(self, comparison: Comparison) -> None:
         self.comparison = comparison
         self.told.append("compares")
+
+    def measures(self, speed: Callable[[], Speed | None]) -> None: ...
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
         self.told.append(f"started {model} / {task} of {total}, {len(kept)} kept")

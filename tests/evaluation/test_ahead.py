@@ -18,11 +18,11 @@ import pytest
 from accgate.config.tables import Sampling
 from accgate.decision.progress import EarlyStop, expected_samples
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.evaluation.ahead import Saturation
 from accgate.evaluation.assignment import Assignment, Limits, Silent, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
+from accgate.evaluation.speed import Saturation
 from accgate.planning.samples import Assumptions
 from accgate.records.file import Record, paths_of
 from accgate.result import EngineInfo
