@@ -163,11 +163,10 @@ GRADED = ["same", "few", "jitter", "worse", "all worse", "all better", "skewed",
     {"theta": 3.0, "early_stopping": True}, {"theta": 3.0, "test": "e-process"}, {"bounds": (-np.inf, np.inf)},
     {"test": "two-sample"},
 ])  # fmt: skip
-@each("higher", [True, False])
-def test_other_scores_have_one_too(rules: dict[str, Any], higher: bool) -> None:
+def test_other_scores_have_one_too(rules: dict[str, Any]) -> None:
     failed = 0
     for seed, name in enumerate(GRADED):
-        for n in (9, 130):
+        for higher, n in [(True, 9), (False, 130)] if seed % 2 else [(False, 9), (True, 130)]:
             rng = np.random.default_rng(seed)
             before, spread = rng.uniform(20.0, 90.0, n).round(1), rng.normal(0.0, 1.0, n)
             change = {

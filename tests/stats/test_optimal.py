@@ -90,7 +90,7 @@ def test_after_a_drop_of_theta_at_most_beta_pass_by_exact_sums_whatever_was_told
     q: float, theta: float, told: float, alpha: float, beta: float
 ) -> None:
     cell = Cell(q, theta, told, alpha, beta)
-    healthy, dropped = measured(cell, 60)
+    healthy, dropped = measured(cell, 40)
     passed, error = mean_of([end.passed + end.ended for end in dropped])
     assert passed <= beta + 3.0 * error
     assert max(end.failed for end in healthy) <= alpha * (1.0 + 1e-9)
