@@ -155,7 +155,8 @@ def test_the_total_is_known_only_where_every_part_is() -> None:
 
 
 def test_the_verdict_of_a_run_is_that_of_its_checks_one_after_the_other() -> None:
-    early = Estimate("m", "a", *(Cost(n, None, n / 10, None) for n in (100, 40, 60)), (), 2.0, "early")
+    most, healthy, dropped = (Cost(n, None, n / 10, None) for n in (100, 40, 60))
+    early = Estimate("m", "a", most, healthy, dropped, (), 2.0, "early")
     whole = Estimate("m", "b", Cost(50, None, 5.0, None), None, None, ())
     unrecorded = replace(whole, most=Cost(900, None, None, None), ends="recording")
     assert total_sentence([early, whole, unrecorded]) == (
