@@ -108,12 +108,13 @@ class Project:
         out = self.folder / f"record-out-{len(list(self.folder.glob('record-out-*')))}"
         return main(["record", str(self.config), "--out", str(out), "--quiet", *args])
 
-    def recorded(self, *scores: Sequence[float]) -> Project:
+    def recorded(self, *scores: Sequence[float], args: Sequence[str] = ()) -> Project:
         """This project with these scores as the reference: recorded once for equal files, and copied from then on."""
-        self.answer(*scores)
+        if scores:
+            self.answer(*scores)
         key = tuple(contents(self.folder).items())
         if key not in REFERENCES:
-            assert self.record() == 0
+            assert self.record(args=args) == 0
             shutil.rmtree(self.folder / "record-out-0")
             REFERENCES[key] = {self.store.relative_to(self.folder) / p: c for p, c in contents(self.store).items()}
         for path, content in REFERENCES[key].items():

@@ -60,8 +60,7 @@ def test_plan_and_run_name_the_same_test(
 ) -> None:
     keys, early, kind, size = case
     scores = SCORES[kind]
-    project = project_of(tmp_path_factory.mktemp("gate"), len(scores), size, early=early)
-    assert project.record(scores) == 0
+    project = project_of(tmp_path_factory.mktemp("gate"), len(scores), size, early=early).recorded(scores)
     theta = keys.get("theta")
     small = {} if theta is None or len(scores) > 40 else {"theta": SMALL[theta]}
     project.tasks["sums"] |= {**keys, **small}

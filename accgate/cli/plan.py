@@ -16,7 +16,7 @@ from accgate.text import message_line, with_stop
 if TYPE_CHECKING:
     from accgate.config.config import Config
     from accgate.planning.checks import Check
-    from accgate.planning.cost import Estimate
+    from accgate.planning.cost import Estimate, Speed
 
 
 def validate_options(command: argparse.ArgumentParser) -> None:
@@ -29,6 +29,7 @@ def plan_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `plan`."""
     config_options(command)
     command.add_argument("--runs", action="append", type=Path, metavar="DIR", help=f"runs that tell the costs ({OUT})")
+    command.add_argument("--probe", action="store_true", help="ask each running server a few samples: how fast is it?")
     command.add_argument(
         "--theta", type=float, metavar="POINTS", help="say how many samples show such a drop; reads no config"
     )
@@ -56,7 +57,6 @@ def validate(arguments: argparse.Namespace) -> int:
 def plan(arguments: argparse.Namespace) -> int:
     """Plan every check of a config, or with --margin the annotation of test cases."""
     from accgate.planning.checks import plan_checks
-    from accgate.planning.cost import estimate_of, hardware_here
 
     if arguments.margin is not None:
         return _plan_annotation(arguments)
@@ -65,7 +65,21 @@ def plan(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     checks = plan_checks(config, known_sizes=True)
     runs = arguments.runs or [path for path in (from_start(OUT),) if path.is_dir()]
-    return _print_checks(arguments, config, checks, tuple(estimate_of(each, runs, hardware_here) for each in checks))
+    return _print_checks(arguments, config, checks, _estimates(checks, runs, probe=arguments.probe))
+
+
+def _estimates(checks: Sequence[Check], runs: Sequence[Path], *, probe: bool) -> list[Estimate]:
+    """Estimate when each check is decided, and its costs; with `probe` from the speed of its running server."""
+    from accgate.decision.progress import early_stop, expecting
+    from accgate.planning.cost import estimate_of, hardware_here
+
+    speeds: Sequence[Speed | str | None] = [None] * len(checks)
+    if probe:
+        from accgate.evaluation.speed import probed_speed
+
+        speeds = [probed_speed(check) for check in checks]
+    planned = [expecting(check, early_stop(check)) for check in checks]
+    return [estimate_of(check, runs, hardware_here, speed) for check, speed in zip(planned, speeds, strict=True)]
 
 
 def _plan_theta(arguments: argparse.Namespace) -> int:

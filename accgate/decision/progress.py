@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 
 from accgate.decision.costs import fewest_for_limits
 from accgate.decision.evidence import Evidence, evidence_of, whole_clusters
@@ -12,6 +13,7 @@ from accgate.design import oriented
 from accgate.evaluation.assignment import Comparison, Limits, Watch
 from accgate.evaluation.reading import is_beyond_unread, is_silence_alone
 from accgate.planning.checks import Check
+from accgate.planning.cost import estimate_of
 from accgate.records.file import Record
 from accgate.records.scores import Scores
 from accgate.stats import unseen_n
@@ -29,12 +31,12 @@ class EarlyStop:
     def __init__(self, check: Check) -> None:
         self._check = check
         self._latest = _Look(check, ())
-        self._fewest = fewest_for_limits(check)
+        self.least = fewest_for_limits(check)
 
     def __call__(self, records: Sequence[Record]) -> bool:
         """Whether it is decided, whatever its failed samples would score."""
         look = self._latest = _Look(self._check, records)
-        if look.evidence is None or look.samples < self._fewest or not are_decided(look.cases):
+        if look.evidence is None or look.samples < self.least or not are_decided(look.cases):
             return False
         if not is_beyond_unread(records, self._check.max_unread):
             return True
@@ -94,12 +96,25 @@ def early_stop(check: Check) -> EarlyStop | None:
     return EarlyStop(check) if check.choice.is_sequential and isinstance(check.reference, Scores) else None
 
 
+def expecting(check: Check, stop: EarlyStop | None) -> Check:
+    """Return a check with the samples that it is expected to take under the rule that may end it early.
+
+    Without one it takes all, and with limits on tokens and seconds at least those that can decide them.
+    """
+    if check.reference is None:
+        return check
+    means = check.expected_n_healthy, check.expected_n_dropped
+    healthy, dropped = (None if stop is None or mean is None else max(mean, stop.least) for mean in means)
+    return replace(check, expected_n_healthy=healthy, expected_n_dropped=dropped)
+
+
 def watch_of(check: Check, *, stops: bool = True) -> Watch:
     """The rule that may end the evaluation of a check early, unless not `stops`, and the scores to compare with."""
     stop = early_stop(check) if stops else None
     reference = check.reference if check.task.content.aggregate is None else None
     scores = _Means(reference) if isinstance(reference, Scores) else None if reference is None else reference.mean
-    return Watch(stop, Comparison(scores) if stop is None else Comparison(scores, stop.limits))
+    estimate = partial(estimate_of, expecting(check, stop), (), lambda _: None)
+    return Watch(stop, Comparison(scores, (lambda: None) if stop is None else stop.limits, estimate))
 
 
 class _Means(Mapping[str, float]):

@@ -9,6 +9,7 @@ import numpy as np
 
 from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, StopRule
 from accgate.evaluation.shards.siblings import Siblings
+from accgate.evaluation.speed import ENOUGH, Saturation, work_in
 from accgate.planning.checks import Check
 from accgate.records.file import Record
 from accgate.records.log import RecordLog
@@ -17,10 +18,7 @@ from accgate.tasks import Task
 ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average
 FULL = 8  # requests in flight, or a fifth of all that an engine takes, that leave no engine idle
 MANY = 128  # in flight, from which on an engine is one that takes many: a quarter leaves it idle no longer
-ENOUGH = 8  # replies, from which it is learned how many saturate the engine
 MORE = 1.5  # times those few are in flight until then, from the first of their replies on
-CONTRAST = 0.2  # replies times the variance of 1 / in flight over its squared mean: less tells nothing
-NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
 
 
 class FirstSamples:
@@ -153,56 +151,6 @@ class Prefix:
         return (rule.expected(), rule.fewest() * self._repeats) if isinstance(rule, ForeseeingStopRule) else (None, 0)
 
 
-class Saturation:
-    """How many requests in flight give nearly as many tokens a second as `many`: learned from replies so far.
-
-    An engine decodes in steps. A step takes `fixed` seconds and `each` for every request in flight, and gives every one
-    a token: of `k` in flight a token costs `fixed / k + each`. That line is fitted to the replies, with weights that
-    bound what a single slow one can do.
-    """
-
-    def __init__(self, many: int, clock: Callable[[], float]) -> None:
-        self._many = many
-        self._clock, self._at = clock, clock()
-        self._shares = 0.0  # seconds, each divided by the requests in flight
-        self._sums = [0.0] * 5  # of weights, 1 / in flight, cost, and their products
-        self.in_flight = self.replies = 0
-
-    def begin(self) -> tuple[float, float]:
-        """Note that a request begins; returns what its end needs."""
-        self._pass()
-        self.in_flight += 1
-        return self._at, self._shares
-
-    def end(self, began: tuple[float, float], tokens: int | None) -> None:
-        """Note that it has ended, with a reply of so many tokens; None where the engine had nothing to do."""
-        self._pass()
-        self.in_flight -= 1
-        seconds, share = self._at - began[0], self._shares - began[1]
-        if tokens is None or seconds <= 0.0:
-            return
-        self.replies += 1
-        x, cost = share / seconds, share / tokens
-        weight, products = tokens / cost, (1.0, x, cost, x * x, x * cost)
-        self._sums = [total + weight * each for total, each in zip(self._sums, products, strict=True)]
-
-    @property
-    def enough(self) -> int | None:
-        """The fewest in flight that give `NEARLY` what all give; None before it shows."""
-        weights, x, cost, xx, xcost = self._sums
-        if self.replies < ENOUGH or self.replies * (xx * weights - x * x) <= CONTRAST * x * x:
-            return None
-        fixed = max((xcost * weights - x * cost) / (xx * weights - x * x), 0.0)
-        each = max((cost - fixed * x) / weights, 0.0)
-        slowest = (fixed / self._many + each) / NEARLY - each
-        return max(1, min(math.ceil(fixed / slowest), self._many)) if slowest > 0.0 else self._many
-
-    def _pass(self) -> None:
-        now = self._clock()
-        self._shares += (now - self._at) / max(self.in_flight, 1)
-        self._at = now
-
-
 class Places:
     """The places of the order that have no record, each once, as far ahead as the beginning's limits allow.
 
@@ -225,7 +173,8 @@ class Places:
         self._open = (place for place in range(len(records)) if not records.has(place))
         self._next = next(self._open, None)
         self._prefix = prefix
-        self._saturation = Saturation(concurrency, clock)
+        self._saturation = Saturation(concurrency, clock, len(records))
+        self.speed = self._saturation.speed
         self._began: dict[int, tuple[float, float]] = {}
         self._tellers: set[int] = set()  # places in flight whose replies let more follow
         self._telling = 0  # replies that let more follow
@@ -236,10 +185,9 @@ class Places:
         while not is_over() and self._next is not None:
             if self._may_begin(self._next):
                 place, self._next = self._next, next(self._open, None)
-                if self._prefix is not None:
-                    if self._counts_all or not self._prefix.is_needed(place, surely=True):
-                        self._tellers.add(place)
-                    self._began[place] = self._saturation.begin()
+                if self._prefix is not None and (self._counts_all or not self._prefix.is_needed(place, surely=True)):
+                    self._tellers.add(place)
+                self._began[place] = self._saturation.begin()
                 return place
             self._freed.clear()
             await self._freed.wait()
@@ -247,11 +195,9 @@ class Places:
 
     def free(self, place: int, record: Record) -> None:
         """Let those that wait look again: the record of a place has finished."""
-        if place in self._began:
-            tokens = None if record.cached else record.completion_tokens or 1
-            self._saturation.end(self._began.pop(place), tokens)
-            self._telling += place in self._tellers
-            self._tellers.discard(place)
+        self._saturation.end(self._began.pop(place), work_in(record))
+        self._telling += place in self._tellers
+        self._tellers.discard(place)
         self._freed.set()
 
     def _may_begin(self, place: int) -> bool:

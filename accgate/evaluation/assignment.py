@@ -12,6 +12,7 @@ from accgate.config.tables import Sampling
 from accgate.engines import split_options
 from accgate.evaluation.shards.shard import Shard, samples_digest
 from accgate.planning.checks import Check
+from accgate.planning.cost import Estimate, Speed
 from accgate.records.figures import Figures
 from accgate.records.file import ENVIRONMENT, FILES, OPERATIONAL, PLAN, SILENT, Record
 from accgate.result import EngineInfo
@@ -137,10 +138,13 @@ class Silent:
 
 @runtime_checkable
 class ComparingObserver(Observer, Protocol):
-    """An observer that also wants to know what the scores are held against."""
+    """An observer that also wants to know what the scores are held against, and how fast the engine answers."""
 
     def compares(self, comparison: Comparison) -> None:
         """What the evaluation that starts next is held against."""
+
+    def measures(self, speed: Callable[[], Speed | None]) -> None:
+        """What tells the engine's speed in the evaluation that starts next, once it shows."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +176,12 @@ class Comparison:
 
     `reference` has the mean score of each sample, or the mean of all; None where a check has no reference, or is
     decided on another statistic than the mean. `limits` says how near a decision is, None where nothing ends early.
+    `estimate` says when it is expected, at a speed and with so many records done, of which so many took no time.
     """
 
     reference: Mapping[str, float] | float | None = None
     limits: Callable[[], Limits | None] = field(default=lambda: None)
+    estimate: Callable[[Speed, int, int], Estimate] | None = field(default=None, compare=False)
 
 
 class StopRule(Protocol):

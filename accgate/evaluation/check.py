@@ -8,7 +8,7 @@ from accgate.engines import Engine, all_or_first_error, useful_in_flight
 from accgate.engines.base import side_by_side
 from accgate.errors import writing
 from accgate.evaluation.ahead import Places, Prefix
-from accgate.evaluation.assignment import Assignment, Observer, StopRule
+from accgate.evaluation.assignment import Assignment, ComparingObserver, Observer, StopRule
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
 from accgate.evaluation.rereading import reread
@@ -58,13 +58,11 @@ async def evaluate(
     settings_file.begin(anew=not earlier)
     writer = RecordWriter(paths.records, earlier)
     records = _log(assignment, paths, earlier, writer.starts)
-    failed, unread = 0, assignment.unread_in(records.figures)
-    attacked = int(records.figures.columns["attacked_unread"].sum())
+    unread, attacked = assignment.unread_in(records.figures), int(records.figures.columns["attacked_unread"].sum())
     in_flight = engine.concurrency if stop_rule is None else useful_in_flight(engine)
     prefix = None if stop_rule is None else Prefix(stop_rule, records, assignment, in_flight, others)
-    places = Places(records, prefix, in_flight, clock)
-    asker = Asker(engine, assignment, scoring, clock)
-    decided, stop = asyncio.Event(), stop or Stop()
+    places, asker = Places(records, prefix, in_flight, clock), Asker(engine, assignment, scoring, clock)
+    failed, decided, stop = 0, asyncio.Event(), stop or Stop()
 
     def is_lost() -> bool:
         return failed > assignment.most_failed or assignment.is_unread(unread, attacked)
@@ -89,6 +87,8 @@ async def evaluate(
                 decided.set()
             places.free(place, record)
 
+    if isinstance(observer, ComparingObserver):
+        observer.measures(places.speed)
     observer.started(assignment.model, task.name, assignment.total, records.present)
     began = clock()
     prompts = asyncio.create_task(asyncio.to_thread(_write_prompts, assignment, paths))

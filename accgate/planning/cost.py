@@ -1,30 +1,43 @@
-"""The cost of a plan in tokens, seconds and GPU-hours, as earlier runs measured it. Nothing is guessed."""
+"""The cost of a plan in tokens, seconds and GPU-hours, as earlier runs or a probe measured it. Nothing is guessed."""
 
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from accgate.engines.base import cpu_name
 from accgate.errors import BadInput
 from accgate.planning.checks import Check
 from accgate.records.file import MEASURED, numbered_records, paths_of, settings_of_run
 
+Ends = Literal["early", "all", "recording"]
 SEVERAL = re.compile(r"(\d+) x (.+)")
 GPU = re.compile(r"NVIDIA|AMD Instinct|Radeon|Gaudi|GPU")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The cost of samples in an earlier run; tokens are means per sample, None where the engine counts none."""
+    """The cost of samples in an earlier run.
+
+    Tokens are means per sample, `written` those of the replies alone; None where the engine counts none.
+    """
 
     source: str
     engine: str
     hardware: str
     tokens: float | None
+    written: float | None
     samples_per_second: float | None
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What an engine gives a second: replies, and their tokens. Tokens are None where it counts none."""
+
+    replies: float
+    tokens: float | None
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of a check: at most, and with early stopping on average where nothing changed and after a drop."""
+    """The cost of a check: at most, and with early stopping on average where nothing changed and after a drop.
+
+    `drop` is that drop in points. A check `ends` early, or with all samples, or as a recording without a verdict.
+    """
 
     model: str
     task: str
@@ -47,12 +63,23 @@ class Estimate:
     healthy: Cost | None
     dropped: Cost | None
     notes: tuple[str, ...]
+    drop: float | None = None
+    ends: Ends = "all"
 
 
-def estimate_of(check: Check, runs: Sequence[Path], hardware: Callable[[str], str | None]) -> Estimate:
+def estimate_of(
+    check: Check,
+    runs: Sequence[Path],
+    hardware: Callable[[str], str | None],
+    speed: Speed | str | None = None,
+    done: int = 0,
+    free: int = 0,
+) -> Estimate:
     """The cost of a check, from run folders or else from its reference.
 
-    Tokens are those of any run; seconds only of one on the hardware that `hardware` says an engine has here.
+    Tokens are those of any run. Seconds follow from the engine's `speed`, a text where it could not be measured, else
+    from a run on the hardware that `hardware` says an engine has here. Of a check that goes on, `done` records have not
+    decided it, and `free` ones took no time.
     """
     engine = check.planned_model.settings.engine
     sources = [*(_of_run(check, folder) for folder in runs), _of_reference(check)]
@@ -60,19 +87,27 @@ def estimate_of(check: Check, runs: Sequence[Path], hardware: Callable[[str], st
     here = hardware(engine)
     rated = next((each for each in measured if each.samples_per_second and _fits(each.hardware, here)), None)
     counted = next((each for each in measured if each.tokens is not None), None)
+    if isinstance(speed, Speed):  # a model's replies are as long on any engine
+        written = next((each.written for each in sources if each is not None and each.written), None)
+        figure, noun, of = (
+            (speed.tokens, "tokens", written) if speed.tokens and written else (speed.replies, "replies", 1)
+        )
+        rated = Measured(f"a probe at {figure:,.1f} {noun}/s", engine, here or "", None, None, figure / of)
     rate, devices = (None, 0) if rated is None else (rated.samples_per_second, _gpus(rated.hardware))
     tokens = None if counted is None else counted.tokens
 
     def cost(samples: float) -> Cost:
         n = samples * check.repeats
-        seconds = n / rate if rate else None
+        seconds = max(n - free, 0.0) / rate if rate else None
         hours = None if seconds is None or not devices else seconds * devices / 3600.0
         return Cost(n, None if tokens is None else tokens * n, seconds, hours)
 
     means = check.expected_n_healthy, check.expected_n_dropped
-    healthy, dropped = (None if samples is None else cost(samples) for samples in means)
-    notes = tuple(_notes(engine, here, measured, rated, counted))
-    return Estimate(check.model, check.task.name, cost(check.n), healthy, dropped, notes)
+    healthy, dropped = (None if n is None or n * check.repeats <= done else cost(n) for n in means)
+    notes = (*_notes(engine, here, measured, rated, counted), *([speed] if isinstance(speed, str) else []))
+    drop = None if (theta := check.design.theta or check.theta) is None else theta + check.design.allowed_drop
+    ends: Ends = "recording" if check.reference is None else "all" if check.expected_n_healthy is None else "early"
+    return Estimate(check.model, check.task.name, cost(check.n), healthy, dropped, notes, drop, ends)
 
 
 def _notes(
@@ -87,7 +122,8 @@ def _notes(
     place = here or "the hardware, which is not known before the engine runs"
     elsewhere = sorted({each.hardware for each in measured if each.samples_per_second})
     others = f"; there are measurements on {' and '.join(elsewhere)}" if elsewhere else ""
-    return [*notes, f"no run was measured on {place}, so its time is not known{others}"]
+    fix = "; --probe measures a server's speed" if engine == "openai" else ""
+    return [*notes, f"no run was measured on {place}, so its time is not known{others}{fix}"]
 
 
 def _of_run(check: Check, folder: Path) -> Measured | None:
@@ -98,7 +134,7 @@ def _of_run(check: Check, folder: Path) -> Measured | None:
     try:
         settings = settings_of_run(paths)
         counts = [
-            (record.prompt_tokens or 0) + (record.completion_tokens or 0)
+            (record.prompt_tokens or 0, record.completion_tokens or 0)
             for _, record in numbered_records(paths.records)
             if record.prompt_tokens is not None or record.completion_tokens is not None
         ]
@@ -108,19 +144,18 @@ def _of_run(check: Check, folder: Path) -> Measured | None:
     is_same = (settings.get("model"), settings.get("variant")) == (model.model, dict(model.variant))
     if not isinstance(engine, Mapping) or not is_same:
         return None
-    tokens = sum(counts) / len(counts) if counts else None
+    read, written = (sum(each) / len(counts) for each in zip(*counts, strict=True)) if counts else (0.0, None)
+    tokens = None if written is None else read + written
     name, hardware = str(engine.get("name", "")), str(engine.get("hardware", ""))
-    return Measured(str(paths.records), name, hardware, tokens, _rate(settings.get(MEASURED)))
+    return Measured(str(paths.records), name, hardware, tokens, written, _rate(settings.get(MEASURED)))
 
 
 def _rate(measured: Any) -> float | None:
     """Samples a second, from the time that a run's settings hold."""
-    if not isinstance(measured, dict):
-        return None
-    records, seconds = measured.get("records"), measured.get("seconds")
-    if not isinstance(records, (int, float)) or not isinstance(seconds, (int, float)) or seconds <= 0:
-        return None
-    return records / seconds or None
+    match measured:
+        case {"records": int() | float() as records, "seconds": int() | float() as seconds} if seconds > 0:
+            return records / seconds or None
+    return None
 
 
 def _of_reference(check: Check) -> Measured | None:
@@ -129,7 +164,8 @@ def _of_reference(check: Check) -> Measured | None:
     about = check.recorded.about
     counts = [each for each in (about.prompt_tokens, about.completion_tokens) if each is not None]
     tokens = sum(counts) if counts else None
-    return Measured(str(check.recorded.path), about.engine, about.hardware, tokens, about.samples_per_second)
+    rate = about.samples_per_second
+    return Measured(str(check.recorded.path), about.engine, about.hardware, tokens, about.completion_tokens, rate)
 
 
 def _fits(measured: str, here: str | None) -> bool:

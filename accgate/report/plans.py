@@ -16,8 +16,9 @@ from accgate.planning.cost import Cost, Estimate
 from accgate.planning.noise import Noise
 from accgate.planning.samples import ASSUMED_DISCORDANCE, Plan
 from accgate.report.terminal import print_table, table_of
+from accgate.report.words import expected_text
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
-from accgate.text import asked_figure, compact, count_of, digits_apart, drop_figure, duration, figure, number, some_of
+from accgate.text import asked_figure, compact, count_of, digits_apart, drop_figure, figure, number, some_of
 from accgate.verdict import words_of
 
 
@@ -163,33 +164,31 @@ def _pairing(check: Check) -> list[str]:
 
 
 def cost_sentence(estimate: Estimate) -> str:
-    """What a check will cost at most and on average, and where the figures come from."""
-    parts = [f"at most {_cost_figures(estimate.most)}"]
-    averages = ((estimate.healthy, "where nothing changed"), (estimate.dropped, "after a drop of theta"))
-    for cost, when in averages:
-        if cost is not None and cost.samples < estimate.most.samples:
-            parts.append(f"{_cost_figures(cost)} on average {when}")
+    """When a check's verdict is expected, what it will cost, and where the figures come from."""
+    parts, most, healthy = [expected_text(estimate)], estimate.most, estimate.healthy or estimate.most
+    for noun, text, figures in (
+        ("tokens", compact, (most.tokens, healthy.tokens)),
+        ("GPU-hours", "{:.3g}".format, (most.gpu_hours, healthy.gpu_hours)),
+    ):
+        if (each := figures[0]) is not None and (mean := figures[1]) is not None:
+            parts.append(f"at most {text(each)} {noun}{f', about {text(mean)} if nothing changed' * (mean < each)}")
     return f"{'; '.join([*parts, *estimate.notes])}."
 
 
 def total_sentence(estimates: Sequence[Estimate]) -> str | None:
-    """What all checks will cost at most; None for a single check."""
+    """When the verdict of all checks is expected, one after the other; None for a single check."""
+    checks = [each for each in estimates if each.ends != "recording"] or estimates
+
+    def total(name: str) -> Cost:
+        columns = zip(*(astuple(getattr(each, name) or each.most) for each in checks), strict=True)
+        totals: list[Any] = [None if None in column else sum(column) for column in columns]
+        return Cost(*totals)
+
     if len(estimates) < 2:
         return None
-    columns = zip(*(astuple(estimate.most) for estimate in estimates), strict=True)
-    totals: list[Any] = [None if None in column else sum(column) for column in columns]
-    return f"All checks: at most {_cost_figures(Cost(*totals))}."
-
-
-def _cost_figures(cost: Cost) -> str:
-    parts = [f"{cost.samples:,.0f} samples"]
-    if cost.tokens is not None:
-        parts.append(f"{compact(cost.tokens)} tokens")
-    if cost.seconds is not None:
-        parts.append(duration(cost.seconds))
-    if cost.gpu_hours is not None:
-        parts.append(f"{cost.gpu_hours:.3g} GPU-hours")
-    return ", ".join(parts)
+    ends = min((each.ends for each in checks), key=("early", "all", "recording").index)
+    whole = Estimate("", "", total("most"), total("healthy"), total("dropped"), (), ends=ends)
+    return f"All checks: {cost_sentence(whole)}"
 
 
 def print_noise(console: Console, noise: Noise) -> None:

@@ -11,11 +11,14 @@ from rich.table import Column
 from rich.text import Text
 
 from accgate.evaluation.assignment import Comparison, Limits
+from accgate.planning.cost import Speed
 from accgate.records.file import Record
+from accgate.report.words import expected_text
 from accgate.text import clip, clock_text, number, p_relation, p_text, signed_number, visible
 
 LINE_EVERY = 60.0  # seconds between the lines of a log
 LIMITS_EVERY = 2.0  # seconds between two looks at how near a decision is, which cost a test each
+BRIEF = 10.0  # seconds that a check takes at most of which nobody waits for the end
 LIMITS_SHARE = 0.02  # of the time, at most, that these looks may take
 WIDE = 100  # columns of a terminal that holds the bar beside all figures
 NARROW = 60  # columns of a terminal that has room for the time left
@@ -24,7 +27,8 @@ NARROW = 60  # columns of a terminal that has room for the time left
 class ProgressBar:
     """An observer that shows samples, rate, time left, mean, difference to the reference and how near a decision is.
 
-    Without a terminal there is a line at the start and end of each check, and one a minute between.
+    Without a terminal there is a line at the start and end of each check, and one a minute between. As soon as the
+    first replies tell the engine's speed, a line says when the verdict is expected.
     """
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -32,12 +36,17 @@ class ProgressBar:
         self._progress: _Bar | None = None
         self._task: TaskID | None = None
         self._comparison: Comparison | None = None
+        self._speed: Callable[[], Speed | None] | None = None
         self._tally = Tally("", 0, 0, clock())
         self._next_line = self._next_limits = 0.0
 
     def compares(self, comparison: Comparison) -> None:
         """Compare the next evaluation with this reference."""
         self._comparison = comparison
+
+    def measures(self, speed: Callable[[], Speed | None]) -> None:
+        """Ask this for the engine's speed in the evaluation that begins."""
+        self._speed = speed
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
         """Begin a bar."""
@@ -60,6 +69,7 @@ class ProgressBar:
     def finished(self, record: Record) -> None:
         """Move the bar."""
         self._tally.add(record)
+        self._expect()
         now = self._clock()
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, completed=self._tally.done, texts=self._tally.fields(now))
@@ -71,6 +81,7 @@ class ProgressBar:
 
     def ended(self) -> None:
         """End the bar, or print the mean."""
+        self._speed = None
         if self._progress is not None:
             self._progress.distance = None
             self._progress.stop()
@@ -84,6 +95,18 @@ class ProgressBar:
             return
         difference = f", difference {signed_number(tally.difference)}" if tally.difference is not None else ""
         self._print(f"{tally.name}: mean {number(tally.mean)}{difference}{failed}")
+
+    def _expect(self) -> None:
+        """Print once, as soon as the speed is known, when the verdict is expected."""
+        tally, comparison = self._tally, self._tally.comparison
+        estimate_of = None if comparison is None else comparison.estimate
+        if self._speed is None or estimate_of is None or (speed := self._speed()) is None:
+            return
+        self._speed = None
+        estimate = estimate_of(speed, tally.done, tally.free)
+        is_whole = estimate.most.samples == tally.total  # a shard's part has no verdict
+        if is_whole and tally.done < tally.total and (estimate.most.seconds or 0.0) >= BRIEF:
+            self._print(f"{tally.name}: {expected_text(estimate)}")
 
     def _look(self, progress: _Bar) -> None:
         """Show how near a decision is; the longer a look takes, the longer until the next."""
@@ -103,7 +126,7 @@ class ProgressBar:
         return f", decided in about {clock_text(seconds)} if nothing changes"
 
     def _print(self, line: str) -> None:
-        self._console.print(visible(line), markup=False, highlight=False)
+        self._console.print(visible(line), markup=False, highlight=False, soft_wrap=not self._console.is_interactive)
 
 
 class Tally:
@@ -112,12 +135,14 @@ class Tally:
     def __init__(self, name: str, total: int, kept: int, began: float, comparison: Comparison | None = None) -> None:
         self.name, self.total, self.comparison = name, total, comparison
         self.done = self.failed = self.unread = 0
+        self.free = kept  # records that took no time
         self._kept, self._began = kept, began
         self._sum = self._before = 0.0
 
     def add(self, record: Record) -> None:
         """Count a record."""
         self.done += 1
+        self.free += self.done > self._kept and bool(record.cached)
         self.unread += record.is_unread
         if record.score is None:
             self.failed += 1

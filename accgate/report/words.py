@@ -1,6 +1,7 @@
 """The cost of a run and the legend of its figures; a check by its name, and how its verdict came about."""
 
 from accgate.errors import BadInput
+from accgate.planning.cost import Cost, Estimate
 from accgate.planning.samples import n_without_early_stopping
 from accgate.result import Result
 from accgate.text import compact, count_of, duration, nearest
@@ -25,6 +26,31 @@ def cost(result: Result) -> str | None:
     if result.seconds is not None:
         parts.append(duration(result.seconds))
     return ", ".join(parts)
+
+
+def expected_text(estimate: Estimate) -> str:
+    """After how many samples, and how long from the start, the verdict of a check is expected.
+
+    >>> costs = (Cost(n, None, n / 9, None) for n in (832, 367, 481))
+    >>> expected_text(Estimate("m", "t", *costs, (), 2.0, "early"))
+    'verdict expected after about 367 samples (41 s) if nothing changed, about 481 (53 s) after a drop of 2 points, \
+at most 832 (1 min 32 s)'
+    """
+    if estimate.ends == "recording":
+        return f"no verdict without a reference; recording takes {_samples_and_time(estimate.most)}"
+    drop = "theta" if estimate.drop is None else f"{estimate.drop:.4g} points"
+    averages = (estimate.healthy, "if nothing changed"), (estimate.dropped, f"after a drop of {drop}")
+    ends = [(f"about {{}} {when}", cost) for cost, when in averages if cost and cost.samples < estimate.most.samples]
+    ends.append(("{}" if estimate.ends == "all" else "at most {}", estimate.most))
+    texts = (text.format(_samples_and_time(cost, named=not place)) for place, (text, cost) in enumerate(ends))
+    return f"verdict expected after {', '.join(texts)}"
+
+
+def _samples_and_time(cost: Cost, *, named: bool = True) -> str:
+    count = count_of(round(cost.samples), "sample") if named else f"{cost.samples:,.0f}"
+    if cost.seconds is None:
+        return count
+    return f"{count} ({duration(cost.seconds) if cost.seconds >= 1.0 else 'under 1 s'})"
 
 
 def has_evidence(verdict: Verdict) -> bool:

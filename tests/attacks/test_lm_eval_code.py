@@ -43,8 +43,7 @@ def score(doc, results):
 """
 
 
-@pytest.mark.parametrize("when", ["AS_ROWS", "AS_SCORE"])
-def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder(tmp_path: Path, when: str) -> None:
+def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder(tmp_path: Path) -> None:
     """The guard compares that folder: what lies elsewhere could change unseen, and every wrong answer be right."""
     pytest.importorskip("lm_eval")
     names = dict.fromkeys(("AS_ROWS", "AS_TARGET", "AS_SCORE"), "own/level")
@@ -67,14 +66,17 @@ def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder(tmp_path: Path, w
         return task.points(task.samples[0], ["wrong"])
 
     assert points() == 0.0
-    names[when] = "lib/level"
-    with pytest.raises(
-        BadInput, match=r'/lib/level: lm-eval\'s task adding opens this file.*files = \["lib/level"\] to'
-    ):
-        points()
+    for when in ("AS_ROWS", "AS_SCORE"):
+        own, names[when] = names[when], "lib/level"
+        with pytest.raises(
+            BadInput, match=r'/lib/level: lm-eval\'s task adding opens this file.*files = \["lib/level"\] to'
+        ):
+            points()
+        names[when] = own
+    names |= {"AS_ROWS": "lib/level", "AS_SCORE": "lib/level"}
     project.tasks["adding"]["options"] |= {"files": ["lib/level"]}
     project.write()
-    assert points() == (100.0 if when == "AS_SCORE" else 0.0)
+    assert points() == 100.0
 
 
 def test_a_worse_mean_of_a_metric_of_which_less_is_better_is_a_loosening(pair: Trees) -> None:

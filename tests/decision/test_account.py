@@ -65,8 +65,7 @@ def with_tasks(project: Project, tasks: Tasks) -> Project:
     ]
     for name in project.models:
         write_lines(project.folder / f"{name}.jsonl", rows)
-    assert project.record(args=["--reason", "all anew"]) == 0
-    return project
+    return project.recorded(args=["--reason", "all anew"])
 
 
 def pull_request(base: Project, tasks: Tasks, **rules: object) -> RunPlan:
@@ -136,11 +135,17 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Project]:
+    """A recorded project of each kind; a correction changes no reference."""
+    return {kind: project_of(tmp_path_factory.mktemp("runs") / "base", **keys) for kind, keys in RUNS.items()}
+
+
 @each("kind", RUNS)
 @each("correction", ["none", "bonferroni", "holm", "bh"])
-def test_the_sum_of_all_alphas_is_what_is_printed(tmp_path: Path, kind: str, correction: str) -> None:
-    keys = RUNS[kind]
-    project = project_of(tmp_path / "base", correction=correction, **keys)
+def test_the_sum_of_all_alphas_is_what_is_printed(runs: dict[str, Project], kind: str, correction: str) -> None:
+    project = runs[kind]
+    project.write(correction=correction)
     plan = plan_run(load_config(project.config))
     result = unchanged(plan)
     assert {verdict.verdict for verdict in result.decided} <= {"pass", "inconclusive"}

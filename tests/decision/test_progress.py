@@ -1,7 +1,7 @@
 """How near a decision is: the limits that a run shows are those that its test decides by."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +10,12 @@ import pytest
 from accgate import load_config
 from accgate.decision.check import decide_check
 from accgate.decision.evidence import Evidence
+from accgate.decision.progress import early_stop, expecting
 from accgate.design import Design, Mean
 from accgate.evaluation.assignment import Comparison, Limits
 from accgate.gate import run
+from accgate.planning.checks import plan_checks
+from accgate.planning.cost import Speed
 from accgate.records.file import Record
 from accgate.records.scores import Scores
 from accgate.stats.gsprt import gsprt_test, unseen_n
@@ -170,6 +173,8 @@ class Watching:
         self.comparison = comparison
         self.told.append("compares")
 
+    def measures(self, speed: Callable[[], Speed | None]) -> None: ...
+
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
         self.told.append(f"started {model} / {task} of {total}, {len(kept)} kept")
 
@@ -226,3 +231,18 @@ def test_a_reference_of_which_only_the_mean_is_known_is_that_mean(tmp_path: Path
     watching = Watching()
     run(load_config(project.config), out=project.out, observer=watching)
     assert watching.comparison == Comparison(98.0, watching.comparison.limits if watching.comparison else lambda: None)
+
+
+def test_limits_on_tokens_and_seconds_put_the_expected_end_off_and_no_early_stop_is_the_last_sample(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path, n=600, theta=4.0, discordance=0.03).recorded(right_but(10, 600))
+    project.write(early_stopping=True)
+    (check,) = plan_checks(load_config(project.config))
+    stop = early_stop(check)
+    assert stop is not None
+    assert check.expected_n_healthy is not None
+    assert expecting(check, stop) == check
+    stop.least = 400  # as the limits of its reference say
+    assert (expecting(check, stop).expected_n_healthy, expecting(check, None).expected_n_healthy) == (400, None)
+    assert check.expected_n_healthy < 400

@@ -10,6 +10,7 @@ import selectors
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,11 @@ import pytest
 from accgate.config.tables import Sampling
 from accgate.decision.progress import EarlyStop, expected_samples
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.evaluation.ahead import Saturation
 from accgate.evaluation.assignment import Assignment, Limits, Silent, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop
 from accgate.evaluation.outcome import Evaluation
+from accgate.evaluation.speed import Saturation
 from accgate.planning.samples import Assumptions
 from accgate.records.file import Record, paths_of
 from accgate.result import EngineInfo
@@ -119,12 +120,17 @@ def evaluated(
         loop.close()
 
 
+@cache
+def sums(seed: int) -> Task:
+    return load_task("arithmetic", options={"high": 300}, count=N, seed=seed)
+
+
 def healthy_run(
     seed: int, theta: float = THETA, discordance: float = DISCORDANCE
 ) -> tuple[EarlyStop, Task, frozenset[str]]:
     """The rule of a check that did not drop, its task, and the ids that the engine answers wrong."""
     rng = np.random.default_rng(seed)
-    task = load_task("arithmetic", options={"high": 300}, count=N, seed=seed)
+    task = sums(seed)
     reference = np.where(rng.random(N) < 0.7, 100.0, 0.0)
     candidate = np.where(rng.random(N) < discordance, 100.0 - reference, reference)
     wrong = frozenset(s.id for s, score in zip(task.samples, candidate, strict=True) if score == 0.0)
@@ -207,7 +213,7 @@ def test_where_the_decision_comes_later_than_expected_the_engine_is_neither_idle
 
 
 def test_a_run_that_needs_all_its_samples_is_as_fast_as_one_that_cannot_stop(tmp_path: Path) -> None:
-    task = load_task("arithmetic", options={"high": 300}, count=N)
+    task = sums(0)
     for number, speed in enumerate((GPU, PROCESSOR)):
         rule = Foresees(N, math.inf)
         _, seconds = evaluated(Decoder(frozenset(), 64, **speed), task, tmp_path / f"{number}", rule)

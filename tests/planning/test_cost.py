@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,9 +16,10 @@ import pytest
 from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.planning.checks import plan_checks
-from accgate.planning.cost import Cost, Estimate, estimate_of
+from accgate.planning.cost import Cost, Estimate, Speed, estimate_of
 from accgate.records.file import Record, paths_of, to_line
 from accgate.report.plans import cost_sentence, total_sentence
+from accgate.report.words import expected_text
 from tests.gates import Project, recorded_project
 from tests.servers import Server, sums
 
@@ -94,8 +97,14 @@ def test_early_stopping_has_a_worst_case_and_expectations(project: Project) -> N
         assert cost.seconds == pytest.approx(cost.samples / 50)
         assert cost.tokens == pytest.approx(cost.samples * 110)
     said = cost_sentence(estimate)
-    assert "on average where nothing changed" in said
-    assert "on average after a drop of theta" in said
+    verdict, tokens, hours, *_ = said.split("; ")
+    assert re.fullmatch(
+        r"verdict expected after about \d+ samples \(.+ s\) if nothing changed, "
+        r"about \d+ \(.+ s\) after a drop of 10 points, at most 101 \(2 s\)",
+        verdict,
+    )
+    assert re.fullmatch(r"at most 11,110 tokens, about [1-4],\d+ if nothing changed", tokens)
+    assert re.fullmatch(r"at most 0.000561 GPU-hours, about 0.000[12]\d* if nothing changed", hours)
 
 
 def run_folder(project: Project, folder: Path, **settings: Any) -> Path:
@@ -140,8 +149,69 @@ def test_the_total_is_known_only_where_every_part_is() -> None:
     known = Estimate("m", "a", Cost(10, 100, 5.0, 0.5), None, None, ())
     unknown = replace(known, most=Cost(20, 50, None, None))
     assert total_sentence([known]) is None
-    assert total_sentence([known, known]) == "All checks: at most 20 samples, 200 tokens, 10 s, 1 GPU-hours."
-    assert total_sentence([known, unknown]) == "All checks: at most 30 samples, 150 tokens."
+    both = "at most 200 tokens; at most 1 GPU-hours"
+    assert total_sentence([known, known]) == f"All checks: verdict expected after 20 samples (10 s); {both}."
+    assert total_sentence([known, unknown]) == "All checks: verdict expected after 30 samples; at most 150 tokens."
+
+
+def test_the_verdict_of_a_run_is_that_of_its_checks_one_after_the_other() -> None:
+    most, healthy, dropped = (Cost(n, None, n / 10, None) for n in (100, 40, 60))
+    early = Estimate("m", "a", most, healthy, dropped, (), 2.0, "early")
+    whole = Estimate("m", "b", Cost(50, None, 5.0, None), None, None, ())
+    unrecorded = replace(whole, most=Cost(900, None, None, None), ends="recording")
+    assert total_sentence([early, whole, unrecorded]) == (
+        "All checks: verdict expected after about 90 samples (9 s) if nothing changed, about 110 (11 s) after a drop "
+        "of theta, at most 150 (15 s)."
+    )
+    assert (
+        total_sentence([unrecorded] * 2) == "All checks: no verdict without a reference; recording takes 1,800 samples."
+    )
+
+
+@pytest.mark.parametrize(
+    ("speed", "tokens", "rate"),
+    [
+        (Speed(4.0, 200.0), 10.0, 20.0),  # tokens a second, at the reference's length
+        (Speed(4.0, 200.0), None, 4.0),  # imported without tokens: replies as long as the probe's
+        (Speed(4.0, None), 10.0, 4.0),  # a server that counts none
+        (Speed(4.0, 200.0), 0.0, 4.0),
+    ],
+)
+@pytest.mark.parametrize("engine", ["vllm", "openai"])  # a reference of other hardware, or of another engine
+def test_a_probe_tells_the_time_whatever_made_the_reference(
+    project: Project, engine: str, speed: Speed, tokens: float | None, rate: float
+) -> None:
+    (path,) = project.store.rglob("sums.toml")
+    line = "" if tokens is None else f"completion_tokens = {tokens}\n"
+    path.write_text(path.read_text().replace("completion_tokens = 10.0\n", line))
+    project.models["m"]["engine"] = engine
+    project.models["m"]["options"] = {"base_url": "http://127.0.0.1:1/v1"} if engine == "openai" else {}
+    project.write()
+    (check,) = plan_checks(load_config(project.config))
+    estimate = estimate_of(check, [], lambda _: "server", speed)
+    assert estimate.most.seconds == pytest.approx(200 / rate)
+    assert estimate.most.gpu_hours is None
+    assert estimate_of(check, [], lambda _: "server", speed, 60, 50).most.seconds == pytest.approx(150 / rate)
+    assert (
+        f"a probe at {200 if rate == 20.0 else 4}.0 {'tokens' if rate == 20.0 else 'replies'}/s" in estimate.notes[-1]
+    )
+
+
+def test_a_resumed_check_expects_nothing_at_samples_that_did_not_decide_it(project: Project) -> None:
+    project.tasks["sums"] |= {"theta": 10.0, "discordance": 0.05}
+    project.write(early_stopping=True)
+    (check,) = plan_checks(load_config(project.config))
+    healthy, dropped = check.expected_n_healthy, check.expected_n_dropped
+    assert healthy is not None
+    assert dropped is not None
+    at = {
+        done: estimate_of(check, [], lambda _: None, Speed(2.0, None), done, done)
+        for done in (0, math.ceil(healthy), math.ceil(dropped), check.n)
+    }
+    texts = {done: expected_text(estimate) for done, estimate in at.items()}
+    assert [text.count("about") for text in texts.values()] == [2, 1, 0, 0]
+    assert texts[math.ceil(dropped)].startswith("verdict expected after at most 101 samples (")
+    assert texts[check.n] == "verdict expected after at most 101 samples (under 1 s)"
 
 
 def test_record_and_plan_agree_on_a_real_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +222,9 @@ def test_record_and_plan_agree_on_a_real_server(tmp_path: Path, capsys: pytest.C
             "[tasks.arithmetic]\noptions = { high = 20 }\nnum_samples = 40\n"
         )
         assert main(["plan", str(config), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)[0]["cost"]["most"]["seconds"] is None
+        cost = json.loads(capsys.readouterr().out)[0]["cost"]
+        assert (cost["ends"], cost["most"]["seconds"]) == ("recording", None)
+        assert "--probe measures a server's speed" in cost["notes"][-1]
         assert main(["record", str(config), "--out", str(tmp_path / "out"), "--quiet"]) == 0
         capsys.readouterr()
         assert main(["plan", str(config), "--json"]) == 0
@@ -160,7 +232,10 @@ def test_record_and_plan_agree_on_a_real_server(tmp_path: Path, capsys: pytest.C
         assert main(["plan", str(config), "--json", "--runs", str(tmp_path / "out")]) == 0
         records = json.loads(capsys.readouterr().out)[0]["cost"]
         assert main(["plan", str(config)]) == 0
-    assert " s; tokens as in " in " ".join(capsys.readouterr().out.split())
+    assert re.search(
+        r"verdict expected after 40 samples \((\d+|under 1) s\); at most [\d,]+ tokens; tokens as in ",
+        " ".join(capsys.readouterr().out.split()),
+    )
     assert reference["most"]["tokens"] == pytest.approx(records["most"]["tokens"], rel=0.01)
     assert reference["most"]["seconds"] == pytest.approx(records["most"]["seconds"], rel=0.01)
     measured = json.loads((tmp_path / "out" / "m" / "arithmetic.settings.json").read_text())["measured"]

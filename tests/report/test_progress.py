@@ -3,11 +3,14 @@
 import io
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from accgate.evaluation.assignment import ComparingObserver, Comparison, Limits
+from accgate.planning.cost import Cost, Ends, Estimate, Speed
 from accgate.records.file import Record
 from accgate.report.progress import ProgressBar
 from tests.cases import each
@@ -162,6 +165,73 @@ def test_a_log_looks_at_no_limits() -> None:
         clock.now += 100.0
         bar.finished(record_of(RIGHT))
     bar.ended()
+
+
+def expecting(
+    *, total: int = 832, kept: int = 0, cached: int = 0, ends: Ends = "early", replies: float = 9.0, after: int = 8
+) -> list[str]:
+    """The lines on the verdict in a log and in a terminal, of a check whose speed is known after so many replies."""
+
+    def estimate(speed: Speed, done: int, free: int) -> Estimate:
+        most, healthy, dropped = (Cost(n, None, (n - free) / speed.replies, None) for n in (832, 367, 481))
+        return Estimate("m", "t", most, healthy if done < 367 else None, dropped, (), 2.0, ends)
+
+    lines: list[str] = []
+    for terminal in (False, True):
+        console, clock = Console(file=io.StringIO(), width=200, force_terminal=terminal), Clock()
+        bar, seen = ProgressBar(console, clock=clock), list[Record]()
+        bar.compares(Comparison(50.0, estimate=estimate))
+        bar.measures(lambda: Speed(replies, None) if len(seen) > after else None)  # noqa: B023
+        bar.started("m", "t", total, [record_of(RIGHT)] * kept)
+        for number in range(min(40, total - kept)):
+            seen.append(replace(record_of(RIGHT), cached=number < cached or None))
+            bar.finished(seen[-1])
+        bar.ended()
+        assert isinstance(console.file, io.StringIO)
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
+        lines += [line.strip() for line in re.split(r"[\r\n]+", text) if "verdict expected" in line]
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("case", "healthy", "dropped", "most"),
+    [
+        ({}, "41 s", "53 s", "1 min 32 s"),
+        ({"kept": 100}, "30 s", "42 s", "1 min 21 s"),  # which took no time
+        ({"kept": 400}, None, "9 s", "48 s"),  # and did not decide it
+        ({"cached": 5}, "40 s", "53 s", "1 min 32 s"),
+        ({"replies": 80.0}, "5 s", "6 s", "10 s"),
+        ({"replies": 90.0}, None, None, None),  # nobody waits for it
+        ({"after": 40}, None, None, None),  # the speed never showed
+        ({"total": 416}, None, None, None),  # a shard's part has no verdict
+        ({"kept": 831, "after": 0}, None, None, None),  # the last reply
+    ],
+)
+def test_one_line_says_when_the_verdict_is_expected(
+    case: dict[str, Any], healthy: str | None, dropped: str | None, most: str | None
+) -> None:
+    first = "" if healthy is None else f"about 367 samples ({healthy}) if nothing changed, "
+    second = f"about 481{'' if first else ' samples'} ({dropped}) after a drop of 2 points"
+    line = f"m / t: verdict expected after {first}{second}, at most 832 ({most})"
+    assert expecting(**case) == ([] if most is None else [line] * 2)
+
+
+def test_a_check_without_an_early_stop_has_one_end() -> None:
+    def estimate(speed: Speed, done: int, free: int) -> Estimate:
+        assert (done, free) == (1, 0)
+        return Estimate("m", "t", Cost(60, None, 60 / speed.replies, None), None, None, ())
+
+    console = Console(file=io.StringIO(), width=40)
+    bar = ProgressBar(console, clock=Clock())
+    bar.compares(Comparison(50.0, estimate=estimate))
+    bar.measures(lambda: Speed(2.0, None))
+    for _ in range(2):  # the second has nothing that measures it
+        bar.started("m", "t", 60, [])
+        bar.finished(record_of(RIGHT))
+        bar.ended()
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert [line for line in lines if "expected" in line] == ["m / t: verdict expected after 60 samples (30 s)"]
 
 
 def test_control_characters_of_names_are_not_obeyed() -> None:

@@ -1,0 +1,145 @@
+"""How fast an engine answers, learned from its replies, and a probe that asks a running server for a few."""
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from accgate.engines import Engine, all_or_first_error, useful_in_flight
+from accgate.evaluation.assignment import assignment_of
+from accgate.evaluation.sample import Asker
+from accgate.planning.checks import Check
+from accgate.planning.cost import Speed
+from accgate.records.file import Record
+from accgate.tasks import Sample, Task
+
+ENOUGH = 8  # replies, from which something is learned
+CONTRAST = 0.2  # replies times the variance of 1 / in flight over its squared mean: less tells nothing
+NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
+PART = 12  # of all replies, one part in so many tells the speed at the latest
+
+
+class Saturation:
+    """How many requests in flight give nearly as many tokens a second as `many`: learned from replies so far.
+
+    An engine decodes in steps. A step takes `fixed` seconds and `each` for every request in flight, and gives every one
+    a token: of `k` in flight a token costs `fixed / k + each`. That line is fitted to the replies, with weights that
+    bound what a single slow one can do.
+    """
+
+    def __init__(self, many: int, clock: Callable[[], float], total: int = 1) -> None:
+        self._many = many
+        self.least = min(total, max(ENOUGH, min(2 * many, total // PART)))  # replies that tell the speed of so many
+        self._latest: deque[tuple[float, int]] = deque(maxlen=max(ENOUGH, many // 2))  # time of the engine, tokens
+        self._clock, self._at = clock, clock()
+        self._shares = 0.0  # seconds, each divided by the requests in flight
+        self._sums = [0.0] * 5  # of weights, 1 / in flight, cost, and their products
+        self.in_flight = self.replies = 0
+
+    def begin(self) -> tuple[float, float]:
+        """Note that a request begins; returns what its end needs."""
+        self._pass()
+        self.in_flight += 1
+        return self._at, self._shares
+
+    def end(self, began: tuple[float, float], tokens: int | None) -> None:
+        """Note that it has ended, with a reply of so many tokens, as `work_in` has them."""
+        self._pass()
+        self.in_flight -= 1
+        seconds, share = self._at - began[0], self._shares - began[1]
+        if tokens is None or seconds <= 0.0:
+            return
+        self.replies += 1
+        self._latest.append((share, tokens))
+        tokens = max(tokens, 1)
+        x, cost = share / seconds, share / tokens
+        weight, products = tokens / cost, (1.0, x, cost, x * x, x * cost)
+        self._sums = [total + weight * each for total, each in zip(self._sums, products, strict=True)]
+
+    @property
+    def enough(self) -> int | None:
+        """The fewest in flight that give `NEARLY` what all give; None before it shows."""
+        weights, x, cost, xx, xcost = self._sums
+        if self.replies < ENOUGH or self.replies * (xx * weights - x * x) <= CONTRAST * x * x:
+            return None
+        fixed = max((xcost * weights - x * cost) / (xx * weights - x * x), 0.0)
+        each = max((cost - fixed * x) / weights, 0.0)
+        slowest = (fixed / self._many + each) / NEARLY - each
+        return max(1, min(math.ceil(fixed / slowest), self._many)) if slowest > 0.0 else self._many
+
+    def speed(self, least: int | None = None) -> Speed | None:
+        """Return the speed at the latest replies; None before there are enough of them.
+
+        Each is held against its part of the engine's time, so that neither the first replies, which are short, nor
+        those still awaited distort it.
+        """
+        seconds = sum(share for share, _ in self._latest)
+        if self.replies < (self.least if least is None else least) or seconds <= 0.0:
+            return None
+        tokens = [count for _, count in self._latest]
+        return Speed(len(tokens) / seconds, sum(tokens) / seconds if all(tokens) else None)
+
+    def _pass(self) -> None:
+        now = self._clock()
+        self._shares += (now - self._at) / max(self.in_flight, 1)
+        self._at = now
+
+
+def work_in(record: Record) -> int | None:
+    """Return the tokens of a record's reply, 0 if nobody counted. None where the engine had nothing to do."""
+    is_lost = record.error is not None and record.completion_tokens is None
+    return None if record.cached or is_lost else record.completion_tokens or 0
+
+
+class _Unscored:
+    """Gives no points: a probe runs no code of a reply, and asks no judge."""
+
+    async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
+        return 0.0
+
+
+class _Enough(Exception):
+    """The speed is known."""
+
+
+def probed_speed(check: Check) -> Speed | str:
+    """Return the speed of a check's running server, asked a few of its samples, or why it was not measured.
+
+    Raises
+    ------
+    BadInput
+        When a URL or a model's name is wrong.
+    CannotEvaluate
+        When a server does not answer.
+    """
+    server = check.planned_model.server()
+    if server is None or server.starts_server or check.task.is_unread:
+        return "a probe takes a server that runs already, and the task's dataset"
+    check.planned_model.probe()
+    return asyncio.run(_probe(check, server)) or "the probe got no reply"
+
+
+async def _probe(check: Check, server: Engine) -> Speed | None:
+    """Keep as many samples in flight as the run will, until the first few replies are there."""
+    total, in_flight = check.n * check.repeats, useful_in_flight(server)
+    saturation = Saturation(in_flight, time.perf_counter, total)
+    places = iter(range(min(total, in_flight + saturation.least)))
+
+    async def work(asker: Asker) -> None:
+        for place in places:
+            began = saturation.begin()
+            record = await asker.record(check.task.samples[place // check.repeats], place % check.repeats)
+            saturation.end(began, work_in(record))
+            if saturation.speed() is not None:
+                raise _Enough
+
+    try:
+        with check.planned_model.locating(), suppress(_Enough):
+            await server.start()
+            asker = Asker(server, assignment_of(check, server.describe()), _Unscored(), time.perf_counter)
+            await all_or_first_error(work(asker) for _ in range(in_flight))
+    finally:
+        await server.close()
+    return saturation.speed(least=1)

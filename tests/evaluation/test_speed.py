@@ -1,0 +1,180 @@
+"""How fast an engine answers: learned from the first replies on a clock of its own, and from a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.config.tables import Sampling
+from accgate.evaluation.assignment import Assignment, Comparison, Silent
+from accgate.evaluation.check import evaluate
+from accgate.evaluation.speed import Saturation, work_in
+from accgate.planning.cost import Speed
+from accgate.records.file import Record, paths_of
+from tests.evaluation.test_ahead import PROCESSOR, Decoder, Foresees, Loop
+from tests.loading import load_task
+from tests.servers import Fault, Server, sums
+
+SUM = Record("a", 0, 100.0, "4", "4", "4", "stop", 45, 5, 0.1, None)
+
+
+class Watching(Silent):
+    """An observer that notes the speed as soon as it is known, and after how many replies."""
+
+    def __init__(self) -> None:
+        self.replies, self.known = 0, (0, Speed(0.0, None))
+        self.speed: Callable[[], Speed | None] = lambda: None
+
+    def compares(self, comparison: Comparison) -> None: ...
+
+    def measures(self, speed: Callable[[], Speed | None]) -> None:
+        self.speed = speed
+
+    def finished(self, record: Record) -> None:
+        assert record.completion_tokens
+        self.replies += 1
+        speed = self.speed()
+        if not self.known[0] and speed is not None:
+            self.known = self.replies, speed
+
+
+@pytest.mark.parametrize("stops", [False, True])
+@pytest.mark.parametrize(
+    ("concurrency", "step", "tokens"), [(4, PROCESSOR, 12.0), (16, {}, 20.0), (64, PROCESSOR, 12.0)]
+)
+def test_the_first_replies_tell_how_long_a_run_takes(
+    tmp_path: Path, concurrency: int, step: dict[str, float], tokens: float, *, stops: bool
+) -> None:
+    """Short replies come first, and those awaited have given tokens too: neither may distort it."""
+    task, loop, watching = load_task("arithmetic", options={"high": 300}, count=300), Loop(), Watching()
+    engine = Decoder(frozenset(), concurrency, **{**step, "tokens": tokens})
+    rule = Foresees(200, 200) if stops else None
+    work = evaluate(
+        engine, Assignment("m", task, 1, Sampling(), {}, 0.1), paths_of(tmp_path, "m", "t"),
+        observer=watching, stop_rule=rule, clock=loop.time,
+    )  # fmt: skip
+    n, seconds = len(loop.run_until_complete(work).records), loop.time()
+    if engine.running is not None:
+        engine.running.cancel()
+        loop.run_until_complete(asyncio.gather(engine.running, return_exceptions=True))
+    loop.close()
+    lengths = [max(1, round(tokens * math.exp(random.Random(id_).gauss(-0.18, 0.6)))) for id_ in task.samples.ids]
+    replies, speed = watching.known
+    assert 8 <= replies <= 34
+    assert speed.tokens is not None
+    assert n * sum(lengths) / len(lengths) / speed.tokens == pytest.approx(seconds, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "work"),
+    [
+        ({}, 5), ({"completion_tokens": None}, 0), ({"completion_tokens": 0}, 0), ({"cached": True}, None),
+        ({"error": "timed out", "reply": None, "completion_tokens": None}, None), ({"error": "no number"}, 5),
+    ],
+)  # fmt: skip
+def test_what_the_engine_did_not_do_tells_no_speed(changes: dict[str, object], work: int | None) -> None:
+    assert work_in(replace(SUM, **changes)) == work  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("total", "tokens", "seconds", "speed"),
+    [
+        (3, [5, 5, 5], 1.0, Speed(1.0, 5.0)),
+        (3, [5, 0, 5], 1.0, Speed(1.0, None)),  # one that nobody counted
+        (3, [5, None, 5], 1.0, None),
+        (3, [5, 5, 5], 0.0, None),  # a clock that stands still
+        (200, [5] * 7, 1.0, None),
+        (200, [5] * 8, 1.0, Speed(1.0, 5.0)),
+        (200, [None] * 50, 1.0, None),  # all of the cache
+    ],
+)
+def test_a_speed_takes_enough_replies(
+    total: int, tokens: list[int | None], seconds: float, speed: Speed | None
+) -> None:
+    now = 0.0
+    saturation = Saturation(1, lambda: now, total)
+    for count in tokens:
+        began = saturation.begin()
+        now += seconds
+        saturation.end(began, count)
+    assert saturation.speed() == speed
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Server]]:
+    """A config of a server's model whose reference says nothing of time or tokens, as an import's."""
+    folder, server = tmp_path_factory.mktemp("probe"), Server(sums())
+    with server:
+        config = folder / "accuracy.toml"
+        config.write_text(
+            '[models.m]\nengine = "openai"\nmodel = "toy"\n'
+            f'options = {{ base_url = "{server.url}", concurrency = 4 }}\n'
+            "[tasks.arithmetic]\noptions = { high = 30 }\nnum_samples = 100\n"
+        )
+        assert main(["record", str(config), "--out", str(folder / "out"), "--quiet"]) == 0
+        (path,) = (folder / "references").rglob("arithmetic.toml")
+        costs = ("samples_per_second", "completion_tokens", "prompt_tokens")
+        path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith(costs)))
+        yield config, server
+
+
+def planned(config: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["plan", str(config), "--json", "--runs", str(config.parent / "none"), *options]) == 0
+    cost: dict[str, Any] = json.loads(capsys.readouterr().out)[0]["cost"]
+    return cost
+
+
+def test_a_probe_asks_a_real_server_a_few_samples_at_the_runs_concurrency(
+    recorded: tuple[Path, Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, server = recorded
+    assert planned(config, capsys)["most"]["seconds"] is None
+    server.delay, asked = 0.05, len(server.seen)
+    cost = planned(config, capsys, "--probe")
+    assert 100 * 0.05 / 4 * 0.9 < cost["most"]["seconds"] < 4.0  # a busy machine adds to each reply
+    assert 8 <= len(server.seen) - asked <= 12
+    assert "replies/s on server" in cost["notes"][-1]
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "text"),
+    [(Fault(400, {"error": "no"}), 0, "the probe got no reply"), (None, 3, "http://127.0.0.1:9/v1")],
+)
+def test_a_probe_without_replies_tells_no_time(
+    recorded: tuple[Path, Server], capsys: pytest.CaptureFixture[str], fault: Fault | None, code: int, text: str
+) -> None:
+    config, server = recorded
+    if fault is None:
+        config = config.with_name("away.toml")
+        config.write_text((config.parent / "accuracy.toml").read_text().replace(server.url, "http://127.0.0.1:9/v1"))
+    server.fault_of, asked = lambda _: fault, len(server.seen)
+    try:
+        assert main(["plan", str(config), "--probe"]) == code
+    finally:
+        server.fault_of = None
+    output = capsys.readouterr()
+    assert text in " ".join((output.out + output.err).split())
+    assert len(server.seen) - asked <= 12
+
+
+@pytest.mark.parametrize("options", ['serve = ["sleep", "1", "--port", "{port}"]', None])
+def test_what_plan_would_have_to_start_is_not_probed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: str | None
+) -> None:
+    engine = 'engine = "recorded"\nmodel = "m.jsonl"\n'
+    if options is not None:
+        engine = f'engine = "openai"\nmodel = "toy"\noptions = {{ {options} }}\n'
+    config = tmp_path / "accuracy.toml"
+    config.write_text(f"[models.m]\n{engine}[tasks.arithmetic]\nnum_samples = 20\n")
+    (tmp_path / "m.jsonl").write_text("")
+    assert "a probe takes a server that runs already" in planned(config, capsys, "--probe")["notes"][-1]
