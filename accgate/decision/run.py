@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, replace
 from accgate._version import __version__
 from accgate.config.tables import Gate
 from accgate.decision.comparison import decide
-from accgate.decision.costs import CostCase, with_costs
+from accgate.decision.costs import CostCase, with_costs, with_readings
+from accgate.decision.equality import FIRST, Equality, joined
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
+from accgate.decision.replies import reply_changes
 from accgate.errors import BadInput, Tier, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
+from accgate.evaluation.pair import Records, common_records
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, account_of
 from accgate.planning.samples import n_without_early_stopping
@@ -23,6 +26,7 @@ from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, prompt_change, setting_changes
 from accgate.result import EngineInfo, Result, deciding
 from accgate.stats import PAIRED_TESTS
+from accgate.text import count_of
 from accgate.verdict import Allowed, CandidateSummary, Drift, Reason, ReferenceSummary, Verdict, texts_of
 
 
@@ -59,7 +63,7 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
     done = {key: item for item in items if (key := item.check.key) in own}
     evidences: dict[tuple[str, str], Evidence] = {}
     for key, item in done.items():
-        if item.evaluation is None or not item.evaluation.complete:
+        if item.evaluation is None or not item.evaluation.complete or item.check.other_side is not None:
             continue
         try:
             evidences[key] = evidence_of(item.check, item.evaluation.records, stopped=item.evaluation.stopped)
@@ -75,8 +79,57 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
         annotated = _annotate(verdict, evidence, item, gate, info)
         cases.append(CostCase(annotated, evidence, item.check, _records(item), info))
     verdicts = dict(zip(evidences, with_costs(cases, account), strict=True))
+    sides = {item.check.key: item for item in evaluated.checks}
+    for check in checks:
+        if check.other_side is not None and check.key in done:
+            beside = sides.get(check.other_side.key)
+            verdicts[check.key] = _verdict_on_both(check, gate, checks, done[check.key], beside)
     final = tuple(verdicts.get(check.key) or _verdict_without_evidence(check, done.get(check.key)) for check in checks)
     return Decided(final, decide_overall(account, checks, evidences, final), account.allowed)
+
+
+def _verdict_on_both(
+    check: Check, gate: Gate, checks: Sequence[Check], item: EvaluatedCheck, beside: EvaluatedCheck | None
+) -> Verdict:
+    """The verdict of a check that must equal another side; an error where either side is not wholly known."""
+    item, mine, other = replace(item, check=check), item.evaluation, None if beside is None else beside.evaluation
+    empty = _verdict_without_evidence(check, item)
+    if mine is None or not mine.complete:
+        return empty
+    if beside is None or other is None or not other.complete:
+        why = ("it was not evaluated",) if beside is None else _why_without(beside)
+        return empty.explained_by(texts_of("not-evaluated", tuple(f"{check.baseline}: {each}" for each in why)))
+    records, equality = common_records(check, (other, mine)), Equality.in_run(check, gate, checks)
+    stopped = len(records[1]) < check.n * check.repeats
+    if (fault := _fault_of_both(equality, records, stopped=stopped)) is not None:
+        return empty.explained_by(texts_of("not-evaluated", (fault,)))
+    verdict = joined(*equality.verdicts(records, stopped=stopped))
+    verdict = replace(
+        verdict,
+        equal_to=check.baseline,
+        reference=replace(verdict.reference, name=check.baseline),
+        reply_changes=reply_changes(records),
+    )
+    temperature = check.planned_model.settings.sampling.temperature
+    few = temperature > 0 and check.repeats < 4
+    repeats = Reason.of("few-repeats", temperature=temperature, repeats=check.repeats, recorded=check.repeats)
+    verdict = with_readings(verdict.because(*check.notes, *((repeats,) if few else ())), check, records[1])
+    own, theirs = verdict.verdict, with_readings(verdict, check, records[0])
+    if own != "error" and theirs.verdict == "error":  # too many of the other side's replies hold no answer
+        return replace(theirs, candidate=verdict.candidate, lost_unread=verdict.lost_unread)
+    return replace(verdict, reference=replace(verdict.reference, readings=readings_of(records[0])))
+
+
+def _fault_of_both(equality: Equality, records: Records, *, stopped: bool) -> str | None:
+    """Why the records of both sides decide nothing."""
+    for side in records:
+        if failed := sum(record.score is None for record in side):
+            return f"{failed} of {count_of(len(side), 'record')} have no score; correct that, then go on with --resume"
+    if stopped and not equality.decides(*records):
+        return f"both sides have {len(records[1])} records alike, which do not decide; go on with --resume"
+    if not stopped and equality.turns_graded(records):
+        return f"the first {FIRST} samples scored 0 or 100 and later ones between; set early_stopping = false in [gate]"
+    return None
 
 
 def _without_foreign_marks(item: EvaluatedCheck) -> EvaluatedCheck:
@@ -158,7 +211,15 @@ def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verd
         n=n,
         reference=ReferenceSummary(check.reference_mean, check.reference_n),
         candidate=CandidateSummary(None, n, failed, readings_of(records)),
-    ).explained_by(texts_of("not-evaluated", why_incomplete(item) if item.problem is None else (item.problem,)))
+        equal_to=None if check.other_side is None else check.baseline,
+    ).explained_by(texts_of("not-evaluated", _why_without(item)))
+
+
+def _why_without(item: EvaluatedCheck) -> tuple[str, ...]:
+    """Why a check, or a side of one, has no evidence."""
+    if item.problem is not None:
+        return (item.problem,)
+    return ("it was not evaluated",) if item.evaluation is None else why_incomplete(item)
 
 
 def _count_samples(records: Sequence[Record]) -> int:

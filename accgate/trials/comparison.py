@@ -1,30 +1,23 @@
 """Two models evaluated now on the same samples, side by side; nothing is recorded."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from accgate.config.config import Config, load_config, refuse_unknown, select
-from accgate.decision.comparison import decide, is_decided
-from accgate.decision.evidence import Evidence, evidence_of
-from accgate.design import FEWEST_CLUSTERS
+from accgate.decision.equality import FIRST, Equality, answer_of
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
+from accgate.evaluation.assignment import Watch
 from accgate.evaluation.options import RunOptions
-from accgate.evaluation.pair import evaluate_pair, refuse_absent_judges
-from accgate.planning.checks import Check, plan_checks
+from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, why_incomplete
+from accgate.evaluation.pair import Records, SideBySide, common_records
+from accgate.evaluation.run import evaluate_checks
+from accgate.planning.checks import Check, plan_checks, with_other_sides
 from accgate.planning.design import planned_model
-from accgate.records.file import Record
-from accgate.records.scores import Scores
-from accgate.references.store import scores_of
-from accgate.stats import share_of_alpha
 from accgate.trials.arm import TrialFolder
-from accgate.verdict import Verdict
+from accgate.verdict import Answer, Verdict
 
 FOLDER = TrialFolder("ab", models="*")
-FIRST = 50  # samples before anything is decided: by then it shows whether scores are 0 and 100 alone
-Answer = Literal["better", "worse", "no difference", "open"]
-Records = tuple[Sequence[Record], Sequence[Record]]
 
 
 @dataclass(frozen=True)
@@ -89,10 +82,12 @@ def ab(
         if (statistic := check.task.content.aggregate) is not None:
             raise BadInput(f"{check.task.name}: is decided on {statistic}, which `ab` cannot compare yet")
     pairs = [(check, replace(check, model=name, planned_model=model)) for check in checks]
-    refuse_absent_judges(pairs)
     FOLDER.begin(options.out)
     tasks = [_Task(config, pair, len(checks), two_sided) for pair in pairs]
-    compared = [task.compare(options) for task in tasks]
+    watches = {task.check.key: Watch(pair=task.side_by_side()) for task in tasks}
+    run = evaluate_checks(with_other_sides([task.check for task in tasks]), options, watches)
+    items = {item.check.key: item for item in run.checks}
+    compared = [task.compare(items) for task in tasks]
     names = [each.verdict.verdict for each in compared]
     code = exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn")
     return Ab(first, name, worst(names), code, tuple(compared))
@@ -108,20 +103,28 @@ class _Task:
     two_sided: bool
 
     @property
-    def can_stop(self) -> bool:
-        """Whether the task may be decided before all its samples are asked."""
-        check, _ = self.pair
-        clusters = set(check.task.samples.names("cluster") or ()) - {None}
-        return check.design.early_stopping and not 0 < len(clusters) < FEWEST_CLUSTERS
+    def check(self) -> Check:
+        """The second model, held against the first."""
+        return replace(self.pair[1], other_side=self.pair[0])
 
-    def compare(self, options: RunOptions) -> Comparison:
-        """Ask both models, and decide."""
-        records, stopped = evaluate_pair(self.pair, options, self._decides if self.can_stop else None)
+    @property
+    def equality(self) -> Equality:
+        """How the task is decided."""
+        return Equality(self.pair[1], self.config.gate.correction, self.count, is_two_sided=self.two_sided)
+
+    def side_by_side(self) -> SideBySide:
+        """What may end the evaluation of both."""
+        return SideBySide(self.check, self.equality.decides if self.equality.can_stop else None)
+
+    def compare(self, items: Mapping[tuple[str, str], EvaluatedCheck]) -> Comparison:
+        """Decide what was evaluated."""
+        records = common_records(self.check, [_evaluation(check, items.get(check.key)) for check in self.pair])
+        stopped = len(records[1]) < self.check.n * self.check.repeats
         self._refuse_missing(records, stopped=stopped)
-        (verdict, *others) = map(self._verdict, self._ways(records, stopped=stopped))
+        verdict, *others = self.equality.verdicts(records, stopped=stopped)
         if not others:
-            return Comparison(self.pair[0].task.name, verdict)
-        return Comparison(self.pair[0].task.name, verdict, others[0], _answer(verdict, others[0]))
+            return Comparison(self.check.task.name, verdict)
+        return Comparison(self.check.task.name, verdict, others[0], answer_of(verdict, others[0]))
 
     def _refuse_missing(self, records: Records, *, stopped: bool) -> None:
         """Refuse to decide where a score is missing, or where scores that looked like 0 and 100 alone were not.
@@ -137,48 +140,25 @@ class _Task:
                     f"{check.name}: {failed} of {len(side)} samples have no score, so the models "
                     "cannot be compared; correct the cause and compare again"
                 )
-        start = FIRST * self.pair[0].repeats
-        if self.can_stop and not stopped and _is_binary(records, start) and not _is_binary(records, None):
+        if not stopped and self.equality.turns_graded(records):
             raise CannotEvaluate(
                 f"{self.pair[0].task.name}: the first {FIRST} samples scored 0 or 100 and later ones between, so no "
                 "test that fits was chosen; compare again with early_stopping = false in [gate]"
             )
 
-    def _decides(self, first: Sequence[Record], second: Sequence[Record]) -> bool:
-        start = FIRST * self.pair[0].repeats
-        if len(first) < start or any(record.score is None for side in (first, second) for record in side):
-            return False
-        if _is_binary((first, second), start) and not _is_binary((first, second), None):
-            return False
-        ways = self._ways((first, second), stopped=True)
-        is_worse = self.two_sided and any(self._verdict(way).verdict == "regression" for way in ways)
-        alpha = share_of_alpha(ways[0].design.alpha, self.config.gate.correction, self.count)
-        return is_worse or all(is_decided(way, alpha) for way in ways)
 
-    def _verdict(self, evidence: Evidence) -> Verdict:
-        return decide([evidence], correction=self.config.gate.correction, checks=self.count)[0]
+def _evaluation(check: Check, item: EvaluatedCheck | None) -> Evaluation:
+    """Return what came of a side.
 
-    def _ways(self, records: Records, *, stopped: bool) -> list[Evidence]:
-        """The second side held against the first, and where both ways are decided the first against the second."""
-        first, second = records
-        pairs = [(first, second), (second, first)] if self.two_sided else [(first, second)]
-        return [self._evidence(each, stopped=stopped) for each in pairs]
-
-    def _evidence(self, records: Records, *, stopped: bool) -> Evidence:
-        """The second side's records held against the first's."""
-        check = self.pair[1]
-        alpha = check.design.alpha / (2.0 if self.two_sided else 1.0)
-        before, now = records
-        reference: Scores = scores_of(before, check.task.of(check.task.samples[: len(before) // check.repeats]))
-        check = replace(check, reference=reference, design=replace(check.design, alpha=alpha))
-        return evidence_of(check, now, stopped=stopped)
-
-
-def _is_binary(records: Records, count: int | None) -> bool:
-    return all(record.score in (0.0, 100.0, None) for side in records for record in side[:count])
-
-
-def _answer(verdict: Verdict, other: Verdict) -> Answer:
-    if "regression" in (verdict.verdict, other.verdict):
-        return "worse" if verdict.verdict == "regression" else "better"
-    return "no difference" if verdict.verdict == other.verdict == "pass" else "open"
+    Raises
+    ------
+    CannotEvaluate
+        When its engine failed, or too many samples have no score or replies no answer.
+    """
+    if item is None or item.evaluation is None or item.problem is not None:
+        problem = None if item is None else item.problem
+        raise CannotEvaluate(problem or f"{check.name}: it was not evaluated")
+    if not item.evaluation.complete:
+        why = "\n".join(why_incomplete(item)).replace(", then go on with --resume", "")
+        raise CannotEvaluate(f"{check.name}: {why}")
+    return item.evaluation

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Stop = Literal["regression", "futility", "end"]
+Answer = Literal["better", "worse", "no difference", "open"]
 
 ROUNDING = 1e-9  # points; a spread of less is none
 NO_GROUP = "(none)"  # of samples that have no group, where others have one
@@ -212,6 +213,32 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class ReplyChange:
+    """The first token in which two replies to a sample differ: its place, from 1 on, and the token on each side.
+
+    A token is empty where that reply ends before it.
+    """
+
+    id: str
+    place: int
+    before: str
+    now: str
+
+
+@dataclass(frozen=True)
+class ReplyChanges:
+    """How many of the replies of two models differ, and in how many tokens; `first` has the first of them.
+
+    A token is a word or a mark.
+    """
+
+    replies: int
+    changed: int
+    tokens: int
+    first: tuple[ReplyChange, ...] = ()
+
+
+@dataclass(frozen=True)
 class Figures:
     """The decision of one check, with the keys of the result file; a figure that does not exist is None.
 
@@ -233,6 +260,8 @@ class Figures:
     `explained_by`: code looks at the kind of a cause, and at no word of a reason.
     `groups` are the figures of each group of samples, where the task has groups. `costs` are the change of tokens and
     seconds per sample. Where a gate on them failed a check whose scores did not, `by_scores` is the scores' verdict.
+    Of a model that must be `equal_to` another, asked in the same run, `answer` is what both ways say together, the
+    `reference` is the other model, and `reply_changes` are those between the replies of both, which decide nothing.
     """
 
     model: str | None
@@ -277,6 +306,9 @@ class Figures:
     groups: Groups | None = None
     costs: tuple[Cost, ...] = ()
     by_scores: VerdictName | None = None
+    equal_to: str | None = None
+    answer: Answer | None = None
+    reply_changes: ReplyChanges | None = None
 
     def __post_init__(self) -> None:
         """Make reasons and causes from each other where one is missing, as in a result of an earlier version.
