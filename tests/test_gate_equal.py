@@ -36,7 +36,7 @@ class Paths:
 
     def __init__(self, folder: Path, server: Server, n: int = N, **keys: Any) -> None:
         self.folder, self.server, self.out = folder, server, folder / "out"
-        write_task(folder, rows=questions(n))
+        write_task(folder, rows=questions(n), extract__form="number")
         self.config, self.gate = folder / "accuracy.toml", {"overall": False}
         self.models: dict[str, dict[str, Any]] = {}
         for name in ("cold", "warm"):
@@ -101,3 +101,19 @@ def test_a_path_must_neither_be_worse_nor_better(
     assert (check["reference"]["name"], check["reference"]["n"]) == ("cold", check["n"])
     assert {*paths.asked.values()} <= {*range(check["n"], check["n"] + 40)}  # both stopped
     assert paths.verify() == code
+
+
+def test_show(tmp_path: Path, server: Server, capsys) -> None:
+    paths = Paths(tmp_path, server)
+    paths.wrong["warm"] = lambda luck: luck < 0.01
+    paths.run()
+    print(capsys.readouterr().out)
+    print((paths.out / "report.md").read_text())
+    main(["report", str(paths.out), "--check", "warm/sums"])
+    main(["plan", str(paths.config)])
+    print(json.dumps(paths.check, indent=1)[:3000])
+    paths.wrong["warm"] = paths.wrong["cold"]
+    paths.words["warm"] = "So the answer is"
+    paths.run()
+    main(["report", str(paths.out), "--check", "warm/sums"])
+    assert 0

@@ -7,10 +7,10 @@ from itertools import takewhile
 
 from accgate.evaluation.pair import Records
 from accgate.records.file import Record
-from accgate.verdict import ReplyChange, ReplyChanges
+from accgate.verdict import Reason, ReplyChange, ReplyChanges
 
 TOKEN = re.compile(r"\w+|[^\w\s]")  # a word or a mark: engines give no ids of tokens with their replies
-SHOWN = 10
+SHOWN, NAMED = 10, 3  # replies that a verdict keeps, and that its reason names
 MOST = 2_000  # tokens from the first to the last that differs, of which more than these all count
 
 
@@ -37,6 +37,22 @@ def reply_changes(records: Records) -> ReplyChanges | None:
             ends = ("".join(side[place : place + 1]) for side in (before, now))
             first.append(ReplyChange(pair[0].shown_id, place + 1, *ends))
     return ReplyChanges(len(pairs), changed, tokens, tuple(first))
+
+
+def reason_of(changes: ReplyChanges, other: str) -> Reason:
+    """Return the changes as a reason, with the first token of the first replies that differ."""
+    first = "; ".join(
+        f"{each.id} at token {each.place} ({each.before or 'its end'} → {each.now or 'its end'})"
+        for each in changes.first[:NAMED]
+    )
+    return Reason.of(
+        "replies-differ",
+        changed=changes.changed,
+        replies=changes.replies,
+        tokens=changes.tokens,
+        other=other,
+        first=first,
+    )
 
 
 def _text(record: Record) -> str:

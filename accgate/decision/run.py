@@ -12,7 +12,7 @@ from accgate.decision.costs import CostCase, with_costs, with_readings
 from accgate.decision.equality import FIRST, Equality, joined
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
-from accgate.decision.replies import reply_changes
+from accgate.decision.replies import reason_of, reply_changes
 from accgate.errors import BadInput, Tier, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.pair import Records, common_records
@@ -114,6 +114,8 @@ def _verdict_on_both(
     few = temperature > 0 and check.repeats < 4
     repeats = Reason.of("few-repeats", temperature=temperature, repeats=check.repeats, recorded=check.repeats)
     verdict = with_readings(verdict.because(*check.notes, *((repeats,) if few else ())), check, records[1])
+    if (changes := verdict.reply_changes) is not None and changes.changed:
+        verdict = verdict.because(reason_of(changes, check.baseline))
     own, theirs = verdict.verdict, with_readings(verdict, check, records[0])
     if own != "error" and theirs.verdict == "error":  # too many of the other side's replies hold no answer
         return replace(theirs, candidate=verdict.candidate, lost_unread=verdict.lost_unread)

@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
+from accgate.errors import writing
 from accgate.evaluation.assignment import StopRule
 from accgate.evaluation.outcome import Evaluation
 from accgate.planning.checks import Check
-from accgate.records.file import Record
+from accgate.records.file import Record, paths_of
+from accgate.records.log import read_log
+from accgate.records.replacement import write_gzip_lines
 
 Decides = Callable[[Sequence[Record], Sequence[Record]], bool]
 Records = tuple[Sequence[Record], Sequence[Record]]
@@ -87,6 +91,24 @@ def common_records(check: Check, sides: Sequence[Evaluation]) -> Records:
         first += (found[0][key] for key in keys)
         second += (found[1][key] for key in keys)
     return first, second
+
+
+def copy_other_sides(checks: Sequence[Check], out: Path) -> None:
+    """Put what the other sides replied beside the records of the checks, for the report.
+
+    Raises
+    ------
+    CannotEvaluate
+        When they cannot be written.
+    """
+    for check in checks:
+        if check.other_side is not None and (path := paths_of(out, *check.other_side.key).records).exists():
+            rows = (
+                {"id": record.id, "repeat": record.repeat, "score": record.score, "reply": record.reply}
+                for record in read_log(path)
+            )
+            with writing(out):
+                write_gzip_lines(paths_of(out, *check.key).before, rows)
 
 
 def _keys(check: Check) -> Iterator[list[tuple[str, int]]]:

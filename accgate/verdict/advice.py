@@ -62,6 +62,8 @@ class Step:
 
 def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
     """What to do after a run of which this is the worst check; nothing where files were compared or it passed."""
+    if verdict.verdict == "regression" and verdict.equal_to is not None:
+        return [_next(f"find what makes {verdict.model} answer otherwise than {verdict.equal_to}, and fix it")]
     if verdict.verdict == "regression" and (verdict.model or verdict.task):
         return [*_after_regression(verdict), _accept("the loss", around, " --reason TEXT")]
     if verdict.verdict == "no-reference":
