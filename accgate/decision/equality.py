@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from accgate.config.tables import Gate
-from accgate.decision.comparison import decide, is_decided
+from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence, evidence_of
+from accgate.decision.stopping import are_decided, sequential_cases
 from accgate.design import FEWEST_CLUSTERS, Design
 from accgate.errors import SEVERITY
 from accgate.evaluation.pair import Records
@@ -52,9 +53,11 @@ class Equality:
         if self.turns_graded((first, second)):
             return False
         ways = self._ways((first, second), stopped=True)
-        is_worse = self.is_two_sided and any(self._verdict(way).verdict == "regression" for way in ways)
         alpha = share_of_alpha(ways[0].design.alpha, self.correction, self.count, left=self.left)
-        return is_worse or all(is_decided(way, alpha) for way in ways)
+        cases = [sequential_cases(way, alpha) for way in ways]
+        if not all(map(are_decided, cases)):  # one way that fails is enough
+            return any(case is not None and case.standing.stop == "regression" for each in cases for case in each)
+        return True
 
     def turns_graded(self, records: Records) -> bool:
         """Whether scores that looked like 0 and 100 alone were not: no test that fits was chosen then."""

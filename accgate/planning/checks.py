@@ -167,7 +167,8 @@ def plan_checks(
         accounts[tier] = _account_of_file(config) if recording else _account(config, drafts, own)
     checks: dict[tuple[str, str], Check] = {}
     sides: dict[tuple[str, str], Check] = {}
-    for draft in sorted(drafts, key=lambda draft: draft.other is not None):  # the other sides' own checks first
+    making = (draft for draft in drafts if not draft.is_beside)
+    for draft in sorted(making, key=lambda draft: draft.other is not None):  # the other sides' own checks first
         try:
             with config.source.locating(("tasks", draft.source.name)):
                 account = accounts[draft.design.tier]
@@ -244,6 +245,7 @@ class _Draft:
     recorded: Reference | None
     reference: Scores | Mean | Target | None
     other: str | None = None  # the model that it must equal
+    is_beside: bool = False  # it has no reference, and others are held against it: it makes no check of its own
 
     @property
     def not_pooled(self) -> str | None:
@@ -295,8 +297,7 @@ def _drafts(
                 if task not in sources:
                     sources[task] = task_source(config, task, loaded=not stored)
                 draft = _draft(config, model, sources[task], recording=recording)
-                if draft.reference is not None or (model, task) not in others:  # else it is another's side alone
-                    drafts.append(draft)
+                drafts.append(replace(draft, is_beside=draft.reference is None and (model, task) in others))
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     return drafts
@@ -320,7 +321,8 @@ def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str
         pooled_by = model if config.gate.overall and draft.not_pooled is None else None
         return Claim(draft.design.alpha, pooled_by, limits, has_groups(draft.source.definition))
 
-    return account_by(config.gate, (claim_of(*pair) for pair in pairs))
+    beside = {pair for pair, draft in of_pair.items() if draft.is_beside}
+    return account_by(config.gate, (claim_of(*pair) for pair in pairs if pair not in beside))
 
 
 def _account_of_file(config: Config) -> Account:
