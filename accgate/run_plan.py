@@ -11,7 +11,6 @@ from accgate.decision.equality import Equality
 from accgate.decision.progress import watch_of
 from accgate.errors import BadInput, Tier
 from accgate.evaluation.assignment import Watch
-from accgate.evaluation.pair import SideBySide
 from accgate.evaluation.presence import refuse_unknown_ids
 from accgate.evaluation.shards.run import plan_of
 from accgate.guard.base import RuleSets, own_samples
@@ -89,8 +88,7 @@ class RunPlan:
         for part in self.parts:
             for check in part.checks:
                 if check.other_side is not None:
-                    equality = Equality.in_run(check, part.gate, part.checks)
-                    watches[check.key] = Watch(pair=SideBySide(check, equality.decides if equality.can_stop else None))
+                    watches[check.key] = Equality.in_run(check, part.gate, part.checks).watch
         return watches
 
 

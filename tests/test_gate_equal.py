@@ -153,7 +153,7 @@ def test_a_failed_sample_of_either_side_is_an_error_until_it_is_asked_again(
 
     server.fault_of = reply
     assert paths.run() == 3
-    assert "1 of 100 records have no score" in paths.check["reasons"][0]
+    assert "1 of 100 samples have no score" in paths.check["reasons"][0]
     server.fault_of = answer
     server.seen.clear()
     assert paths.run("--resume") == 0
@@ -209,8 +209,8 @@ GREEDY, DRAWN = {"temperature": 0.0}, {"temperature": 0.7}
 class Recordings(Project):
     """The same two paths as recordings, whose scores are given."""
 
-    def __init__(self, folder: Path, n: int = 600, **keys: Any) -> None:
-        super().__init__(folder, n=n, theta=2.0, **keys)
+    def __init__(self, folder: Path, n: int = 600, theta: float = 2.0) -> None:
+        super().__init__(folder, n=n, theta=theta)
         self.models = {name: {"engine": "recorded", "model": f"{name}.jsonl"} for name in ("cold", "warm")}
         self.models["warm"]["equal_to"] = "cold"
         self.write(early_stopping=True)
@@ -248,8 +248,8 @@ def test_without_an_early_stop_all_samples_decide(tmp_path: Path) -> None:
 
 
 def test_both_wrong_everywhere_is_no_pass(tmp_path: Path) -> None:
-    pair = Recordings(tmp_path)
-    assert pair.gate_of(right_but(600, 600), right_but(600, 600)) != 0
+    pair = Recordings(tmp_path, n=200, theta=10.0)
+    assert pair.gate_of(right_but(200), right_but(200)) != 0
     assert pair.check["verdict"] in ("inconclusive", "error")
 
 

@@ -10,8 +10,10 @@ from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.stopping import are_decided, sequential_cases
 from accgate.design import FEWEST_CLUSTERS, Design
-from accgate.errors import SEVERITY
-from accgate.evaluation.pair import Records
+from accgate.errors import SEVERITY, CannotEvaluate
+from accgate.evaluation.assignment import Watch
+from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, why_incomplete
+from accgate.evaluation.pair import Records, SideBySide, common_records
 from accgate.planning.checks import Check, account_of
 from accgate.records.file import Record
 from accgate.references.store import scores_of
@@ -50,7 +52,7 @@ class Equality:
         start = FIRST * self.check.repeats
         if len(first) < start or any(record.score is None for side in (first, second) for record in side):
             return False
-        if self.turns_graded((first, second)):
+        if self._turns_graded((first, second)):
             return False
         ways = self._ways((first, second), stopped=True)
         alpha = share_of_alpha(ways[0].design.alpha, self.correction, self.count, left=self.left)
@@ -59,14 +61,49 @@ class Equality:
             return any(case is not None and case.standing.stop == "regression" for each in cases for case in each)
         return True
 
-    def turns_graded(self, records: Records) -> bool:
-        """Whether scores that looked like 0 and 100 alone were not: no test that fits was chosen then."""
+    @property
+    def watch(self) -> Watch:
+        """What may end the evaluation of both sides."""
+        return Watch(pair=SideBySide(self.check, self.decides if self.can_stop else None))
+
+    def records_of(self, items: Sequence[EvaluatedCheck]) -> Records:
+        """Return the records of the samples that both sides have finished.
+
+        Raises
+        ------
+        CannotEvaluate
+            When a side was not wholly evaluated, lacks a score, or is of scores that no test was chosen for.
+        """
+        of = {item.check.key: item for item in items}
+        pair = [side for side in (self.check.other_side, self.check) if side is not None]
+        records = common_records(self.check, [_evaluation(side, of.get(side.key)) for side in pair])
+        for side, found in zip(pair, records, strict=True):
+            if failed := sum(record.score is None for record in found):
+                raise CannotEvaluate(
+                    f"{side.name}: {failed} of {len(found)} samples have no score, so the models cannot be compared; "
+                    "correct the cause and ask them again"
+                )
+        if self._are_all(records) and self._turns_graded(records):
+            raise CannotEvaluate(
+                f"{self.check.task.name}: the first {FIRST} samples scored 0 or 100 and later ones between, so no test "
+                "that fits was chosen; compare again with early_stopping = false in [gate]"
+            )
+        if not self._are_all(records) and not self.decides(*records):
+            count = len(records[1]) // self.check.repeats
+            raise CannotEvaluate(f"{self.check.name}: both sides have {count} samples alike, which do not decide")
+        return records
+
+    def _are_all(self, records: Records) -> bool:
+        return len(records[1]) == self.check.n * self.check.repeats
+
+    def _turns_graded(self, records: Records) -> bool:
+        """Whether scores that looked like 0 and 100 alone were not."""
         start = FIRST * self.check.repeats
         return self.can_stop and _is_binary(records, start) and not _is_binary(records, None)
 
-    def verdicts(self, records: Records, *, stopped: bool) -> tuple[Verdict, ...]:
+    def verdicts(self, records: Records) -> tuple[Verdict, ...]:
         """The check's side held against the other, and of a two-sided comparison the other against it."""
-        return tuple(map(self._verdict, self._ways(records, stopped=stopped)))
+        return tuple(map(self._verdict, self._ways(records, stopped=not self._are_all(records))))
 
     def _verdict(self, evidence: Evidence) -> Verdict:
         return decide([evidence], correction=self.correction, checks=self.count, left=self.left)[0]
@@ -81,6 +118,14 @@ class Equality:
         reference = scores_of(before, check.task.of(check.task.samples[: len(before) // check.repeats]))
         design = _halved(design) if self.is_two_sided else design
         return evidence_of(replace(check, reference=reference, design=design), now, stopped=stopped)
+
+
+def _evaluation(check: Check, item: EvaluatedCheck | None) -> Evaluation:
+    if item is None or item.problem is not None or item.evaluation is None:
+        raise CannotEvaluate((None if item is None else item.problem) or f"{check.name}: it was not evaluated")
+    if not item.evaluation.complete:
+        raise CannotEvaluate(f"{check.name}: {chr(10).join(why_incomplete(item))}")
+    return item.evaluation
 
 
 def _halved(design: Design) -> Design:

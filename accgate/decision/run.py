@@ -9,13 +9,12 @@ from accgate._version import __version__
 from accgate.config.tables import Gate
 from accgate.decision.comparison import decide
 from accgate.decision.costs import CostCase, with_costs, with_readings
-from accgate.decision.equality import FIRST, Equality, joined
+from accgate.decision.equality import Equality, joined
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.replies import reason_of, reply_changes
-from accgate.errors import BadInput, Tier, exit_code, worst
+from accgate.errors import BadInput, CannotEvaluate, Tier, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
-from accgate.evaluation.pair import Records, common_records
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, account_of
 from accgate.planning.samples import n_without_early_stopping
@@ -26,7 +25,6 @@ from accgate.references.anchor import drift_since, find_anchor
 from accgate.references.settings import batch_note, prompt_change, setting_changes
 from accgate.result import EngineInfo, Result, deciding
 from accgate.stats import PAIRED_TESTS
-from accgate.text import count_of
 from accgate.verdict import Allowed, CandidateSummary, Drift, Reason, ReferenceSummary, Verdict, texts_of
 
 
@@ -79,59 +77,41 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
         annotated = _annotate(verdict, evidence, item, gate, info)
         cases.append(CostCase(annotated, evidence, item.check, _records(item), info))
     verdicts = dict(zip(evidences, with_costs(cases, account), strict=True))
-    sides = {item.check.key: item for item in evaluated.checks}
+    found = [done.get(item.check.key, item) for item in evaluated.checks]
     for check in checks:
-        if check.other_side is not None and check.key in done:
-            beside = sides.get(check.other_side.key)
-            verdicts[check.key] = _verdict_on_both(check, gate, checks, done[check.key], beside)
+        if check.other_side is not None:
+            verdicts[check.key] = _verdict_on_both(Equality.in_run(check, gate, checks), found)
     final = tuple(verdicts.get(check.key) or _verdict_without_evidence(check, done.get(check.key)) for check in checks)
     return Decided(final, decide_overall(account, checks, evidences, final), account.allowed)
 
 
-def _verdict_on_both(
-    check: Check, gate: Gate, checks: Sequence[Check], item: EvaluatedCheck, beside: EvaluatedCheck | None
-) -> Verdict:
-    """The verdict of a check that must equal another side; an error where either side is not wholly known."""
-    item, mine, other = replace(item, check=check), item.evaluation, None if beside is None else beside.evaluation
-    empty = _verdict_without_evidence(check, item)
-    if mine is None or not mine.complete:
-        return empty
-    if beside is None or other is None or not other.complete:
-        why = ("it was not evaluated",) if beside is None else _why_without(beside)
-        return empty.explained_by(texts_of("not-evaluated", tuple(f"{check.baseline}: {each}" for each in why)))
-    records, equality = common_records(check, (other, mine)), Equality.in_run(check, gate, checks)
-    stopped = len(records[1]) < check.n * check.repeats
-    if (fault := _fault_of_both(equality, records, stopped=stopped)) is not None:
-        return empty.explained_by(texts_of("not-evaluated", (fault,)))
-    verdict = joined(*equality.verdicts(records, stopped=stopped))
-    verdict = replace(
-        verdict,
-        equal_to=check.baseline,
-        reference=replace(verdict.reference, name=check.baseline),
-        reply_changes=reply_changes(records),
-    )
-    temperature = check.planned_model.settings.sampling.temperature
-    few = temperature > 0 and check.repeats < 4
-    repeats = Reason.of("few-repeats", temperature=temperature, repeats=check.repeats, recorded=check.repeats)
-    verdict = with_readings(verdict.because(*check.notes, *((repeats,) if few else ())), check, records[1])
-    if (changes := verdict.reply_changes) is not None and changes.changed:
+def _verdict_on_both(equality: Equality, items: Sequence[EvaluatedCheck]) -> Verdict:
+    """The verdict of a check that must equal another side; an error where either is not wholly known."""
+    check = equality.check
+    empty = _verdict_without_evidence(check, next((item for item in items if item.check.key == check.key), None))
+    try:
+        records = equality.records_of(items)
+    except CannotEvaluate as error:
+        empty = replace(empty, verdict="error", equal_to=check.baseline)
+        return empty.explained_by(texts_of("not-evaluated", tuple(str(error).splitlines())))
+    verdict = joined(*equality.verdicts(records))
+    reference, changes = replace(verdict.reference, name=check.baseline), reply_changes(records)
+    verdict = replace(verdict, equal_to=check.baseline, reference=reference, reply_changes=changes)
+    verdict = verdict.because(*check.notes, *_few_repeats(check, check.repeats))
+    if changes is not None and changes.changed:
         verdict = verdict.because(reason_of(changes, check.baseline))
-    own, theirs = verdict.verdict, with_readings(verdict, check, records[0])
-    if own != "error" and theirs.verdict == "error":  # too many of the other side's replies hold no answer
-        return replace(theirs, candidate=verdict.candidate, lost_unread=verdict.lost_unread)
-    return replace(verdict, reference=replace(verdict.reference, readings=readings_of(records[0])))
+    theirs, verdict = (with_readings(verdict, check, side) for side in records)
+    if verdict.verdict != "error" and theirs.verdict == "error":  # too many of the other side's hold no answer
+        verdict = replace(theirs, candidate=verdict.candidate, lost_unread=verdict.lost_unread)
+    return replace(verdict, reference=replace(reference, readings=theirs.candidate.readings))
 
 
-def _fault_of_both(equality: Equality, records: Records, *, stopped: bool) -> str | None:
-    """Why the records of both sides decide nothing."""
-    for side in records:
-        if failed := sum(record.score is None for record in side):
-            return f"{failed} of {count_of(len(side), 'record')} have no score; correct that, then go on with --resume"
-    if stopped and not equality.decides(*records):
-        return f"both sides have {len(records[1])} records alike, which do not decide; go on with --resume"
-    if not stopped and equality.turns_graded(records):
-        return f"the first {FIRST} samples scored 0 or 100 and later ones between; set early_stopping = false in [gate]"
-    return None
+def _few_repeats(check: Check, recorded: int) -> tuple[Reason, ...]:
+    """A note where single answers that are drawn by chance are paired."""
+    temperature, repeats = check.planned_model.settings.sampling.temperature, check.repeats
+    if temperature <= 0 or min(repeats, recorded) >= 4:
+        return ()
+    return (Reason.of("few-repeats", temperature=temperature, repeats=repeats, recorded=recorded),)
 
 
 def _without_foreign_marks(item: EvaluatedCheck) -> EvaluatedCheck:
@@ -150,10 +130,9 @@ def _annotate(
 ) -> Verdict:
     """The verdict with notes on its check, the settings that changed, and the drift since the anchor."""
     check = item.check
-    temperature = check.planned_model.settings.sampling.temperature
     notes, recorded = list(check.notes), 0 if check.recorded is None else check.recorded.about.repeats
-    if verdict.test in PAIRED_TESTS and temperature > 0 and min(check.repeats, recorded) < 4:
-        notes.append(Reason.of("few-repeats", temperature=temperature, repeats=check.repeats, recorded=recorded))
+    if verdict.test in PAIRED_TESTS:
+        notes += _few_repeats(check, recorded)
     if check.recorded is not None and (note := batch_note(check.recorded.about)) is not None:
         notes.append(note)
     if verdict.is_too_coarse and check.task.dataset_ids is not None:
@@ -213,15 +192,7 @@ def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verd
         n=n,
         reference=ReferenceSummary(check.reference_mean, check.reference_n),
         candidate=CandidateSummary(None, n, failed, readings_of(records)),
-        equal_to=None if check.other_side is None else check.baseline,
-    ).explained_by(texts_of("not-evaluated", _why_without(item)))
-
-
-def _why_without(item: EvaluatedCheck) -> tuple[str, ...]:
-    """Why a check, or a side of one, has no evidence."""
-    if item.problem is not None:
-        return (item.problem,)
-    return ("it was not evaluated",) if item.evaluation is None else why_incomplete(item)
+    ).explained_by(texts_of("not-evaluated", why_incomplete(item) if item.problem is None else (item.problem,)))
 
 
 def _count_samples(records: Sequence[Record]) -> int:

@@ -1,18 +1,16 @@
 """Two models evaluated now on the same samples, side by side; nothing is recorded."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accgate.config.config import Config, load_config, refuse_unknown, select
-from accgate.decision.equality import FIRST, Equality, answer_of
+from accgate.decision.equality import Equality, answer_of
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
-from accgate.evaluation.assignment import Watch
 from accgate.evaluation.options import RunOptions
-from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, why_incomplete
-from accgate.evaluation.pair import Records, SideBySide, common_records
+from accgate.evaluation.outcome import EvaluatedCheck
 from accgate.evaluation.run import evaluate_checks
-from accgate.planning.checks import Check, plan_checks, with_other_sides
+from accgate.planning.checks import plan_checks, with_other_sides
 from accgate.planning.design import planned_model
 from accgate.trials.arm import TrialFolder
 from accgate.verdict import Answer, Verdict
@@ -83,82 +81,22 @@ def ab(
             raise BadInput(f"{check.task.name}: is decided on {statistic}, which `ab` cannot compare yet")
     pairs = [(check, replace(check, model=name, planned_model=model)) for check in checks]
     FOLDER.begin(options.out)
-    tasks = [_Task(config, pair, len(checks), two_sided) for pair in pairs]
-    watches = {task.check.key: Watch(pair=task.side_by_side()) for task in tasks}
-    run = evaluate_checks(with_other_sides([task.check for task in tasks]), options, watches)
-    items = {item.check.key: item for item in run.checks}
-    compared = [task.compare(items) for task in tasks]
+    count, correction = len(checks), config.gate.correction
+    held = [
+        Equality(replace(other, other_side=check), correction, count, is_two_sided=two_sided) for check, other in pairs
+    ]
+    watches = {each.check.key: each.watch for each in held}
+    run = evaluate_checks(with_other_sides([each.check for each in held]), options, watches)
+    try:
+        compared = [_comparison(each, run.checks) for each in held]
+    except CannotEvaluate as error:
+        raise CannotEvaluate(str(error).replace(", then go on with --resume", "")) from error
     names = [each.verdict.verdict for each in compared]
     code = exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn")
     return Ab(first, name, worst(names), code, tuple(compared))
 
 
-@dataclass(frozen=True)
-class _Task:
-    """One task of a comparison, which shares alpha with `count` tasks in all."""
-
-    config: Config
-    pair: tuple[Check, Check]
-    count: int
-    two_sided: bool
-
-    @property
-    def check(self) -> Check:
-        """The second model, held against the first."""
-        return replace(self.pair[1], other_side=self.pair[0])
-
-    @property
-    def equality(self) -> Equality:
-        """How the task is decided."""
-        return Equality(self.pair[1], self.config.gate.correction, self.count, is_two_sided=self.two_sided)
-
-    def side_by_side(self) -> SideBySide:
-        """What may end the evaluation of both."""
-        return SideBySide(self.check, self.equality.decides if self.equality.can_stop else None)
-
-    def compare(self, items: Mapping[tuple[str, str], EvaluatedCheck]) -> Comparison:
-        """Decide what was evaluated."""
-        records = common_records(self.check, [_evaluation(check, items.get(check.key)) for check in self.pair])
-        stopped = len(records[1]) < self.check.n * self.check.repeats
-        self._refuse_missing(records, stopped=stopped)
-        verdict, *others = self.equality.verdicts(records, stopped=stopped)
-        if not others:
-            return Comparison(self.check.task.name, verdict)
-        return Comparison(self.check.task.name, verdict, others[0], answer_of(verdict, others[0]))
-
-    def _refuse_missing(self, records: Records, *, stopped: bool) -> None:
-        """Refuse to decide where a score is missing, or where scores that looked like 0 and 100 alone were not.
-
-        Raises
-        ------
-        CannotEvaluate
-            Which side, and what to do.
-        """
-        for check, side in zip(self.pair, records, strict=True):
-            if failed := sum(record.score is None for record in side):
-                raise CannotEvaluate(
-                    f"{check.name}: {failed} of {len(side)} samples have no score, so the models "
-                    "cannot be compared; correct the cause and compare again"
-                )
-        if not stopped and self.equality.turns_graded(records):
-            raise CannotEvaluate(
-                f"{self.pair[0].task.name}: the first {FIRST} samples scored 0 or 100 and later ones between, so no "
-                "test that fits was chosen; compare again with early_stopping = false in [gate]"
-            )
-
-
-def _evaluation(check: Check, item: EvaluatedCheck | None) -> Evaluation:
-    """Return what came of a side.
-
-    Raises
-    ------
-    CannotEvaluate
-        When its engine failed, or too many samples have no score or replies no answer.
-    """
-    if item is None or item.evaluation is None or item.problem is not None:
-        problem = None if item is None else item.problem
-        raise CannotEvaluate(problem or f"{check.name}: it was not evaluated")
-    if not item.evaluation.complete:
-        why = "\n".join(why_incomplete(item)).replace(", then go on with --resume", "")
-        raise CannotEvaluate(f"{check.name}: {why}")
-    return item.evaluation
+def _comparison(equality: Equality, items: Sequence[EvaluatedCheck]) -> Comparison:
+    verdict, *others = equality.verdicts(equality.records_of(items))
+    answer = answer_of(verdict, others[0]) if others else None
+    return Comparison(equality.check.task.name, verdict, others[0] if others else None, answer)
