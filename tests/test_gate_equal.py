@@ -14,12 +14,9 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.config.config import load_config
-from accgate.decision.evidence import Evidence
-from accgate.decision.stopping import sequential_cases
-from accgate.design import Design
 from accgate.guard.changes import changed_rules
 from accgate.planning.checks import plan_checks
-from accgate.records.scores import Scores
+from benchmarks import two_paths
 from tests.gates import Project, questions, right_but, said, table, write_task
 from tests.servers import Fault, Server
 
@@ -333,28 +330,33 @@ def test_the_guard_lists_every_change_of_the_other_side(
     assert {change.effect for change in changes} <= {"loosening"}
 
 
-@pytest.mark.parametrize(("drop", "wrong", "most"), [(0.0, ("worse", "better"), 0.05), (8.0, ("no difference",), 0.2)])
+@pytest.mark.parametrize(
+    ("q", "move", "wrong", "most"),
+    [(0.12, 0.0, ("worse", "better"), 0.05), (0.12, -8.0, ("no difference", "better"), 0.2)],
+)
 def test_two_sided_errors_hold_for_a_kernel_that_answers_a_share_otherwise(
-    drop: float, wrong: Sequence[str], most: float
+    q: float, move: float, wrong: Sequence[str], most: float
 ) -> None:
     rng, runs = np.random.default_rng(7), 40
-    answers = np.array([answer_in(rng, 300, drop) for _ in range(runs)])
+    answers = [two_paths.run(rng, q, move, 0.1, 300, theta=8.0).answer for _ in range(runs)]
     assert np.isin(answers, wrong).mean() <= most + 3 * (most * (1 - most) / runs) ** 0.5
 
 
-def answer_in(rng: np.random.Generator, n: int, drop: float, q: float = 12.0) -> str:
-    """What both ways say of a pair of which q% of the samples change, more of them for the worse by a drop."""
-    luck = rng.random(n)
-    change = np.where(luck < (q + drop) / 200.0, -100.0, np.where(luck < q / 100.0, 100.0, 0.0))
-    cold = np.where(change < 0, 100.0, np.where(change > 0, 0.0, np.where(rng.random(n) < 0.7, 100.0, 0.0)))
-    ids = tuple(map(str, range(n)))
-    sides = [Scores(ids, (cold + move)[:, None]) for move in (np.zeros(n), change)]
-    design = Design(alpha=0.025, theta=8.0, early_stopping=True, discordance=0.1)
-    stops = []
-    for before, now in (sides, sides[::-1]):
-        (test,) = sequential_cases(Evidence(now, before, design, n_max=n), design.alpha)
-        assert test is not None
-        stops.append(test.standing.stop)
-    if "regression" in stops:
-        return "worse" if stops[0] == "regression" else "better"
-    return "no difference" if set(stops) == {"futility"} else "open"
+@pytest.mark.parametrize("own", ["base", "head"])
+def test_on_a_pull_request_the_base_decides_between_the_paths_of_the_head(tmp_path: Path, own: str) -> None:
+    pairs = {}
+    for name in ("base", "head"):
+        folder = tmp_path / name
+        folder.mkdir()
+        pairs[name] = Recordings(folder)
+        if name != own:
+            pairs[name].models["warm"].pop("equal_to")
+            pairs[name].write()
+    head = pairs["head"]
+    head.gate_of(right_but(60, 600), right_but(120, 600))
+    code = head.run(args=["--base", str(pairs["base"].config)])
+    verdicts = {check["model"]: (check["verdict"], check["is_new"]) for check in head.result["checks"]}
+    if own == "base":  # without equal_to and a reference there is nothing to hold it against
+        assert (code, verdicts["warm"][0]) == (4, "no-reference")
+    else:
+        assert (code, verdicts) == (1, {"warm": ("regression", True)})
