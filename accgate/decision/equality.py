@@ -57,9 +57,8 @@ class Equality:
         ways = self._ways((first, second), stopped=True)
         alpha = share_of_alpha(ways[0].design.alpha, self.correction, self.count, left=self.left)
         cases = [sequential_cases(way, alpha) for way in ways]
-        if not all(map(are_decided, cases)):  # one way that fails is enough
-            return any(case is not None and case.standing.stop == "regression" for each in cases for case in each)
-        return True
+        fails = (are_decided(each) and each[0] is not None and each[0].standing.stop == "regression" for each in cases)
+        return any(fails) or all(map(are_decided, cases))  # one way that fails is enough
 
     @property
     def watch(self) -> Watch:
