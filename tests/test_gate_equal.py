@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -16,6 +17,7 @@ from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.guard.changes import changed_rules
 from accgate.planning.checks import plan_checks
+from accgate.planning.design import TaskSource
 from benchmarks import two_paths
 from tests.gates import Project, questions, right_but, said, table, write_task
 from tests.servers import Fault, Server
@@ -198,6 +200,34 @@ def test_two_models_may_be_held_against_one(tmp_path: Path, server: Server) -> N
     assert [(check["model"], check["answer"]) for check in checks] == [(m, "no difference") for m in ("warm", "hot")]
     assert paths.asked["cold"] < 100
     assert paths.verify() == 0
+
+
+def test_a_run_of_samples_that_only_it_knows_is_verified(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = Paths(tmp_path, server)
+    paths.tasks["sums"]["num_samples"] = N
+    paths.write()
+    paths.wrong["warm"] = lambda luck: luck < 0.5
+    assert paths.run() == 1
+    monkeypatch.setattr(TaskSource, "is_local", False)  # as of a dataset of the hub, which `verify` does not read
+    assert paths.verify() == 1
+    prompts = paths.out / "warm" / "sums.prompts.jsonl.gz"
+    prompts.write_bytes(gzip.compress(gzip.decompress(prompts.read_bytes()) * 2))
+    assert paths.verify() == 2
+
+
+def test_the_plan_says_what_is_held_against_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = Recordings(tmp_path)
+    for name in ("cold", "warm"):
+        pair.answer(right_but(60, 600), path=pair.folder / f"{name}.jsonl")
+    assert main(["plan", str(pair.config)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "warm / sums: at most 570 samples see a drop of 2.0 points with probability 0.8" in printed
+    assert "held against cold both ways, each at alpha 0.025" in printed
+    assert main(["plan", str(pair.config), "--json"]) == 0
+    (check,) = json.loads(capsys.readouterr().out)
+    assert (check["model"], check["equal_to"], check["alpha_planned"]) == ("warm", "cold", 0.025)
 
 
 GREEDY, DRAWN = {"temperature": 0.0}, {"temperature": 0.7}

@@ -80,7 +80,8 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
     found = [done.get(item.check.key, item) for item in evaluated.checks]
     for check in checks:
         if check.other_side is not None:
-            verdicts[check.key] = _verdict_on_both(Equality.in_run(check, gate, checks), found)
+            held = done[check.key].check if check.key in done else check  # with the samples that only its run knows
+            verdicts[check.key] = _verdict_on_both(Equality.in_run(held, gate, checks), found)
     final = tuple(verdicts.get(check.key) or _verdict_without_evidence(check, done.get(check.key)) for check in checks)
     return Decided(final, decide_overall(account, checks, evidences, final), account.allowed)
 
@@ -97,7 +98,7 @@ def _verdict_on_both(equality: Equality, items: Sequence[EvaluatedCheck]) -> Ver
     verdict = joined(*equality.verdicts(records))
     reference, changes = replace(verdict.reference, name=check.baseline), reply_changes(records)
     verdict = replace(verdict, equal_to=check.baseline, reference=reference, reply_changes=changes)
-    verdict = verdict.because(*check.notes, *_few_repeats(check, check.repeats))
+    verdict = verdict.because(*check.notes, *_few_repeats(check, recorded=4))
     if changes is not None and changes.changed:
         verdict = verdict.because(reason_of(changes, check.baseline))
     theirs, verdict = (with_readings(verdict, check, side) for side in records)

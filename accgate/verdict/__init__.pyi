@@ -1,16 +1,7 @@
 from .advice import Step, after_inconclusive, approval_steps
 from .allowed import Allowed
-from .figures import (
-    Answer,
-    CandidateSummary,
-    Cost,
-    Drift,
-    GroupFigures,
-    Readings,
-    ReferenceSummary,
-    ReplyChange,
-    ReplyChanges,
-)
+from .figures import Answer, CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
+from .figures import ReplyChange, ReplyChanges  # isort: skip
 from .findings import (
     chance_sentence,
     drop_sentence,
