@@ -191,6 +191,14 @@ def test_both_sides_are_asked_together_and_the_other_sides_own_check_goes_on(tmp
     assert paths.verify() == 1
 
 
+def test_kept_replies_of_one_side_are_not_those_of_the_other(tmp_path: Path, server: Server) -> None:
+    paths = Paths(tmp_path, server)
+    for _ in range(2):
+        server.seen.clear()
+        assert paths.run("--cache", str(tmp_path / "cache")) == 0
+        assert min(paths.asked.values()) >= paths.check["n"]
+
+
 def test_two_models_may_be_held_against_one(tmp_path: Path, server: Server) -> None:
     paths = Paths(tmp_path, server)
     paths.models["hot"] = {**paths.models["warm"], "model": "warm"}

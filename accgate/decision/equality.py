@@ -153,7 +153,7 @@ def joined(verdict: Verdict, other: Verdict) -> Verdict:
     ways = [way for way in (verdict, other) if way.p_value is not None and way.p_adjusted is not None]
     name = max(verdict.verdict, other.verdict, key=SEVERITY.index)
     whole = replace(verdict, verdict=name, answer=answer, alpha=2.0 * verdict.alpha)
-    if len(ways) == 2:
+    if ways:
         p_value, adjusted = (min(getattr(way, key) for way in ways) for key in ("p_value", "p_adjusted"))
         whole = replace(whole, p_value=p_value, p_adjusted=min(1.0, 2.0 * adjusted))
     if answer in ("worse", "better"):

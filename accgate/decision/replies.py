@@ -7,7 +7,8 @@ from itertools import takewhile
 
 from accgate.evaluation.pair import Records
 from accgate.records.file import Record
-from accgate.verdict import Reason, ReplyChange, ReplyChanges
+from accgate.verdict import Reason
+from accgate.verdict.figures import ReplyChange, ReplyChanges
 
 TOKEN = re.compile(r"\w+|[^\w\s]")  # a word or a mark: engines give no ids of tokens with their replies
 SHOWN, NAMED = 10, 3  # replies that a verdict keeps, and that its reason names

@@ -1,7 +1,7 @@
 """Two models asked the same samples at the same time, until what both have finished decides."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accgate.errors import writing
@@ -85,7 +85,8 @@ def common_records(check: Check, sides: Sequence[Evaluation]) -> Records:
     found = [{record.key: record for record in (*each.records, *each.beyond)} for each in sides]
     first: list[Record] = []
     second: list[Record] = []
-    for keys in _keys(check):
+    for id_ in check.task.samples.ids:
+        keys = [(id_, repeat) for repeat in range(check.repeats)]
         if not all(key in records for key in keys for records in found):
             break
         first += (found[0][key] for key in keys)
@@ -109,8 +110,3 @@ def copy_other_sides(checks: Sequence[Check], out: Path) -> None:
             )
             with writing(out):
                 write_gzip_lines(paths_of(out, *check.key).before, rows)
-
-
-def _keys(check: Check) -> Iterator[list[tuple[str, int]]]:
-    for id_ in check.task.samples.ids:
-        yield [(id_, repeat) for repeat in range(check.repeats)]

@@ -322,7 +322,9 @@ class _Run:
         fault_of = partial(judge_fault, check)
         if fault := fault_of(Makers.of_settings({**assignment.settings, **servers.settings()})):
             return EvaluatedCheck(check, problem=fault)
-        answering = engine if options.cache is None else options.cache.before(engine, check, info)
+        answering = engine
+        if options.cache is not None and beside is None:  # kept replies of one side would be those of both
+            answering = options.cache.before(engine, check, info)
         others = None
         if options.shard is not None and options.together is not None:
             others = Siblings(options.together, options.shard, check.task, assignment, servers)
