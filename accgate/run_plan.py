@@ -1,6 +1,6 @@
 """All checks of a run, and under whose rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, get_args
@@ -11,6 +11,7 @@ from accgate.decision.equality import Equality
 from accgate.decision.progress import watch_of
 from accgate.errors import BadInput, Tier
 from accgate.evaluation.assignment import Watch
+from accgate.evaluation.pair import SideBySide, Watches
 from accgate.evaluation.presence import refuse_unknown_ids
 from accgate.evaluation.shards.run import plan_of
 from accgate.guard.base import RuleSets, own_samples
@@ -82,13 +83,14 @@ class RunPlan:
         if all(part.is_whole for part in self.parts):
             refuse_unknown_ids([*self.checks, *(() if self.own is None else own_samples(self.own))])
 
-    def watches(self, *, stops: bool = True) -> Mapping[tuple[str, str], Watch]:
+    def watches(self, *, stops: bool = True) -> Watches:
         """What may end the evaluation of each check early, and what its scores are held against."""
-        watches = {c.key: watch_of(c, stops=stops) for c in self.checks if c.reference is not None}
+        watches: dict[tuple[str, str], Watch | SideBySide] = {}
+        watches |= {c.key: watch_of(c, stops=stops) for c in self.checks if c.reference is not None}
         for part in self.parts:
             for check in part.checks:
                 if check.other_side is not None:
-                    watches[check.key] = Equality.in_run(check, part.gate, part.checks).watch
+                    watches[check.key] = Equality.in_run(check, part.gate, part.checks).side_by_side
         return watches
 
 

@@ -11,7 +11,6 @@ from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.stopping import are_decided, sequential_cases
 from accgate.design import FEWEST_CLUSTERS, Design
 from accgate.errors import SEVERITY, CannotEvaluate
-from accgate.evaluation.assignment import Watch
 from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, why_incomplete
 from accgate.evaluation.pair import Records, SideBySide, common_records
 from accgate.planning.checks import Check, account_of
@@ -61,9 +60,9 @@ class Equality:
         return any(fails) or all(map(are_decided, cases))  # one way that fails is enough
 
     @property
-    def watch(self) -> Watch:
+    def side_by_side(self) -> SideBySide:
         """What may end the evaluation of both sides."""
-        return Watch(pair=SideBySide(self.check, self.decides if self.can_stop else None))
+        return SideBySide(self.check, self.decides if self.can_stop else None)
 
     def records_of(self, items: Sequence[EvaluatedCheck]) -> Records:
         """Return the records of the samples that both sides have finished.

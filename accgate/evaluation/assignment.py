@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from accgate.config.tables import Sampling
 from accgate.engines import split_options
@@ -16,9 +16,6 @@ from accgate.records.figures import Figures
 from accgate.records.file import ENVIRONMENT, FILES, OPERATIONAL, PLAN, SILENT, Record
 from accgate.result import EngineInfo
 from accgate.tasks import Task
-
-if TYPE_CHECKING:
-    from accgate.evaluation.pair import SideBySide
 
 
 @dataclass(frozen=True)
@@ -201,11 +198,7 @@ class ForeseeingStopRule(StopRule, Protocol):
 
 @dataclass(frozen=True)
 class Watch:
-    """What goes on beside the evaluation of a check: what may end it early, and what its scores are held against.
-
-    A check of two models that must be equal has both sides of its `pair` instead.
-    """
+    """What goes on beside the evaluation of a check: what may end it early, and what its scores are held against."""
 
     stop_rule: StopRule | None = None
     comparison: Comparison = field(default_factory=Comparison)
-    pair: SideBySide | None = None

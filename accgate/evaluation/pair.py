@@ -1,11 +1,11 @@
 """Two models asked the same samples at the same time, until what both have finished decides."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from accgate.errors import writing
-from accgate.evaluation.assignment import StopRule
+from accgate.evaluation.assignment import StopRule, Watch
 from accgate.evaluation.outcome import Evaluation
 from accgate.planning.checks import Check
 from accgate.records.file import Record, paths_of
@@ -78,6 +78,9 @@ class _Side:
     def fewest(self) -> int:
         """Samples that a pass takes at least, of which nothing tells."""
         return 0
+
+
+Watches = Mapping[tuple[str, str], Watch | SideBySide]  # by a check's key, with both sides where it has two
 
 
 def common_records(check: Check, sides: Sequence[Evaluation]) -> Records:

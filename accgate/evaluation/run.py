@@ -20,7 +20,7 @@ from accgate.evaluation.files import FileDigests, Prefetch, content_of
 from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
-from accgate.evaluation.pair import SideBySide
+from accgate.evaluation.pair import SideBySide, Watches
 from accgate.evaluation.presence import (
     missing_records,
     models_and_judges,
@@ -44,9 +44,7 @@ from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo
 
 
-def evaluate_checks(
-    checks: Sequence[Check], options: RunOptions, watches: Mapping[tuple[str, str], Watch] | None = None
-) -> EvaluatedRun:
+def evaluate_checks(checks: Sequence[Check], options: RunOptions, watches: Watches | None = None) -> EvaluatedRun:
     """Evaluate the checks, one engine at a time. A check whose engine fails carries the reason instead.
 
     `watches` may stop the evaluation of a check, by its key, as soon as it is decided. Checks that must equal another
@@ -90,7 +88,7 @@ class _Run:
     """What all checks of a run share, and those evaluated so far."""
 
     options: RunOptions
-    watches: Mapping[tuple[str, str], Watch]
+    watches: Watches
     digests: FileDigests
     stop: Stop
     evaluated: list[EvaluatedCheck] = field(default_factory=list)
@@ -215,7 +213,8 @@ class _Run:
 
     def _both_sides(self, check: Check) -> tuple[SideBySide, tuple[Check, Check]]:
         assert check.other_side is not None
-        return self.watches.get(check.key, Watch()).pair or SideBySide(check, None), (check.other_side, check)
+        both = self.watches.get(check.key)
+        return both if isinstance(both, SideBySide) else SideBySide(check, None), (check.other_side, check)
 
     def _is_finished(self, check: Check) -> bool:
         """Whether a resumed run finds what decides a check of two sides, which it then takes."""
@@ -286,10 +285,14 @@ class _Run:
 
     def _find_earlier(self, check: Check) -> None:
         """Note what an earlier run left of a check, where nothing is left to ask."""
-        path, watch = paths_of(self.options.out, *check.key).records, self.watches.get(check.key, Watch())
+        path, watch = paths_of(self.options.out, *check.key).records, self._watch(check)
         stamp = stamp_of(path)  # as it is read: its turn may come hours later
         if (evaluation := self._stored(check, watch.stop_rule if self.options.shard is None else None)) is not None:
             self.earlier[check.key], self.written[path] = evaluation, stamp
+
+    def _watch(self, check: Check) -> Watch:
+        watch = self.watches.get(check.key)
+        return watch if isinstance(watch, Watch) else Watch()
 
     async def check(
         self, engine: Engine, check: Check, scorers: Scorers, beside: Watch | None = None, *, is_shown: bool = True
@@ -304,7 +307,7 @@ class _Run:
             return EvaluatedCheck(check, problem=missing)
         paths = paths_of(options.out, *check.key)
         earlier = resumable_records(assignment, paths, resume=options.resume or paths.records in self.written)
-        watch = beside or self.watches.get(check.key, Watch())
+        watch = beside or self._watch(check)
         observer = options.observer if is_shown else Silent()
         if isinstance(observer, ComparingObserver):
             observer.compares(watch.comparison)

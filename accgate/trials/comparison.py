@@ -85,7 +85,7 @@ def ab(
     held = [
         Equality(replace(other, other_side=check), correction, count, is_two_sided=two_sided) for check, other in pairs
     ]
-    watches = {each.check.key: each.watch for each in held}
+    watches = {each.check.key: each.side_by_side for each in held}
     run = evaluate_checks(with_other_sides([each.check for each in held]), options, watches)
     try:
         compared = [_comparison(each, run.checks) for each in held]

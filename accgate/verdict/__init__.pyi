@@ -20,10 +20,10 @@ from .sentences import Setting, drift_sentence, name_of, readings_sentence, sent
 from .verdict import Verdict
 
 __all__ = [
-    "Allowed", "Answer", "CandidateSummary", "Cost", "Drift", "Figure", "GroupFigures", "Paragraph", "Readings", "Reason",
-    "ReferenceSummary", "Setting", "Step", "Verdict", "after_inconclusive", "approval_steps", "asked_text",
+    "Allowed", "Answer", "CandidateSummary", "Cost", "Drift", "Figure", "GroupFigures", "Paragraph", "Readings",
+    "Reason", "ReferenceSummary", "Setting", "Step", "Verdict", "after_inconclusive", "approval_steps", "asked_text",
     "chance_sentence", "change_text", "drift_sentence", "drop_sentence", "groups_paragraph", "groups_sentence",
-    "interval_text", "lack_sentence", "loss_of", "lost_answers", "move_sentence", "name_of",
-    "other_rules", "pass_words", "points_text", "range_text", "readings_sentence", "samples_of", "samples_words",
-    "sentence", "settings_of", "sight_sentence", "subject_of", "texts_of", "theta_text", "words_of",
+    "interval_text", "lack_sentence", "loss_of", "lost_answers", "move_sentence", "name_of", "other_rules",
+    "pass_words", "points_text", "range_text", "readings_sentence", "samples_of", "samples_words", "sentence",
+    "settings_of", "sight_sentence", "subject_of", "texts_of", "theta_text", "words_of",
 ]  # fmt: skip
