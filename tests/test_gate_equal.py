@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import re
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -197,6 +199,26 @@ def test_kept_replies_of_one_side_are_not_those_of_the_other(tmp_path: Path, ser
         server.seen.clear()
         assert paths.run("--cache", str(tmp_path / "cache")) == 0
         assert min(paths.asked.values()) >= paths.check["n"]
+
+
+def test_a_run_that_is_asked_to_stop_goes_on_with_both_sides(tmp_path: Path, server: Server) -> None:
+    paths = Paths(tmp_path, server)
+    answer, count = paths.reply, [0]
+
+    def reply(body: Mapping[str, Any]) -> Fault:
+        count[0] += 1
+        if count[0] == 40:
+            os.kill(os.getpid(), signal.SIGINT)
+        return answer(body)
+
+    server.fault_of = reply
+    assert paths.run() == 130
+    first = paths.asked
+    server.seen.clear()
+    assert paths.run("--resume") == 0
+    for name, asked in paths.asked.items():
+        assert 0 < asked + first[name] < paths.check["n"] + 40
+    assert paths.verify() == 0
 
 
 def test_two_models_may_be_held_against_one(tmp_path: Path, server: Server) -> None:
