@@ -367,13 +367,14 @@ def _refuse_one_sided(source: TaskSource, model: str) -> None:
     KeyFaults
         For each of them.
     """
-    settings, aggregate = source.settings, source.content.aggregate
     keys = ("target", "reference", "allowed_drop", "certify", "max_more_tokens", "max_slower")
+    values = {key: getattr(source.settings, key) for key in keys}
+    written = [key for key, value in values.items() if value is not None and value is not False]
     fault = f"does not go with equal_to, by which {model} is held against another model both ways; list in `models` "
-    faults: list[tuple[Key, str]] = [((key,), f"{fault}those that it is for") for key in keys if getattr(settings, key)]
-    if aggregate is not None:
+    faults: list[tuple[Key, str]] = [((key,), f"{fault}those that it is for") for key in written]
+    if (statistic := source.content.aggregate) is not None:
         faults.append(
-            ((), f"is decided on {aggregate}, but equal_to of {model} compares means; leave it out by `models`")
+            ((), f"is decided on {statistic}, but equal_to of {model} compares means; list others in `models`")
         )
     if faults:
         raise KeyFaults(*faults)
