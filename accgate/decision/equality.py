@@ -151,42 +151,34 @@ def joined(verdict: Verdict, other: Verdict) -> Verdict:
     answer = answer_of(verdict, other)
     ways = [way for way in (verdict, other) if way.p_value is not None and way.p_adjusted is not None]
     name = max(verdict.verdict, other.verdict, key=SEVERITY.index)
-    whole = replace(verdict, verdict=name, answer=answer, alpha=2.0 * verdict.alpha)
-    if ways:
-        p_value, adjusted = (min(getattr(way, key) for way in ways) for key in ("p_value", "p_adjusted"))
-        whole = replace(whole, p_value=p_value, p_adjusted=min(1.0, 2.0 * adjusted))
+    whole = _turned(other, verdict) if answer == "better" else verdict
+    if answer == "open" and name != verdict.verdict:
+        whole = replace(whole, theta=other.theta).explained_by(other.causes)
+    whole = replace(whole, verdict=name, answer=answer, alpha=2.0 * verdict.alpha)
     if answer in ("worse", "better"):
         whole = replace(whole, verdict="regression")
-    if answer == "better":
-        return _turned(whole, other).explained_by(other.causes)
-    if answer == "open" and name != verdict.verdict:
-        return replace(whole, theta=other.theta).explained_by(other.causes)
-    return whole
+    if not ways:
+        return whole
+    p_value, adjusted = (min(getattr(way, key) for way in ways) for key in ("p_value", "p_adjusted"))
+    return replace(whole, p_value=p_value, p_adjusted=min(1.0, 2.0 * adjusted))
 
 
-def _turned(whole: Verdict, other: Verdict) -> Verdict:
-    """The verdict with the figures of the other way, which was decided on samples of its own, as its own side has them.
+def _turned(other: Verdict, verdict: Verdict) -> Verdict:
+    """The figures of the other way, which was decided on samples of its own, as the check's own side has them.
 
     There is no mean below which a better side fails.
     """
     difference, raw = (None if each is None else 0.0 - each for each in (other.difference, other.difference_raw))
     return replace(
-        whole,
-        n=other.n,
-        stop=other.stop,
-        n_max=other.n_max,
-        clusters=other.clusters,
+        other,
         reference=ReferenceSummary(other.candidate.mean, other.candidate.n),
         candidate=CandidateSummary(other.reference.mean, other.n),
         difference=difference,
         difference_raw=raw,
         interval=None if other.interval is None else other.interval.negate(),
-        theta=other.theta,
-        sigma=other.sigma,
-        p_mid=other.p_mid,
-        discordance=other.discordance,
         lost=other.gained,
         gained=other.lost,
-        flips=whole.flips if len(whole.flips) == other.gained else (),
+        flips=verdict.flips if len(verdict.flips) == other.gained else (),
         gamma=None,
+        groups=verdict.groups,
     )
