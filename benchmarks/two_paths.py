@@ -1,6 +1,6 @@
 """Two paths of one model (`equal_to`): how often equal ones fail, what is seen, and on how many samples.
 
-`python -m benchmarks.two_paths` prints a table in some twenty minutes; `--runs 40` takes one. A kernel that
+`python -m benchmarks.two_paths` prints a table in some minutes; `--runs 40` takes seconds. A kernel that
 differs changes a share of the scores, more of them for the worse or the better where the mean moves.
 """
 
