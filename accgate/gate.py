@@ -14,6 +14,7 @@ from accgate.errors import BadInput
 from accgate.evaluation.assignment import Observer, Silent
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedRun
+from accgate.evaluation.pair import copy_other_sides
 from accgate.evaluation.rereading import Rereading, reread_run
 from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.run import evaluate_checks
@@ -114,6 +115,7 @@ def write(result: Result, plan: RunPlan, out: Path) -> Result:
     """
     references = {c.key: c.recorded for c in plan.decidable if c.recorded is not None}
     result = replace(result, checks=copy_references(result.checks, references, out))
+    copy_other_sides(plan.decidable, out)
     write_result(result, out)
     return result
 

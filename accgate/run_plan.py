@@ -1,18 +1,21 @@
 """All checks of a run, and under whose rules."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal, get_args
 
 from accgate.config.config import Config
 from accgate.config.tables import Gate
+from accgate.decision.equality import Equality
 from accgate.decision.progress import watch_of
 from accgate.errors import BadInput, Tier
 from accgate.evaluation.assignment import Watch
+from accgate.evaluation.pair import SideBySide, Watches
 from accgate.evaluation.presence import refuse_unknown_ids
 from accgate.evaluation.shards.run import plan_of
 from accgate.guard.base import RuleSets, own_samples
-from accgate.planning.checks import Check, plan_checks
+from accgate.planning.checks import Check, plan_checks, with_other_sides, with_own_sides
 from accgate.references.anchor import find_anchor
 
 Rules = Literal["own", "base", "bootstrap"]
@@ -53,12 +56,20 @@ class RunPlan:
 
     @property
     def decidable(self) -> list[Check]:
-        """The checks that have something to be held against; the others are not evaluated."""
-        return [check for check in self.checks if check.reference is not None]
+        """The checks that have something to be held against, and the other sides; nothing else is evaluated."""
+        return with_other_sides([c for c in self.checks if c.reference is not None or c.other_side is not None])
 
     @property
     def shard_plan(self) -> dict[str, object]:
-        """What decides of every check besides its records, as plain data: all shards of a run have it alike."""
+        """What decides of every check besides its records, as plain data: all shards of a run have it alike.
+
+        Raises
+        ------
+        BadInput
+            When a check is of two models that must be equal, which are asked side by side.
+        """
+        if held := [check.name for check in self.checks if check.other_side is not None]:
+            raise BadInput(f"{', '.join(held)}: a model with equal_to is not evaluated in shards; leave --shard out")
         return plan_of([(part.gate, part.checks) for part in self.parts])
 
     def refuse_unknown_samples(self) -> None:
@@ -72,14 +83,15 @@ class RunPlan:
         if all(part.is_whole for part in self.parts):
             refuse_unknown_ids([*self.checks, *(() if self.own is None else own_samples(self.own))])
 
-    def watches(self, *, stops: bool = True) -> Mapping[tuple[str, str], Watch]:
+    def watches(self, *, stops: bool = True) -> Watches:
         """What may end the evaluation of each check early, and what its scores are held against."""
-        return {
-            check.key: watch_of(check, stops=stops)
-            for part in self.parts
-            for check in part.checks
-            if check.reference is not None
-        }
+        watches: dict[tuple[str, str], Watch | SideBySide] = {}
+        watches |= {c.key: watch_of(c, stops=stops) for c in self.checks if c.reference is not None}
+        for part in self.parts:
+            for check in part.checks:
+                if check.other_side is not None:
+                    watches[check.key] = Equality.in_run(check, part.gate, part.checks).side_by_side
+        return watches
 
 
 def plan_run(
@@ -101,9 +113,19 @@ def plan_run(
         parts = tuple(part for each in rules.parts for part in _parts(each, is_new=each is rules.added, stored=stored))
         plan = RunPlan(parts, "base", rules.own, stored)
         _refuse_broken(rules.own, stored=stored)
+    plan = replace(plan, parts=_with_own_sides(plan.parts))
+    if not plan.checks:
+        fault = "no check is left, for its models are held against by others alone (equal_to); choose those too"
+        raise BadInput(f"{config.source.path}: {fault}")
     for check in plan.decidable:
         find_anchor(check.references, check.baseline, check.task.name)
     return plan
+
+
+def _with_own_sides(parts: Sequence[RulesPart]) -> tuple[RulesPart, ...]:
+    """The parts, where checks of one may be held against own checks of another."""
+    checks = iter(with_own_sides([check for part in parts for check in part.checks]))
+    return tuple(replace(part, checks=tuple(islice(checks, len(part.checks)))) for part in parts)
 
 
 def _refuse_broken(own: Config, *, stored: bool) -> None:

@@ -79,24 +79,32 @@ class Config:
         return self.path(task.file) if task.file else library_file(task.library or name)
 
     def without_baselines(self) -> Config:
-        """Return the config with only the models that name no baseline.
+        """Return the config with only the models that are held against no other.
 
         References are recorded of these.
 
         Raises
         ------
         BadInput
-            When every model names a baseline.
+            When every model is.
         """
-        own = {name: model for name, model in self.models.items() if model.baseline is None}
+        own = {name: model for name, model in self.models.items() if model.baseline is model.equal_to is None}
         if not own:
-            raise BadInput(f"{self.source.path}: every model has a baseline; name the one to record with --models")
+            fault = "every model has a baseline or equal_to; name the one to record with --models"
+            raise BadInput(f"{self.source.path}: {fault}")
         return replace(self, models=own)
 
     def pairs(self) -> list[tuple[str, str]]:
         """List every (model, task) that is checked, in the file's order."""
         pairs = [(m, t) for m in self.models for t, task in self.tasks.items() if not task.models or m in task.models]
         return pairs if self.only is None else [pair for pair in pairs if pair in self.only]
+
+    @property
+    def other_sides(self) -> set[tuple[str, str]]:
+        """The (model, task) that others must equal, whichever of the pairs are checked."""
+        return {
+            (other, t) for m, t in replace(self, only=None).pairs() if (other := self.models[m].equal_to) is not None
+        }
 
     def pairs_to_evaluate(self) -> list[tuple[str, str]]:
         """List the same, where a run needs one at least.

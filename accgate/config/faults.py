@@ -31,6 +31,7 @@ def faults_between(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key,
         yield from _name_faults(kind, names)
     for name, model in content.models.items():
         yield from _model_faults(name, model)
+        yield from _path_faults(name, model, content.models)
     if content.report.template is not None and not file.has_file(content.report.template):
         yield ("report", "template"), no_file(file.path.parent, content.report.template)
     if content.tasks and {task.tier for task in content.tasks.values()} == {"advisory"}:
@@ -56,6 +57,21 @@ def _model_faults(name: str, model: Model) -> Iterator[tuple[Key, str]]:
     for key in ASKED:
         if key in model.sampling.extra:
             yield ("models", name, "sampling", "extra", key), "is what a task asks; write it in the task's file"
+
+
+def _path_faults(name: str, model: Model, models: Mapping[str, Model]) -> Iterator[tuple[Key, str]]:
+    """What is wrong with the model that a model must equal."""
+    key, other = ("models", name, "equal_to"), model.equal_to
+    if other is None:
+        return
+    if other == name:
+        yield key, "is the model itself; name another one of this file"
+    elif other not in models:
+        yield key, f"names no model {other!r}; {nearest(other, [each for each in models if each != name])}"
+    elif models[other].equal_to is not None:
+        yield key, f"names {other}, which has equal_to itself; name a model without"
+    if model.baseline is not None:
+        yield key, "is set together with baseline; a model is compared with one of the two"
 
 
 def _name_faults(kind: str, names: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:

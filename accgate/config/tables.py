@@ -70,6 +70,7 @@ class Model:
     baseline: Text | None = setting(None, 'the reference it is compared with: "model" or "model@key=value,..."')
     options: dict[Text, Any] = Field(default_factory=dict, description="the engine's own options")
     sampling: Sampling = field(default_factory=Sampling)
+    equal_to: Text | None = setting(None, "a model of this file, asked in the same run, whose answers score alike")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)

@@ -17,7 +17,7 @@ from accgate.design import Target
 from accgate.stats import SequentialResult, TestResult
 from accgate.stats.collapse import collapses_of
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, texts_of
-from accgate.verdict.figures import Collapse
+from accgate.verdict.figures import Collapse, Lack
 
 
 def decide_check(evidence: Evidence, alpha: float) -> Verdict:
@@ -126,8 +126,10 @@ def add_collapse(evidence: Evidence, verdict: Verdict) -> Verdict:
         return verdict
     found = collapses_of(*evidence.sides, any_stop=verdict.stop is not None)
     ids = tuple(evidence.candidate.ids[i] for i in np.flatnonzero(found.lost))
-    p_value = found.p_value if evidence.cluster_count in (None, evidence.candidate.n) else None
-    collapse = Collapse(len(ids), found.recovered, ids, found.expected, p_value, evidence.answers)
+    lack: Lack = "builds" if evidence.builds > 1 else ""
+    lack = lack if evidence.cluster_count in (None, evidence.candidate.n) else "clusters"
+    p_value = None if lack else found.p_value
+    collapse = Collapse(len(ids), found.recovered, ids, found.expected, p_value, evidence.answers, lack)
     return replace(verdict, collapse=collapse, flips=tuple(dict.fromkeys((*ids, *verdict.flips))))
 
 

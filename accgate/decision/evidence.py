@@ -54,7 +54,7 @@ class Evidence:
     of each of the candidate's samples, as a number. With `n_max` the candidate holds the first samples of a run of that
     many. `binary` False says that scores between 0 and 100 may come.
     With a `statistic` its value is tested, and not the scores' mean. `groups` has the group of each sample of the whole
-    run by its id, empty for one without; None where there are no groups.
+    run by its id, empty for one without; None where there are no groups. The reference's runs are of so many `builds`.
     """
 
     candidate: Scores
@@ -70,6 +70,7 @@ class Evidence:
     statistic: SampleStatistic | None = None
     chance: float | None = None
     groups: Mapping[str, str] | None = None
+    builds: int = 1
 
     @property
     def answers(self) -> tuple[int, int]:
@@ -259,6 +260,7 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
         statistic=statistic,
         chance=check.task.content.chance,
         groups=check.task.groups,
+        builds=1 if check.recorded is None else check.recorded.about.builds,
     )
 
 

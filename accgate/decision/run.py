@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from accgate._version import __version__
 from accgate.config.tables import Gate
 from accgate.decision.comparison import decide
-from accgate.decision.costs import CostCase, with_costs
+from accgate.decision.costs import CostCase, with_costs, with_readings
+from accgate.decision.equality import Equality, joined
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
-from accgate.errors import BadInput, Tier, exit_code, worst
+from accgate.decision.replies import reason_of, reply_changes
+from accgate.errors import BadInput, CannotEvaluate, Tier, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, account_of
@@ -59,7 +61,7 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
     done = {key: item for item in items if (key := item.check.key) in own}
     evidences: dict[tuple[str, str], Evidence] = {}
     for key, item in done.items():
-        if item.evaluation is None or not item.evaluation.complete:
+        if item.evaluation is None or not item.evaluation.complete or item.check.other_side is not None:
             continue
         try:
             evidences[key] = evidence_of(item.check, item.evaluation.records, stopped=item.evaluation.stopped)
@@ -75,8 +77,42 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
         annotated = _annotate(verdict, evidence, item, gate, info)
         cases.append(CostCase(annotated, evidence, item.check, _records(item), info))
     verdicts = dict(zip(evidences, with_costs(cases, account), strict=True))
+    found = [done.get(item.check.key, item) for item in evaluated.checks]
+    for check in checks:
+        if check.other_side is not None:
+            held = done[check.key].check if check.key in done else check  # with the samples that only its run knows
+            verdicts[check.key] = _verdict_on_both(Equality.in_run(held, gate, checks), found)
     final = tuple(verdicts.get(check.key) or _verdict_without_evidence(check, done.get(check.key)) for check in checks)
     return Decided(final, decide_overall(account, checks, evidences, final), account.allowed)
+
+
+def _verdict_on_both(equality: Equality, items: Sequence[EvaluatedCheck]) -> Verdict:
+    """The verdict of a check that must equal another side; an error where either is not wholly known."""
+    check = equality.check
+    empty = _verdict_without_evidence(check, next((item for item in items if item.check.key == check.key), None))
+    try:
+        records = equality.records_of(items)
+    except CannotEvaluate as error:
+        empty = replace(empty, verdict="error", equal_to=check.baseline)
+        return empty.explained_by(texts_of("not-evaluated", tuple(str(error).splitlines())))
+    verdict = joined(*equality.verdicts(records))
+    reference, changes = replace(verdict.reference, name=check.baseline), reply_changes(records)
+    verdict = replace(verdict, equal_to=check.baseline, reference=reference, reply_changes=changes)
+    verdict = verdict.because(*check.notes, *_few_repeats(check, recorded=4))
+    if changes is not None and changes.changed:
+        verdict = verdict.because(reason_of(changes, check.baseline))
+    theirs, verdict = (with_readings(verdict, check, side) for side in records)
+    if verdict.verdict != "error" and theirs.verdict == "error":  # too many of the other side's hold no answer
+        verdict = replace(theirs, candidate=verdict.candidate, lost_unread=verdict.lost_unread)
+    return replace(verdict, reference=replace(reference, readings=theirs.candidate.readings))
+
+
+def _few_repeats(check: Check, recorded: int) -> tuple[Reason, ...]:
+    """A note where single answers that are drawn by chance are paired."""
+    temperature, repeats = check.planned_model.settings.sampling.temperature, check.repeats
+    if temperature <= 0 or min(repeats, recorded) >= 4:
+        return ()
+    return (Reason.of("few-repeats", temperature=temperature, repeats=repeats, recorded=recorded),)
 
 
 def _without_foreign_marks(item: EvaluatedCheck) -> EvaluatedCheck:
@@ -95,10 +131,9 @@ def _annotate(
 ) -> Verdict:
     """The verdict with notes on its check, the settings that changed, and the drift since the anchor."""
     check = item.check
-    temperature = check.planned_model.settings.sampling.temperature
     notes, recorded = list(check.notes), 0 if check.recorded is None else check.recorded.about.repeats
-    if verdict.test in PAIRED_TESTS and temperature > 0 and min(check.repeats, recorded) < 4:
-        notes.append(Reason.of("few-repeats", temperature=temperature, repeats=check.repeats, recorded=recorded))
+    if verdict.test in PAIRED_TESTS:
+        notes += _few_repeats(check, recorded)
     if check.recorded is not None and (note := batch_note(check.recorded.about)) is not None:
         notes.append(note)
     if verdict.is_too_coarse and check.task.dataset_ids is not None:

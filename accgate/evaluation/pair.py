@@ -1,122 +1,115 @@
 """Two models asked the same samples at the same time, until what both have finished decides."""
 
-import asyncio
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from accgate.engines import Engine, all_or_first_error
-from accgate.errors import CannotEvaluate
-from accgate.evaluation.assignment import Observer, Silent, assignment_of
-from accgate.evaluation.check import evaluate
-from accgate.evaluation.interruption import Stop, interruptible
-from accgate.evaluation.options import RunOptions
-from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, Interrupted, why_incomplete
-from accgate.evaluation.presence import missing_records, refuse_absent, refuse_unable, running_servers
-from accgate.evaluation.scoring import Scorers, Scoring
+from accgate.errors import writing
+from accgate.evaluation.assignment import StopRule, Watch
+from accgate.evaluation.outcome import Evaluation
 from accgate.planning.checks import Check
 from accgate.records.file import Record, paths_of
-from accgate.records.lock import sole_run
+from accgate.records.log import read_log
+from accgate.records.replacement import write_gzip_lines
 
 Decides = Callable[[Sequence[Record], Sequence[Record]], bool]
-Pair = tuple[Check, Check]
+Records = tuple[Sequence[Record], Sequence[Record]]
 
 
-class _SideBySide:
-    """What both sides have finished of the order, and whether that decides."""
+class SideBySide:
+    """What both sides of a check have finished of the order, and whether that decides.
 
-    def __init__(self, decides: Decides | None, observer: Observer, stop: Stop) -> None:
-        self._decides, self._observer, self._stop = decides, observer, stop
+    `decides` says so of the records of the first samples, finished by both. Without it nothing ends early.
+    """
+
+    def __init__(self, check: Check, decides: Decides | None) -> None:
+        self._check, self._decides = check, decides
         self._finished: list[Sequence[Record]] = [(), ()]
         self._looked = 0
-        self.used: int | None = None
+        self._over = False
 
-    async def evaluate(self, side: int, check: Check, engine: Engine, scoring: Scoring, out: Path) -> Evaluation:
-        assignment = assignment_of(check, engine.describe())
-        if problem := missing_records(engine, assignment.task):
-            raise CannotEvaluate(f"{check.name}: {problem}")
-        return await evaluate(
-            engine,
-            assignment,
-            paths_of(out, *check.key),
-            observer=self._observer if side else Silent(),
-            stop_rule=None if self._decides is None else lambda records: self._is_decided(side, records),
-            scoring=scoring,
-            stop=self._stop,
-        )
+    def rule(self, side: int) -> StopRule | None:
+        """What may end the evaluation of a side; the other then ends at its next answer."""
+        return None if self._decides is None else _Side(self, side)
 
-    def _is_decided(self, side: int, records: Sequence[Record]) -> bool:
-        """Whether the samples that both have finished decide; then both end, each at its next answer."""
+    def end(self, side: int, evaluation: Evaluation | None) -> None:
+        """Note what a side came to. The other ends too where that gives no verdict."""
+        if evaluation is None or not evaluation.complete:
+            self._over = True
+        else:
+            self._finished[side] = evaluation.records
+
+    def is_decided_by(self, evaluations: Sequence[Evaluation]) -> bool:
+        """Whether these of both sides are whole, or decide."""
+        first, second = common_records(self._check, evaluations)
+        is_whole = len(second) == self._check.n * self._check.repeats
+        return is_whole or (self._decides is not None and self._decides(first, second))
+
+    def look(self, side: int, records: Sequence[Record]) -> bool:
+        """Whether both may end, with these finished first records of a side."""
         self._finished[side] = records
         common = min(map(len, self._finished))
-        if self.used is None and common > self._looked:
+        if not self._over and common > self._looked:
             self._looked = common
             assert self._decides is not None
-            if self._decides(self._finished[0][:common], self._finished[1][:common]):
-                self.used = common
-        return self.used is not None
+            self._over = self._decides(self._finished[0][:common], self._finished[1][:common])
+        return self._over
+
+    def expected(self) -> int | None:
+        """Samples by which a decision is likely, as planned."""
+        planned = self._check.expected_n_healthy
+        return None if planned is None or planned * self._check.repeats <= self._looked else math.ceil(planned)
 
 
-def refuse_absent_judges(pairs: Sequence[Pair]) -> None:
-    """Ask the judges of later tasks whether their servers have them, before the first task is evaluated.
+class _Side:
+    """The stop rule of one side."""
+
+    def __init__(self, both: SideBySide, side: int) -> None:
+        self._both, self._side = both, side
+
+    def __call__(self, records: Sequence[Record]) -> bool:
+        """Whether what both have finished decides."""
+        return self._both.look(self._side, records)
+
+    def expected(self) -> int | None:
+        """Samples by which a decision is likely."""
+        return self._both.expected()
+
+    def fewest(self) -> int:
+        """Samples that a pass takes at least, of which nothing tells."""
+        return 0
+
+
+Watches = Mapping[tuple[str, str], Watch | SideBySide]  # by a check's key, with both sides where it has two
+
+
+def common_records(check: Check, sides: Sequence[Evaluation]) -> Records:
+    """The records of the samples that both sides have finished, from the first of a check's order without a gap."""
+    found = [{record.key: record for record in (*each.records, *each.beyond)} for each in sides]
+    first: list[Record] = []
+    second: list[Record] = []
+    for id_ in check.task.samples.ids:
+        keys = [(id_, repeat) for repeat in range(check.repeats)]
+        if not all(key in records for key in keys for records in found):
+            break
+        first += (found[0][key] for key in keys)
+        second += (found[1][key] for key in keys)
+    return first, second
+
+
+def copy_other_sides(checks: Sequence[Check], out: Path) -> None:
+    """Put what the other sides replied beside the records of the checks, for the report.
 
     Raises
     ------
-    BadInput
-        For every server that lacks its model.
-    """
-    running = running_servers([check for pair in pairs for check in pair])
-    asyncio.run(refuse_absent([check for check, _ in pairs], running))  # both models begin with the first task
-
-
-def evaluate_pair(
-    pair: Pair, options: RunOptions, decides: Decides | None
-) -> tuple[tuple[Sequence[Record], Sequence[Record]], bool]:
-    """The records of both checks on the same samples, and whether it ended early.
-
-    `decides` says of the records of the first samples, finished by both, whether they decide.
-
-    Raises
-    ------
-    BadInput
-        For engine options that cannot be used.
     CannotEvaluate
-        When an engine fails for good, or too many samples of a side have no score or replies no answer.
-    Interrupted
-        When SIGINT, SIGTERM or SIGHUP came and what was in flight has finished.
+        When they cannot be written.
     """
-    engines = [check.planned_model.engine() for check in pair]
-    refuse_unable(zip(engines, pair, strict=True))
-    with sole_run(options.out), interruptible() as stop:
-        side_by_side = _SideBySide(decides, options.observer, stop)
-        evaluations = asyncio.run(_both(pair, engines, options.out, side_by_side, stop))
-    if stop.requested:
-        raise Interrupted(pair, [EvaluatedCheck(c, e) for c, e in zip(pair, evaluations, strict=False)])
-    for check, evaluation in zip(pair, evaluations, strict=True):
-        if side_by_side.used is None and not evaluation.complete:
-            why = "\n".join(why_incomplete(EvaluatedCheck(check, evaluation))).replace(", then go on with --resume", "")
-            raise CannotEvaluate(f"{check.name}: {why}")
-    first, second = (evaluation.records[: side_by_side.used] for evaluation in evaluations)
-    return (first, second), side_by_side.used is not None
-
-
-async def _both(
-    pair: Pair, engines: Sequence[Engine], out: Path, side_by_side: _SideBySide, stop: Stop
-) -> list[Evaluation]:
-    """The evaluations of both; none where a stop was requested before all had started."""
-    async with Scorers() as scorers:
-        try:
-            scorings = await stop.unless_requested(_start(pair, engines, scorers))
-            if scorings is None:
-                return []
-            sides = enumerate(zip(pair, engines, scorings, strict=True))
-            return await all_or_first_error(side_by_side.evaluate(side, *each, out) for side, each in sides)
-        finally:
-            for engine in engines:
-                await engine.close()
-
-
-async def _start(pair: Pair, engines: Sequence[Engine], scorers: Scorers) -> list[Scoring]:
-    for check, engine in zip(pair, engines, strict=True):
-        with check.planned_model.locating():
-            await engine.start()
-    return [await scorers.of(check) for check in pair]
+    for check in checks:
+        if check.other_side is not None and (path := paths_of(out, *check.other_side.key).records).exists():
+            rows = (
+                {"id": record.id, "repeat": record.repeat, "score": record.score, "reply": record.reply}
+                for record in read_log(path)
+            )
+            with writing(out):
+                write_gzip_lines(paths_of(out, *check.key).before, rows)

@@ -1,4 +1,4 @@
-"""Every check evaluated, one engine at a time."""
+"""Every check evaluated, one engine at a time, and two at a time where two models must be equal."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,13 @@ from pathlib import Path
 from accgate.engines import Engine, all_or_first_error
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
-from accgate.evaluation.assignment import NO_ENGINE, ComparingObserver, Watch, assignment_of
+from accgate.evaluation.assignment import NO_ENGINE, ComparingObserver, Silent, StopRule, Watch, assignment_of
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, Prefetch, content_of
 from accgate.evaluation.interruption import Stop, interruptible
 from accgate.evaluation.options import RunOptions
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, Interrupted
+from accgate.evaluation.pair import SideBySide, Watches
 from accgate.evaluation.presence import (
     missing_records,
     models_and_judges,
@@ -43,12 +44,11 @@ from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo
 
 
-def evaluate_checks(
-    checks: Sequence[Check], options: RunOptions, watches: Mapping[tuple[str, str], Watch] | None = None
-) -> EvaluatedRun:
+def evaluate_checks(checks: Sequence[Check], options: RunOptions, watches: Watches | None = None) -> EvaluatedRun:
     """Evaluate the checks, one engine at a time. A check whose engine fails carries the reason instead.
 
-    `watches` may stop the evaluation of a check, by its key, as soon as it is decided.
+    `watches` may stop the evaluation of a check, by its key, as soon as it is decided. Checks that must equal another
+    side come first, both sides at the same time; what that leaves of the other side's own check is asked in its turn.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def evaluate_checks(
         finally:
             if cache is not None:
                 cache.close()
-        evaluated = tuple(map(run.item_with_records, run.evaluated))
+        evaluated = tuple(map(run.item_with_records, (*run.evaluated, *run.sides)))
     if stop.requested:
         raise Interrupted(checks, evaluated)
     seconds = round(time.monotonic() - clock, 3)
@@ -88,24 +88,20 @@ class _Run:
     """What all checks of a run share, and those evaluated so far."""
 
     options: RunOptions
-    watches: Mapping[tuple[str, str], Watch]
+    watches: Watches
     digests: FileDigests
     stop: Stop
     evaluated: list[EvaluatedCheck] = field(default_factory=list)
     infos: dict[str, EngineInfo] = field(default_factory=dict)
     content: Content = field(default_factory=dict)
     written: dict[Path, tuple[int, int, int] | None] = field(default_factory=dict)
+    asked_beside: dict[tuple[str, str], EvaluatedCheck] = field(default_factory=dict)  # other sides, so far
     earlier: dict[tuple[str, str], Evaluation] = field(default_factory=dict)  # finished before this run
 
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
         running = running_servers(checks)
         for check in checks if self.options.resume else ():
-            paths = paths_of(self.options.out, *check.key)
-            stamp = stamp_of(paths.records)  # as it is read: its turn may come hours later
-            stops = self.watches.get(check.key, Watch()).stop_rule if self.options.shard is None else None
-            assignment = assignment_of(check, NO_ENGINE, self.options.shard)
-            if (evaluation := earlier_evaluation(assignment, paths, stops)) is not None:
-                self.earlier[check.key], self.written[paths.records] = evaluation, stamp
+            self._find_earlier(check)
         unfinished = [check for check in checks if check.key not in self.earlier]
         await self.stop.unless_requested(refuse_absent(unfinished, running))
         async with Scorers() as scorers:
@@ -118,38 +114,133 @@ class _Run:
         running: Collection[ModelKey],
         scorers: Scorers,
     ) -> None:
+        for held in _by_both_models(checks):
+            if self.stop.requested or not await self._side_by_side(held, scorers):
+                return
+        sides = {check.other_side.key for check in checks if check.other_side is not None}
+        alone = [c for c in checks if c.other_side is None and (c.reference is not None or c.key not in sides)]
         for name, engine in engines.items():
-            waiting = [check for check in checks if check.model == name]
-            is_left = waiting[0].planned_model.key in running and all(check.key in self.earlier for check in waiting)
-            ahead = contextlib.ExitStack()
-            try:
-                if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
-                    return
-                self._prefetch(checks, name, ahead)
-                for check in waiting:  # whatever their order: it must be the same that answers the others
-                    paths = paths_of(self.options.out, *check.key)
-                    if check.key in self.earlier or scored_records(paths):
+            waiting = [check for check in alone if check.model == name]
+            if waiting and not await self._of_model(engine, waiting, checks, running, scorers):
+                return
+
+    async def _of_model(
+        self,
+        engine: Engine,
+        waiting: list[Check],
+        checks: Sequence[Check],
+        running: Collection[ModelKey],
+        scorers: Scorers,
+    ) -> bool:
+        """Evaluate the checks of one model that wait for it; False where a stop was requested before."""
+        is_left = waiting[0].planned_model.key in running and all(check.key in self.earlier for check in waiting)
+        ahead = contextlib.ExitStack()
+        try:
+            if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
+                return False
+            self._prefetch(checks, waiting[0].model, ahead)
+            for check in waiting:  # whatever their order: it must be the same that answers the others
+                paths = paths_of(self.options.out, *check.key)
+                if check.key in self.earlier or scored_records(paths):
+                    Servers.of(engine).expect_same(paths)
+            failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
+            while waiting and not self.stop.requested:
+                judge = None if waiting[0].judge is None else waiting[0].judge.key
+                try:
+                    if judge in failed and waiting[0].key not in self.earlier:
+                        raise failed[judge]
+                    item = await self.check(engine, waiting[0], scorers)
+                    if item is None:
+                        return False
+                    self.evaluated.append(item)
+                except JudgeFailed as error:
+                    assert judge is not None
+                    failed[judge] = error
+                    self.evaluated.append(EvaluatedCheck(waiting[0], problem=str(error)))
+                waiting.pop(0)
+        except CannotEvaluate as error:
+            self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in waiting)
+        finally:
+            ahead.close()
+            await engine.close()
+        return True
+
+    async def _side_by_side(self, checks: Sequence[Check], scorers: Scorers) -> bool:
+        """Evaluate the checks of one model that must equal another, with both engines; False where a stop came first.
+
+        Where an engine fails, the checks that are left carry the reason.
+        """
+        others = [check.other_side for check in checks if check.other_side is not None]
+        left = [check for check in checks if not self._is_finished(check)]
+        engines = [each[0].planned_model.engine() for each in (others, checks)]
+        try:
+            for engine, each in zip(engines, (others, checks), strict=True):
+                if not await self._begin(engine if left else None, each):
+                    return False
+                for check in each:
+                    if scored_records(paths := paths_of(self.options.out, *check.key)):
                         Servers.of(engine).expect_same(paths)
-                failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
-                while waiting and not self.stop.requested:
-                    judge = None if waiting[0].judge is None else waiting[0].judge.key
-                    try:
-                        if judge in failed and waiting[0].key not in self.earlier:
-                            raise failed[judge]
-                        item = await self.check(engine, waiting[0], scorers)
-                        if item is None:
-                            return
-                        self.evaluated.append(item)
-                    except JudgeFailed as error:
-                        assert judge is not None
-                        failed[judge] = error
-                        self.evaluated.append(EvaluatedCheck(waiting[0], problem=str(error)))
-                    waiting.pop(0)
-            except CannotEvaluate as error:
-                self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in waiting)
-            finally:
-                ahead.close()
+            while left and not self.stop.requested:
+                if not await self._pair(engines, left[0], scorers):
+                    return False
+                left.pop(0)
+        except CannotEvaluate as error:
+            self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in left)
+        finally:
+            for engine in engines:
                 await engine.close()
+        return True
+
+    async def _pair(self, engines: Sequence[Engine], check: Check, scorers: Scorers) -> bool:
+        """Evaluate both sides of a check at the same time; False where a stop was requested before they began."""
+        both, pair = self._both_sides(check)
+        await scorers.of(check)  # once for both
+
+        async def evaluate_side(number: int) -> EvaluatedCheck | None:
+            watch = Watch(both.rule(number))
+            item = await self.check(engines[number], pair[number], scorers, watch, is_shown=number == 1)
+            both.end(number, None if item is None else item.evaluation)
+            return item
+
+        first, second = await all_or_first_error(map(evaluate_side, (0, 1)))
+        if first is None or second is None:
+            return False
+        self.asked_beside[pair[0].key] = first
+        self.evaluated.append(second)
+        self.earlier.pop(pair[0].key, None)
+        self._find_earlier(pair[0])
+        return True
+
+    def _both_sides(self, check: Check) -> tuple[SideBySide, tuple[Check, Check]]:
+        assert check.other_side is not None
+        both = self.watches.get(check.key)
+        return both if isinstance(both, SideBySide) else SideBySide(check, None), (check.other_side, check)
+
+    def _is_finished(self, check: Check) -> bool:
+        """Whether a resumed run finds what decides a check of two sides, which it then takes."""
+        if not self.options.resume:
+            return False
+        both, pair = self._both_sides(check)
+        paths = [paths_of(self.options.out, *side.key).records for side in pair]
+        stamps = {path: stamp_of(path) for path in paths}
+        first, second = (self._stored(side, lambda _: True) for side in pair)
+        if first is None or second is None or not both.is_decided_by((first, second)):
+            return False
+        self.written.update(stamps)
+        self.asked_beside[pair[0].key] = EvaluatedCheck(pair[0], first)
+        self.evaluated.append(EvaluatedCheck(check, second))
+        return True
+
+    def _stored(self, check: Check, stops: StopRule | None) -> Evaluation | None:
+        """What an earlier run left of a check, where that is the whole or its beginning ends it."""
+        assignment = assignment_of(check, NO_ENGINE, self.options.shard)
+        return earlier_evaluation(assignment, paths_of(self.options.out, *check.key), stops)
+
+    @property
+    def sides(self) -> list[EvaluatedCheck]:
+        """The other sides that have no check of their own."""
+        own = {item.check.key for item in self.evaluated}
+        return [item for key, item in self.asked_beside.items() if key not in own]
 
     def _prefetch(self, checks: Sequence[Check], running: str, until: contextlib.ExitStack) -> None:
         """Read or download the files of the next model that is left to ask, if there is one, until the stack closes."""
@@ -178,8 +269,8 @@ class _Run:
             is_over.set()
         if self.stop.requested:
             return False
-        paths = paths_of(self.options.out, model.name, checks[0].task.name)
-        self.infos[model.name] = engine_of(settings_of_run(paths), paths) if engine is None else engine.describe()
+        paths = paths_of(self.options.out, *checks[0].key)
+        self.infos[checks[0].model] = engine_of(settings_of_run(paths), paths) if engine is None else engine.describe()
         return True
 
     @contextmanager
@@ -192,20 +283,38 @@ class _Run:
                 raise
             raise BadInput(*error.messages, f"{self.options.out}: {KEPT}") from error
 
-    async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck | None:
-        """The check evaluated; None where a stop was requested before its judge had started."""
+    def _find_earlier(self, check: Check) -> None:
+        """Note what an earlier run left of a check, where nothing is left to ask."""
+        path, watch = paths_of(self.options.out, *check.key).records, self._watch(check)
+        stamp = stamp_of(path)  # as it is read: its turn may come hours later
+        stops = watch.stop_rule if self.options.shard is None else None
+        if (evaluation := self._stored(check, stops)) is not None:
+            self.earlier[check.key], self.written[path] = evaluation, stamp
+
+    def _watch(self, check: Check) -> Watch:
+        watch = self.watches.get(check.key)
+        return watch if isinstance(watch, Watch) else Watch()
+
+    async def check(
+        self, engine: Engine, check: Check, scorers: Scorers, beside: Watch | None = None, *, is_shown: bool = True
+    ) -> EvaluatedCheck | None:
+        """The check evaluated; None where a stop was requested before its judge had started.
+
+        What watches it `beside` another side takes the place of its own, and only one of two sides `is_shown`.
+        """
         options, info = self.options, self.infos[check.model]
         assignment = assignment_of(check, info, options.shard, self._files_of(check))
         if missing := missing_records(engine, assignment.task):
             return EvaluatedCheck(check, problem=missing)
         paths = paths_of(options.out, *check.key)
-        earlier = resumable_records(assignment, paths, resume=options.resume)
-        watch = self.watches.get(check.key, Watch())
-        if isinstance(options.observer, ComparingObserver):
-            options.observer.compares(watch.comparison)
-        if (evaluation := self.earlier.get(check.key)) is not None:
-            options.observer.started(*check.key, assignment.total, evaluation.records)
-            options.observer.ended()
+        earlier = resumable_records(assignment, paths, resume=options.resume or paths.records in self.written)
+        watch = beside or self._watch(check)
+        observer = options.observer if is_shown else Silent()
+        if isinstance(observer, ComparingObserver):
+            observer.compares(watch.comparison)
+        if beside is None and (evaluation := self.earlier.get(check.key)) is not None:
+            observer.started(*check.key, assignment.total, evaluation.records)
+            observer.ended()
             return EvaluatedCheck(check, evaluation)
         with self._kept_note():
             scoring = await self.stop.unless_requested(scorers.of(check))
@@ -217,7 +326,9 @@ class _Run:
         fault_of = partial(judge_fault, check)
         if fault := fault_of(Makers.of_settings({**assignment.settings, **servers.settings()})):
             return EvaluatedCheck(check, problem=fault)
-        answering = engine if options.cache is None else options.cache.before(engine, check, info)
+        answering = engine
+        if options.cache is not None and beside is None:  # kept replies of one side would be those of both
+            answering = options.cache.before(engine, check, info)
         others = None
         if options.shard is not None and options.together is not None:
             others = Siblings(options.together, options.shard, check.task, assignment, servers)
@@ -228,7 +339,7 @@ class _Run:
                 assignment,
                 paths,
                 earlier=earlier,
-                observer=options.observer,
+                observer=observer,
                 stop_rule=stop_rule,
                 others=others,
                 scoring=scoring,
@@ -260,3 +371,12 @@ class _Run:
             marks = self.content[check.judge.key]
             files |= {f"{name}{OF_JUDGE}{check.judge.name}": digest for name, digest in marks.items()}
         return files
+
+
+def _by_both_models(checks: Sequence[Check]) -> list[list[Check]]:
+    """The checks that must equal another side, those of the same two models together."""
+    pairs: dict[tuple[str, str], list[Check]] = {}
+    for check in checks:
+        if check.other_side is not None:
+            pairs.setdefault((check.other_side.model, check.model), []).append(check)
+    return list(pairs.values())

@@ -12,13 +12,22 @@ from accgate.evaluation.assignment import Assignment, StopRule, assignment_of, e
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation
 from accgate.evaluation.resume import changed_settings, check_points, settings_of
 from accgate.planning.checks import Check
-from accgate.records.file import NOT_COMPARED, STOPPED, Record, RecordPaths, count_lines, paths_of, settings_of_run
+from accgate.records.file import (
+    NOT_COMPARED,
+    STOPPED,
+    Record,
+    RecordPaths,
+    count_lines,
+    paths_of,
+    read_gzip_lines,
+    settings_of_run,
+)
 from accgate.records.ids import Places
 from accgate.records.log import RecordLog, beginning_of, in_fixed_order, read_log
 from accgate.records.pairing import PARTS, changed_parts, is_rescored
 from accgate.references.judge import Makers
 from accgate.result import EngineInfo
-from accgate.tasks import recorded_samples
+from accgate.tasks import Sample, Samples, Task, recorded_samples
 from accgate.text import count_of, some_of
 
 StopRuleOf = Callable[[Check], "StopRule | None"]
@@ -137,11 +146,31 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
         return check
     samples = recorded_samples(read_log(paths.records))
     count, seed = len(task.samples), check.design.seed
+    if check.reference is None:
+        return replace(check, task=_task_beside(check, samples, settings, paths))
     if len(samples) != count and (check.design.theta is None or len(samples) > count):
         fault = f"holds {count_of(len(samples), 'sample')}, but {count:,} are planned"
         raise BadInput(f"{paths.records}: {fault}; if the dataset has no more, set num_samples = {len(samples)}")
     fingerprint = {part: str(settings.get(f"task {part}")) for part in PARTS}
     return replace(check, task=replace(task.of(samples.in_order(seed)), fingerprint=fingerprint))
+
+
+def _task_beside(check: Check, samples: Samples, settings: Mapping[str, Any], paths: RecordPaths) -> Task:
+    """The task of a check whose samples only its run knows, in the order of the prompts beside its records.
+
+    Both sides may have ended before the last of them.
+
+    Raises
+    ------
+    BadInput
+        When there are more than are planned.
+    """
+    recorded = {sample.id: sample for sample in samples}
+    rows = [row["id"] for row in read_gzip_lines(paths.prompts, "prompt")]
+    if len(rows) > len(check.task.samples) or not recorded.keys() <= {*rows}:
+        raise BadInput(f"{paths.prompts}: holds other samples than are planned; run the gate again")
+    whole = Samples(recorded.get(id_) or Sample(id_, "", "", "", "") for id_ in rows)
+    return replace(check.task.of(whole), fingerprint={part: str(settings.get(f"task {part}")) for part in PARTS})
 
 
 def _check_of(
@@ -156,7 +185,9 @@ def _check_of(
         raise BadInput(f"{paths.records}: holds {strays} that this check lacks: {some_of(unknown)}")
     assignment = assignment_of(check, info)
     makers = Makers.of_settings(settings)
-    evaluation = finished_evaluation(assignment, present, places, stop_rule_of(check), makers)
+    is_beside = check.reference is None  # what both sides have is looked at when they are decided
+    stops = (lambda _: True) if is_beside else stop_rule_of(check)
+    evaluation = finished_evaluation(assignment, present, places, stops, makers)
     if evaluation is not None:
         return EvaluatedCheck(check, evaluation)
     lacking = np.delete(np.arange(assignment.total), places)

@@ -116,6 +116,8 @@ def _has_reference(rules: Config, model: str, task: str) -> bool:
     Without a reference it is new to the pull request that brings the first.
     """
     settings, entry = rules.tasks[task], rules.models[model]
+    if entry.equal_to is not None:
+        return True
     if settings.target is not None or settings.reference is not None:
         return True
     folder = folder_of(rules.references, baseline_of(model, entry.variant, entry.baseline), task)

@@ -55,6 +55,8 @@ def verdicts_beside(
     accounts = {tier: account_of_pairs(own, of, stored=stored) for tier, of in of_tier.items()}
     for pair in pairs:
         item = done.get(pair)
+        if own.models[pair[0]].equal_to is not None:  # both sides are of the head, whoever's the rules are
+            continue
         if item is None or item.evaluation is None or not item.evaluation.complete:
             continue
         try:

@@ -22,7 +22,7 @@ from accgate.references.writer import figures_of
 
 OF_SCORES = ("mean", "sigma", "discordance", "scores_sha256", "runs_sha256")  # these follow from the scores
 OF_MEAN = ("mean", "n")
-SIZES = ("runs", "n", "repeats")
+SIZES = ("runs", "builds", "n", "repeats")
 Row = tuple[float, Mapping[str, Any]]
 
 

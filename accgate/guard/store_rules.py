@@ -162,22 +162,47 @@ def _summary(reference: Reference) -> str:
 def baseline_differences(base: Config, head: Config) -> Iterator[Difference]:
     """Yield the checks that the head compares with another recorded reference.
 
-    Both sides have them.
+    Another model that they must equal counts, too. Both sides have the checks.
 
     Raises
     ------
     BadInput
         When a baseline of the head fits several references.
     """
+    yield from _dropped_differences(base, head)
     shared = set(head.pairs())
     tasks_of: dict[Difference, list[str]] = {}
     for model, task in [pair for pair in base.pairs() if pair in shared]:
         settings = base.tasks[task]
-        if settings.target is None and settings.reference is None:
+        before, after = (each.models[model].equal_to for each in (base, head))
+        if before != after:
+            why = "it is held against another side for"
+            change = Difference(("models", model, "equal_to"), before, after, "loosening", why)
+            tasks_of.setdefault(change, []).append(task)
+        elif after is None and settings.target is None and settings.reference is None:
             for change in _baseline_difference(model, task, base, head):
                 tasks_of.setdefault(change, []).append(task)
     for change, tasks in tasks_of.items():
         yield replace(change, why=f"{change.why} {some_of(tasks)}")
+
+
+def _dropped_differences(base: Config, head: Config) -> Iterator[Difference]:
+    """The models that lose the checks of which they have no reference, since others of the head are held against them.
+
+    Raises
+    ------
+    BadInput
+        When a baseline of the head fits several references.
+    """
+    lost: dict[str, list[str]] = {}
+    named = head.other_sides - base.other_sides
+    for model, task in [pair for pair in base.pairs() if pair in named]:
+        has_mean = base.tasks[task].target is not None or base.tasks[task].reference is not None
+        if not has_mean and not _reference_file(head, model, task).exists():
+            lost.setdefault(model, []).append(task)
+    for model, tasks in lost.items():
+        why = "this check is no longer made, for another model is held against this one"
+        yield Difference(("models", model), some_of(tasks), None, "loosening", why)
 
 
 def _baseline_difference(model: str, task: str, base: Config, head: Config) -> Iterator[Difference]:

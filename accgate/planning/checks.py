@@ -1,5 +1,7 @@
 """The checks of a config: for each model and task the samples, the reference, the test, and the drop it can detect."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +23,7 @@ from accgate.design import (
     given_of,
     oriented,
 )
-from accgate.errors import LIMITS, BadInput, CannotEvaluate, CostName, KeyFaults, Tier
+from accgate.errors import LIMITS, BadInput, CannotEvaluate, CostName, Key, KeyFaults, Tier
 from accgate.inputs.parquet import Closed
 from accgate.metrics.forms import label_form
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
@@ -51,6 +53,7 @@ class Check:
     after a drop of theta, None at a fixed n.
     `not_pooled` says why the model's overall check leaves it out; None for one that it pools.
     `advice` is for whoever plans; a verdict has the notes alone.
+    One that must equal `other_side` has no reference: both are asked in the same run, and each side has half of alpha.
     """
 
     model: str
@@ -80,6 +83,7 @@ class Check:
     judge: PlannedModel | None = None
     not_pooled: str | None = None
     max_less_accepted: float | None = None
+    other_side: Check | None = None
 
     def allowed_cost(self, name: CostName) -> float | None:
         """The share by which a cost may change for the worse; None where nothing gates it."""
@@ -168,20 +172,58 @@ def plan_checks(
     for tier in {draft.design.tier for draft in drafts if account is None}:
         own = [pair for pair in pairs if config.tasks[pair[1]].tier == tier]
         accounts[tier] = _account_of_file(config) if recording else _account(config, drafts, own)
-    checks: list[Check] = []
-    for draft in drafts:
+    checks: dict[tuple[str, str], Check] = {}
+    sides: dict[tuple[str, str], Check] = {}
+    making = (draft for draft in drafts if not draft.is_beside)
+    for draft in sorted(making, key=lambda draft: draft.other is not None):  # the other sides' own checks first
         try:
             with config.source.locating(("tasks", draft.source.name)):
                 account = accounts[draft.design.tier]
                 alpha = account.of_check(draft.design.alpha)
-                check = _plan_check(config, draft, alpha, recording=recording, stored=stored, known_sizes=known_sizes)
+                side = (
+                    None if draft.other is None else checks.get(key := (draft.other, draft.source.name), sides.get(key))
+                )
+                check = _plan_check(
+                    config, draft, alpha, side, recording=recording, stored=stored, known_sizes=known_sizes
+                )
                 limited = account.of_limit(draft.design.alpha) if check.limits else 1.0
-                checks.append(replace(check, alpha_limit=limited, design=_with_shares(check.design, draft, account)))
+                check = replace(check, alpha_limit=limited, design=_with_shares(check.design, draft, account))
+                if draft.other is not None:
+                    sides[key] = side or _other_side(config, check, draft.other)
+                    check = replace(check, other_side=sides[key])
+                checks[check.key] = check
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     if faults:
         raise BadInput(*faults)
-    return tuple(checks)
+    return tuple(checks[pair] for pair in pairs if pair in checks)
+
+
+def _other_side(config: Config, check: Check, name: str) -> Check:
+    """The model that a check's must equal, asked the same samples."""
+    model = replace(check.planned_model, name=name, settings=config.models_in_file[name])
+    return replace(check, model=name, planned_model=model)
+
+
+def with_other_sides(checks: Sequence[Check]) -> list[Check]:
+    """The checks, after the other sides that have no check of their own."""
+    own = {check.key for check in checks}
+    sides = {check.other_side.key: check.other_side for check in checks if check.other_side is not None}
+    return [*(side for key, side in sides.items() if key not in own), *checks]
+
+
+def with_own_sides(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """The checks, each held against the other side's own check where another set of rules makes one.
+
+    Both are then of the same samples.
+    """
+    own = {check.key: check for check in checks if check.other_side is None}
+
+    def held(check: Check) -> Check:
+        side = None if check.other_side is None else own.get(check.other_side.key)
+        return check if side is None else replace(check, task=side.task, repeats=side.repeats, other_side=side)
+
+    return tuple(map(held, checks))
 
 
 def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
@@ -209,6 +251,8 @@ class _Draft:
     baseline: str
     recorded: Reference | None
     reference: Scores | Mean | Target | None
+    other: str | None = None  # the model that it must equal
+    is_beside: bool = False  # it has no reference, and others are held against it: it makes no check of its own
 
     @property
     def not_pooled(self) -> str | None:
@@ -216,6 +260,8 @@ class _Draft:
         aggregate = self.source.content.aggregate
         if aggregate is not None:
             return f"decided on {aggregate}"
+        if self.other is not None:
+            return f"held against {self.other}"
         return reason_not_pooled(self.reference, self.design)
 
     def choice(self, n: int | None = None, clusters: int | None = None, *, alpha: float | None = None) -> Choice:
@@ -251,12 +297,14 @@ def _drafts(
     """The drafts of those pairs that have no fault; the others' are added to `faults`."""
     drafts = []
     sources: dict[str, TaskSource] = {}  # what the checks of several models share is read once
+    others = set() if recording else config.other_sides
     for model, task in pairs:
         try:
             with config.source.locating(("tasks", task)):
                 if task not in sources:
                     sources[task] = task_source(config, task, loaded=not stored)
-                drafts.append(_draft(config, model, sources[task], recording=recording))
+                draft = _draft(config, model, sources[task], recording=recording)
+                drafts.append(replace(draft, is_beside=draft.reference is None and (model, task) in others))
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     return drafts
@@ -280,7 +328,8 @@ def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str
         pooled_by = model if config.gate.overall and draft.not_pooled is None else None
         return Claim(draft.design.alpha, pooled_by, limits, has_groups(draft.source.definition))
 
-    return account_by(config.gate, (claim_of(*pair) for pair in pairs))
+    beside = {pair for pair, draft in of_pair.items() if draft.is_beside}
+    return account_by(config.gate, (claim_of(*pair) for pair in pairs if pair not in beside))
 
 
 def _account_of_file(config: Config) -> Account:
@@ -302,6 +351,12 @@ def _draft(config: Config, model_name: str, source: TaskSource, *, recording: bo
     """
     model, settings = planned_model(config, model_name), source.settings
     design = design_of(config, source)
+    if not recording and (other := model.settings.equal_to) is not None:
+        _refuse_one_sided(source, model_name)
+        greedy = model.settings.sampling.temperature == config.models_in_file[other].sampling.temperature == 0.0
+        if greedy and settings.discordance is None:  # both give the same answer each time
+            source = replace(source, settings=replace(settings, discordance=0.0))
+        return _Draft(model, source, design, other, None, None, other)
     baseline = baseline_of(model_name, model.variant, model.settings.baseline)
     recorded = None if recording else find_reference(config.references, baseline, source.name)
     reference = None if recording else _reference(settings, recorded)
@@ -311,10 +366,41 @@ def _draft(config: Config, model_name: str, source: TaskSource, *, recording: bo
     return _Draft(model, source, replace(design, allowed_drop=allowed), baseline, recorded, reference)
 
 
+def _refuse_one_sided(source: TaskSource, model: str) -> None:
+    """Refuse rules of a task that say nothing of whether two models are equal.
+
+    Raises
+    ------
+    KeyFaults
+        For each of them.
+    """
+    keys = ("target", "reference", "allowed_drop", "certify", *LIMITS.values())
+    values = {key: getattr(source.settings, key) for key in keys}
+    written = [key for key, value in values.items() if value is not None and value is not False]
+    fault = f"does not go with equal_to, by which {model} is held against another model both ways; list in `models` "
+    faults: list[tuple[Key, str]] = [((key,), f"{fault}those that it is for") for key in written]
+    if (statistic := source.content.aggregate) is not None:
+        faults.append(
+            ((), f"is decided on {statistic}, but equal_to of {model} compares means; list others in `models`")
+        )
+    if faults:
+        raise KeyFaults(*faults)
+
+
 def _plan_check(
-    config: Config, draft: _Draft, alpha: float, *, recording: bool, stored: bool, known_sizes: bool
+    config: Config,
+    draft: _Draft,
+    alpha: float,
+    side: Check | None,
+    *,
+    recording: bool,
+    stored: bool,
+    known_sizes: bool,
 ) -> Check:
     """The check of a draft, decided at this alpha where no other check is rejected.
+
+    Of one that must equal another model each way has half of it. It takes the samples of that model's own check, its
+    `side`, where there is one.
 
     Raises
     ------
@@ -326,14 +412,18 @@ def _plan_check(
     model, source, recorded, reference = draft.model, draft.source, draft.recorded, draft.reference
     settings, design = source.settings, draft.design
     about = None if recorded is None else recorded.about
+    alpha = alpha if draft.other is None else alpha / 2.0
     sizing = Sizing(source, design, draft.choice().test, reference, alpha, about, source.bounds)
     _refuse_theta(source, sizing.theta_fault())
-    whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
-    task = first_samples(whole, sizing, recorded)
+    if side is None:
+        whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
+        task = first_samples(whole, sizing, recorded)
+    else:
+        whole, unread, task = side.task, (), side.task
     _refuse_out_of_range(reference, recorded, settings, task)
     choice = draft.choice(len(task.samples), _clusters_in(task, reference), alpha=alpha)
     notes = (*unread, *notes_on_samples(task, sizing, len(whole.samples)))
-    if not recording and reference is None:
+    if not recording and reference is None and draft.other is None:
         notes = (*unread, missing_note(config, model, draft.baseline, source.name))
     longest = model.settings.sampling.max_tokens or task.content.max_tokens
     check = Check(

@@ -111,6 +111,8 @@ class EffectiveTask:
     def _reference_n(self, model: str, name: str) -> int | None:
         """The samples of a model's reference; None where it has none, or is an absolute mean."""
         own, entry = self.settings, self.config.models[model]
+        if entry.equal_to is not None:
+            return None
         if own.target is not None or own.reference is not None:
             return own.reference_num_samples if own.target is None else None
         recorded = find_reference(self.config.references, baseline_of(model, entry.variant, entry.baseline), name)

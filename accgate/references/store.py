@@ -38,6 +38,7 @@ class ReferenceFile:
     """`<task>.toml` of the store; mean and sigma in points, discordance a share.
 
     `repeats` counts the answers to each sample in all `runs` together, and `runs_sha256` has a digest of each run.
+    Runs that were added later may be of other `builds`, and each addition counts as one.
     Tokens are means per sample, and with `samples_per_second` those of the last run: what `plan` estimates costs from.
     Of so many `replies`, no answer was found in the `unread` ones; the others are as `Readings` has them. They are not
     there where there was nothing to read, and in references of earlier versions.
@@ -55,6 +56,7 @@ class ReferenceFile:
     repeats: Whole = 1
     discordance: Number | None = None
     runs: Whole = 1
+    builds: Whole = 1
     date: Text = ""
     commit: Text = ""
     engine: Text = ""

@@ -186,6 +186,7 @@ def add_runs(
         **figures,
         **_readings(sum_of_readings((old.readings, readings))),
         runs=old.runs + runs,
+        builds=old.builds + (not rows),
         engine=_both(old.engine, about.engine),
         engine_version=_both(old.engine_version, about.engine_version),
         hardware=_both(old.hardware, about.hardware),

@@ -147,6 +147,8 @@ def plan_sentence(check: Check) -> str:
             means = f"{check.expected_n_healthy:,.0f} on average where nothing changed"
             sees = f"at most {sees}, {means}, {check.expected_n_dropped:,.0f} after such a drop"
     proof = ["a pass must prove that the drop is smaller"] if check.design.certify else []
+    if check.other_side is not None:
+        proof.append(f"held against {check.other_side.model} both ways, each at alpha {check.alpha_planned:.3g}")
     return f"{'; '.join([sees, *proof, *_pairing(check), *map(words_of, check.notes), *check.advice])}."
 
 
@@ -246,6 +248,7 @@ def plan_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
             "reference": {"mean": check.reference_mean, "n": check.reference_n},
             "max_tokens": check.max_tokens,
             "not_pooled": check.not_pooled,
+            "equal_to": None if check.other_side is None else check.other_side.model,
             "notes": [*map(words_of, check.notes), *check.advice],
         }
         for check in checks

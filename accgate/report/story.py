@@ -265,7 +265,9 @@ def _regression_lines(result: Result, lead: Verdict) -> list[str]:
         return [f"{chance}.", f"Its accuracy alone: {lead.by_scores}."]
     if (cause := lead.failed_beside) is not None:
         return [f"{with_capital(words_of(cause))}.", f"Its mean alone: {lead.by_scores}."]
-    if lead.test != "target":
+    if lead.equal_to is not None:
+        lines.append(f"Both answered {samples_words(lead).removeprefix('over ')} in this run.")
+    elif lead.test != "target":
         who = lead.model if lead.model and lead.task else "The candidate"
         lines.append(f"{who} lost this much {samples_words(lead)}.")
     if chance is not None:
@@ -280,6 +282,7 @@ def together_words(result: Result, verdict: Verdict) -> str:
     """What the gate allows the whole run, where that is more than this check has: words for `chance_sentence`."""
     allowed, cost = result.allowed, verdict.failed_cost
     level = verdict.level if cost is None or cost.alpha is None else cost.alpha
+    level *= 1.0 if verdict.equal_to is None else 2.0  # both ways together
     if allowed is None or allowed.total <= level * (1.0 + 1e-9):
         return ""
     checks = f" {len(result.decided):,} checks together" if len(result.decided) > 1 else ""

@@ -117,7 +117,8 @@ def sections_of(rows: Sequence[CheckView], room: Room, started: str | None = Non
 def _origin(model: str, rows: Sequence[CheckView], room: Room, started: str | None) -> Origin:
     references = [row.verdict.reference for row in rows if row.verdict.reference.name]
     names = ["its reference" if each.name == model else each.name for each in references]
-    dates = sorted({each.date or "an unknown date" for each in references})
+    is_asked = any(row.verdict.equal_to is not None for row in rows)
+    dates = sorted({each.date or ("this run" if is_asked else "an unknown date") for each in references})
     commits = {(each.commit or "")[:7] for each in references}
     settings = next(filter(None, (settings_of(row.verdict) for row in rows)), ())
     kinds = ([each for each in settings if each.is_outside is outside] for outside in (False, True))

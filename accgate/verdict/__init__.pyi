@@ -1,6 +1,6 @@
 from .advice import Step, after_inconclusive, approval_steps
 from .allowed import Allowed
-from .figures import CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
+from .figures import Answer, CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
 from .findings import (
     chance_sentence,
     collapse_sentence,
@@ -21,8 +21,8 @@ from .sentences import Setting, drift_sentence, name_of, readings_sentence, sent
 from .verdict import Verdict
 
 __all__ = [
-    "Allowed", "CandidateSummary", "Cost", "Drift", "Figure", "GroupFigures", "Paragraph", "Readings", "Reason",
-    "ReferenceSummary", "Setting", "Step", "Verdict", "after_inconclusive", "approval_steps", "asked_text",
+    "Allowed", "Answer", "CandidateSummary", "Cost", "Drift", "Figure", "GroupFigures", "Paragraph", "Readings",
+    "Reason", "ReferenceSummary", "Setting", "Step", "Verdict", "after_inconclusive", "approval_steps", "asked_text",
     "chance_sentence", "change_text", "collapse_sentence", "drift_sentence", "drop_sentence", "groups_paragraph",
     "groups_sentence", "interval_text", "lack_sentence", "loss_of", "lost_answers", "move_sentence", "name_of",
     "other_rules", "pass_words", "points_text", "range_text", "readings_sentence", "samples_of", "samples_words",

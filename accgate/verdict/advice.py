@@ -72,6 +72,8 @@ def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
 
     There is nothing where files were compared or it passed.
     """
+    if verdict.verdict == "regression" and verdict.equal_to is not None:
+        return [_next(f"find what makes {verdict.model} answer otherwise than {verdict.equal_to}, and fix it")]
     if verdict.verdict == "regression" and (verdict.model or verdict.task):
         return [*_after_regression(verdict), _accept(around)]
     if verdict.verdict == "no-reference":

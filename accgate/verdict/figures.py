@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Stop = Literal["regression", "futility", "end"]
+Answer = Literal["better", "worse", "no difference", "open"]
+Lack = Literal["", "clusters", "builds"]
 
 ROUNDING = 1e-9  # points; a spread of less is none
 NO_GROUP = "(none)"  # of samples that have no group, where others have one
@@ -168,7 +170,8 @@ class Collapse:
 
     `runs` counts those of the reference and of the candidate. `lost` such samples have these `ids`, and `recovered`
     ones are wrong in each run of the reference and right in each of the candidate. Flicker alone makes some `expected`
-    ones collapse. `p_value` is the chance of so many in a healthy run; None where samples come in clusters.
+    ones collapse. `p_value` is the chance of so many in a healthy run. `lack` says why there is none: samples come in
+    clusters, or the reference's runs are of several builds.
     """
 
     lost: int
@@ -177,6 +180,7 @@ class Collapse:
     expected: float
     p_value: float | None
     runs: tuple[int, int]
+    lack: Lack = ""
 
 
 @dataclass(frozen=True)
@@ -243,6 +247,32 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class ReplyChange:
+    """The first token in which two replies to a sample differ: its place, from 1 on, and the token on each side.
+
+    A token is empty where that reply ends before it.
+    """
+
+    id: str
+    place: int
+    before: str
+    now: str
+
+
+@dataclass(frozen=True)
+class ReplyChanges:
+    """How many of the replies of two models differ, and in how many tokens; `first` has the first of them.
+
+    A token is a word or a mark.
+    """
+
+    replies: int
+    changed: int
+    tokens: int
+    first: tuple[ReplyChange, ...] = ()
+
+
+@dataclass(frozen=True)
 class Figures:
     """The decision of one check, with the keys of the result file; a figure that does not exist is None.
 
@@ -267,6 +297,8 @@ class Figures:
     the scores' verdict.
     `collapse` decides nothing; it is there where each side has several answers of 0 or 100 to a sample, and its samples
     are the first of the `flips`.
+    Of a model that must be `equal_to` another, asked in the same run, `answer` is what both ways say together, the
+    `reference` is the other model, and `reply_changes` are those between the replies of both, which decide nothing.
     """
 
     model: str | None
@@ -312,6 +344,9 @@ class Figures:
     costs: tuple[Cost, ...] = ()
     by_scores: VerdictName | None = None
     collapse: Collapse | None = None
+    equal_to: str | None = None
+    answer: Answer | None = None
+    reply_changes: ReplyChanges | None = None
 
     def __post_init__(self) -> None:
         """Make reasons and causes from each other where one is missing, as in a result of an earlier version.

@@ -63,9 +63,10 @@ def drop_sentence(verdict: Figures) -> str:
         return f"{subject} has no mean"
     size, sides = size_text(verdict), (points_text(verdict, before), points_text(verdict, now))
     unit = "" if verdict.statistic else " points"
-    if verdict.test == "target":
+    if verdict.test == "target" or (verdict.equal_to is not None and sides[0] != sides[1]):
         side = "below" if now < before else "above"
-        return f"{subject} is {size}{unit} {side} its target, {sides[1]} against {sides[0]}"
+        other = "its target" if verdict.equal_to is None else f"{verdict.equal_to}, which it must equal"
+        return f"{subject} is {size}{unit} {side} {other}, {sides[1]} against {sides[0]}"
     if loss == 0.0 or sides[0] == sides[1]:
         return f"{subject} stayed at {sides[1]}"
     return f"{subject} {'rose' if now > before else 'fell'} {size}{unit}, {' to '.join(sides)}"
@@ -106,6 +107,8 @@ def move_sentence(verdict: Figures) -> str:
     before, now = points_text(verdict, verdict.reference.mean), points_text(verdict, verdict.candidate.mean)
     if verdict.test == "target":
         return f"{subject} is at {now}, target {before}"
+    if verdict.equal_to is not None:
+        return f"{subject} is at {now}, {verdict.equal_to} at {before}"
     return f"{subject} stayed at {now}" if before == now else f"{subject} {before} to {now}"
 
 
@@ -115,6 +118,8 @@ def pass_words(verdict: Figures) -> str:
     It is a few words after the means.
     """
     loss, allowed = loss_of(verdict), verdict.allowed_drop
+    if verdict.equal_to is not None:
+        return "no difference beyond chance"
     if verdict.certify and verdict.asked is not None:
         return f"a {drop_word(verdict.higher_is_better)} of {asked_text(verdict)} ruled out"
     if loss is None or loss <= 0.0:
@@ -150,7 +155,9 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
     if p is None:
         return None
     most = "at most " if verdict.test == "e-process" and p >= 1.0 / RUNS else ""
-    if verdict.test == "target":
+    if verdict.equal_to is not None:  # both sides together
+        start, p, alpha = "Two equal models differ so", min(1.0, 2.0 * p), 2.0 * alpha
+    elif verdict.test == "target":
         start = f"A model that meets the target scores this {'low' if verdict.higher_is_better else 'high'}"
     elif verdict.allowed_drop:
         start = f"A change that loses only the allowed {verdict.allowed_drop:.4g} does so"
@@ -255,7 +262,8 @@ def collapse_sentence(verdict: Figures) -> str | None:
     if collapse is None or not collapse.lost:
         return None
     before, now = ("both" if count == 2 else f"all {count}" for count in collapse.runs)
-    p = "no p: the samples come in clusters" if collapse.p_value is None else f"p {p_relation(collapse.p_value)}"
+    lack = {"clusters": "the samples come in clusters", "builds": "the reference's runs are of several builds"}
+    p = f"no p: {lack[collapse.lack]}" if collapse.p_value is None else f"p {p_relation(collapse.p_value)}"
     lost = f"{COLLAPSED}{count_of(collapse.lost, 'sample')} {'is' if collapse.lost == 1 else 'are'} wrong in {now} runs"
     end = f"{collapse.recovered:,} the reverse; flicker explains {collapse.expected:.2g} ({p})"
     return f"{lost}, right in {before} of the reference, {end}"

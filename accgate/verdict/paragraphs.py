@@ -51,6 +51,8 @@ def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
     Only what applies is there: a check without a p-value has no test, a fixed number of samples no stopping.
     """
     meaning = MEANING[verdict.verdict] if verdict.failed_cost is None else "a sample takes more than is allowed"
+    if verdict.equal_to is not None:
+        meaning = meaning.replace("drop", "difference")
     replies = ("Replies", _stopped(readings_sentence(verdict)))
     is_deciding = verdict.drift is not None and verdict.drift.fails
     effect = " One that shows fails the check." if is_deciding else " This is information only: it decides nothing."
@@ -94,6 +96,7 @@ def _means(verdict: Figures) -> str:
     before, now = verdict.reference, verdict.candidate
     size = "" if before.n is None else f" on {before.n:,} samples"
     side = "The target" if verdict.test == "target" else "The reference"
+    side = side if verdict.equal_to is None else verdict.equal_to
     interval = ""
     if verdict.interval is not None:
         interval = f" ({100 * verdict.confidence:.4g}% interval {interval_text(verdict)})"
@@ -118,6 +121,7 @@ def _changes(verdict: Figures) -> str:
 
 def _test(verdict: Figures) -> str:
     side = "lower" if verdict.higher_is_better else "higher"
+    side = side if verdict.equal_to is None else f"lower or higher than that of {verdict.equal_to}"
     test, why = test_words(verdict)
     return f"Is the candidate's {what_of(verdict)} {side}? Decided by {test} ({verdict.test}). {why}".strip()
 
@@ -127,6 +131,8 @@ def _alpha(verdict: Figures, run: Surroundings) -> str:
     text = f"{allowed.sentence} (alpha {verdict.alpha:g})."
     if verdict.test == "overall":
         return f"{text} The overall checks have a fifth of alpha, {verdict.level:.4g} here."
+    if verdict.equal_to is not None:
+        text = f"{text} Each of both ways, lower and higher, has half of this check's share."
     if verdict.alpha_applied is None or run.correction == "none":
         return text
     parts = {"the overall checks": allowed.overall, "the limits on costs": allowed.limits}
@@ -141,7 +147,7 @@ def _alpha(verdict: Figures, run: Surroundings) -> str:
 
 def _p(verdict: Figures) -> str:
     assert verdict.p_value is not None
-    side = "low" if verdict.higher_is_better else "high"
+    side = "low" if verdict.higher_is_better == (verdict.answer != "better") else "high"
     outcome = f"which is {'' if verdict.verdict == 'regression' else 'not '}rare enough to be a regression"
     if verdict.verdict == "error":
         outcome = "with the worst score for every failed sample"

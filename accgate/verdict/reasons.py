@@ -25,6 +25,8 @@ Kind = Literal[
     "no-reference", "unrecorded-baseline", "larger-reference", "more-samples", "near-chance",
     "rows-without-reference", "dataset-size",
     "dataset-not-read", "engine-not-checked", "few-repeats", "not-deterministic", "replies-not-shown",
+    # of two models that must be equal
+    "replies-differ",
     # of an evaluation, and of other rules
     "not-evaluated", "other-rules", "base-rules",
     # of a result of an earlier version
@@ -191,5 +193,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "groups-unseen": "none of {count} groups has enough right answers to fail: evaluate more samples, or set "
     '`groups = "report"`',
     "declined": _declined,
+    "replies-differ": "{changed:,} of {replies:,} replies differ from those of {other}, in {tokens:,} tokens; the "
+    "first that differ: {first}. Replies alone fail nothing",
     "base-rules": "decided by the base's rules: {text}",
 }

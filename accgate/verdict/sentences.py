@@ -40,7 +40,7 @@ def name_of(verdict: Figures) -> str:
 def summary(verdict: Figures) -> str:
     """Sum up the outcome of a check in one sentence, with its figures."""
     subject = name_of(verdict) if verdict.model or verdict.task else "The candidate"
-    start = f"{subject} {OUTCOMES[verdict.verdict]}"
+    start = f"{subject} {_outcome(verdict)}"
     before, now = verdict.reference.mean, verdict.candidate.mean
     if verdict.p_value is None or verdict.verdict == "error" or before is None or now is None:
         return with_stop(f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}")
@@ -49,11 +49,10 @@ def summary(verdict: Figures) -> str:
     size, sides = size_text(verdict), (points_text(verdict, before), points_text(verdict, now))
     move = f"{'rose' if now > before else 'fell'} by {size}{'' if verdict.statistic else ' points'}, from"
     values = f"stayed at {sides[1]}" if sides[0] == sides[1] else f"{move} {sides[0]} to {sides[1]}"
+    values = values if verdict.equal_to is None else f"is {sides[1]} against {sides[0]}"
     end = ""
     if verdict.verdict == "pass":
-        end = ", which is no loss beyond chance"
-        if verdict.allowed_drop:
-            end = f"; {verdict.allowed_drop:.4g} is allowed, and nothing shows more"
+        end = _no_loss(verdict)
     elif verdict.verdict == "inconclusive" and verdict.certify and verdict.reasons:
         end = f"; {verdict.obstacle or verdict.reasons[-1]}"
     elif verdict.verdict == "inconclusive":
@@ -65,6 +64,19 @@ def summary(verdict: Figures) -> str:
     return f"{start}: the {what_of(verdict)} {values} {tested}{end}.{groups}"
 
 
+def _outcome(verdict: Figures) -> str:
+    if verdict.equal_to is None or verdict.verdict not in ("pass", "regression"):
+        return OUTCOMES[verdict.verdict]
+    return f"is {'' if verdict.verdict == 'pass' else 'not '}equal to {verdict.equal_to}"
+
+
+def _no_loss(verdict: Figures) -> str:
+    """Why a pass is one, after the figures."""
+    if verdict.allowed_drop:
+        return f"; {verdict.allowed_drop:.4g} is allowed, and nothing shows more"
+    return f", which is no {'loss' if verdict.equal_to is None else 'difference'} beyond chance"
+
+
 def sentence(verdict: Figures) -> str:
     """Say what was tested, and the outcome, for one check."""
     if verdict.p_value is None or verdict.candidate.mean is None:
@@ -72,6 +84,8 @@ def sentence(verdict: Figures) -> str:
     side = "lower" if verdict.higher_is_better else "higher"
     side = f"more than {verdict.allowed_drop:.4g} points {side}" if verdict.allowed_drop else side
     what = "the target" if verdict.test == "target" else "the reference"
+    if verdict.equal_to is not None:
+        side, what = "lower or higher", verdict.equal_to
     test, _ = test_words(verdict)
     tested = (
         f"Tested whether the candidate's {what_of(verdict)} is {side} than {what}'s by {test} on {_samples(verdict)}, "
@@ -143,6 +157,8 @@ def threshold(verdict: Figures) -> str:
 
     It has no full stop.
     """
+    if verdict.answer == "better":
+        return "a difference either way fails the gate"
     if verdict.gamma is None and (verdict.discordance is None or verdict.statistic):
         return f"so few samples have no {what_of(verdict)} that would have failed the gate"
     if verdict.gamma is None:
@@ -167,7 +183,11 @@ def stop_reason(verdict: Figures) -> str:
     A drop was ruled out only where the interval excludes it.
     """
     if verdict.stop != "futility":
-        return "the loss was clear" if verdict.stop == "regression" else "the evidence allowed no earlier decision"
+        return (
+            f"the {'loss' if verdict.answer is None else 'difference'} was clear"
+            if verdict.stop == "regression"
+            else "the evidence allowed no earlier decision"
+        )
     interval = verdict.interval if verdict.higher_is_better or verdict.interval is None else verdict.interval.negate()
     if interval is not None and verdict.sees is not None and interval.excludes_drop(verdict.sees):
         return f"{_change(verdict)} points was already ruled out"

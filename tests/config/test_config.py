@@ -229,5 +229,5 @@ def test_any_file_is_a_config_or_messages_that_start_with_its_path(fuzzed: Path,
 def test_where_every_model_is_a_candidate_the_one_to_record_must_be_named(tmp_path: Path) -> None:
     path = tmp_path / "accuracy.toml"
     path.write_text(document(model='baseline = "m@bf16"'), encoding="utf-8")
-    with pytest.raises(BadInput, match="every model has a baseline; name the one to record with --models"):
+    with pytest.raises(BadInput, match="every model has a baseline or equal_to; name the one to record with --models"):
         load_config(path).without_baselines()

@@ -148,6 +148,11 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
         "the reference's engine was not deterministic: of two runs of it 2.5% of the scores differ",
     ),
     "replies-not-shown": ({"error": "a torn file"}, "earlier replies are not shown: a torn file"),
+    "replies-differ": (
+        {"changed": 2, "replies": 94, "other": "cold", "tokens": 5, "first": "q1 at token 3 (4 → 5)"},
+        "2 of 94 replies differ from those of cold, in 5 tokens; the first that differ: q1 at token 3 (4 → 5). Replies "
+        "alone fail nothing",
+    ),
     "base-rules": ({"text": "no reference"}, "decided by the base's rules: no reference"),
 }  # fmt: skip
 

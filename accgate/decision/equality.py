@@ -1,0 +1,184 @@
+"""Whether two models asked the same samples score alike, or one of them lower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from accgate.config.tables import Gate
+from accgate.decision.comparison import decide
+from accgate.decision.evidence import Evidence, evidence_of
+from accgate.decision.stopping import are_decided, sequential_cases
+from accgate.design import FEWEST_CLUSTERS, Design
+from accgate.errors import SEVERITY, CannotEvaluate
+from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, why_incomplete
+from accgate.evaluation.pair import Records, SideBySide, common_records
+from accgate.planning.checks import Check, account_of
+from accgate.records.file import Record
+from accgate.references.store import scores_of
+from accgate.stats import Correction, share_of_alpha
+from accgate.verdict import Answer, CandidateSummary, ReferenceSummary, Verdict
+
+FIRST = 50  # samples before anything is decided: by then it shows whether scores are 0 and 100 alone
+
+
+@dataclass(frozen=True)
+class Equality:
+    """The comparison of a check with its other side, among `count` checks that have the share `left` of alpha.
+
+    A two-sided one looks both ways, each at half of the check's alpha.
+    """
+
+    check: Check
+    correction: Correction
+    count: int
+    left: float = 1.0
+    is_two_sided: bool = True
+
+    @classmethod
+    def in_run(cls, check: Check, gate: Gate, checks: Sequence[Check]) -> Equality:
+        """Return the comparison of a check among all that share its account of alpha."""
+        return cls(check, gate.correction, len(checks), account_of(gate, checks).left)
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether it may be decided before all samples are asked."""
+        clusters = set(self.check.task.samples.names("cluster") or ()) - {None}
+        return self.check.design.early_stopping and not 0 < len(clusters) < FEWEST_CLUSTERS
+
+    def decides(self, first: Sequence[Record], second: Sequence[Record]) -> bool:
+        """Whether the records of the first samples of both sides decide."""
+        start = FIRST * self.check.repeats
+        if len(first) < start or any(record.score is None for side in (first, second) for record in side):
+            return False
+        if self._turns_graded((first, second)):
+            return False
+        ways = self._ways((first, second), stopped=True)
+        alpha = share_of_alpha(ways[0].design.alpha, self.correction, self.count, left=self.left)
+        cases = [sequential_cases(way, alpha) for way in ways]
+        fails = (are_decided(each) and each[0] is not None and each[0].standing.stop == "regression" for each in cases)
+        return any(fails) or all(map(are_decided, cases))  # one way that fails is enough
+
+    @property
+    def side_by_side(self) -> SideBySide:
+        """What may end the evaluation of both sides."""
+        return SideBySide(self.check, self.decides if self.can_stop else None)
+
+    def records_of(self, items: Sequence[EvaluatedCheck]) -> Records:
+        """Return the records of the samples that both sides have finished.
+
+        Raises
+        ------
+        CannotEvaluate
+            When a side was not wholly evaluated, lacks a score, or is of scores that no test was chosen for.
+        """
+        of = {item.check.key: item for item in items}
+        pair = [side for side in (self.check.other_side, self.check) if side is not None]
+        records = common_records(self.check, [_evaluation(side, of.get(side.key)) for side in pair])
+        for side, found in zip(pair, records, strict=True):
+            if failed := sum(record.score is None for record in found):
+                raise CannotEvaluate(
+                    f"{side.name}: {failed} of {len(found)} samples have no score, so the models cannot be compared; "
+                    "correct the cause and ask them again"
+                )
+        if self._are_all(records) and self._turns_graded(records):
+            raise CannotEvaluate(
+                f"{self.check.task.name}: the first {FIRST} samples scored 0 or 100 and later ones between, so no test "
+                "that fits was chosen; compare again with early_stopping = false in [gate]"
+            )
+        if not self._are_all(records) and not self.decides(*records):
+            count = len(records[1]) // self.check.repeats
+            raise CannotEvaluate(f"{self.check.name}: both sides have {count} samples alike, which do not decide")
+        return records
+
+    def _are_all(self, records: Records) -> bool:
+        return len(records[1]) == self.check.n * self.check.repeats
+
+    def _turns_graded(self, records: Records) -> bool:
+        """Whether scores that looked like 0 and 100 alone were not."""
+        start = FIRST * self.check.repeats
+        return self.can_stop and _is_binary(records, start) and not _is_binary(records, None)
+
+    def verdicts(self, records: Records) -> tuple[Verdict, ...]:
+        """The check's side held against the other, and of a two-sided comparison the other against it."""
+        return tuple(map(self._verdict, self._ways(records, stopped=not self._are_all(records))))
+
+    def _verdict(self, evidence: Evidence) -> Verdict:
+        return decide([evidence], correction=self.correction, checks=self.count, left=self.left)[0]
+
+    def _ways(self, records: Records, *, stopped: bool) -> list[Evidence]:
+        pairs = (records, records[::-1]) if self.is_two_sided else (records,)
+        return [self._evidence(before, now, stopped=stopped) for before, now in pairs]
+
+    def _evidence(self, before: Sequence[Record], now: Sequence[Record], *, stopped: bool) -> Evidence:
+        """The records of one side held against those of the other."""
+        check, design = self.check, self.check.design
+        reference = scores_of(before, check.task.of(check.task.samples[: len(before) // check.repeats]))
+        design = _halved(design) if self.is_two_sided else design
+        return evidence_of(replace(check, reference=reference, design=design), now, stopped=stopped)
+
+
+def _evaluation(check: Check, item: EvaluatedCheck | None) -> Evaluation:
+    if item is None or item.problem is not None or item.evaluation is None:
+        raise CannotEvaluate((None if item is None else item.problem) or f"{check.name}: it was not evaluated")
+    if not item.evaluation.complete:
+        raise CannotEvaluate(f"{check.name}: {chr(10).join(why_incomplete(item))}")
+    return item.evaluation
+
+
+def _halved(design: Design) -> Design:
+    groups = None if design.group_alpha is None else design.group_alpha / 2.0
+    return replace(design, alpha=design.alpha / 2.0, group_alpha=groups)
+
+
+def _is_binary(records: Records, count: int | None) -> bool:
+    return all(record.score in (0.0, 100.0, None) for side in records for record in side[:count])
+
+
+def answer_of(verdict: Verdict, other: Verdict) -> Answer:
+    """What both ways of a two-sided comparison say of the first verdict's candidate."""
+    if "regression" in (verdict.verdict, other.verdict):
+        return "worse" if verdict.verdict == "regression" else "better"
+    return "no difference" if verdict.verdict == other.verdict == "pass" else "open"
+
+
+def joined(verdict: Verdict, other: Verdict) -> Verdict:
+    """The verdict of a check from both its ways: equal only where both pass, for a better side is not equal either.
+
+    Its figures are of the check's side against the other, at the alpha of a side. `p_value` is the smaller of both, and
+    `p_adjusted` twice the smaller, which compares with the check's whole alpha.
+    """
+    answer = answer_of(verdict, other)
+    ways = [way for way in (verdict, other) if way.p_value is not None and way.p_adjusted is not None]
+    name = max(verdict.verdict, other.verdict, key=SEVERITY.index)
+    whole = _turned(other, verdict) if answer == "better" else verdict
+    if answer == "open" and name != verdict.verdict:
+        whole = replace(whole, theta=other.theta).explained_by(other.causes)
+    whole = replace(whole, verdict=name, answer=answer, alpha=2.0 * verdict.alpha)
+    if answer in ("worse", "better"):
+        whole = replace(whole, verdict="regression")
+    if not ways:
+        return whole
+    p_value, adjusted = (min(getattr(way, key) for way in ways) for key in ("p_value", "p_adjusted"))
+    return replace(whole, p_value=p_value, p_adjusted=min(1.0, 2.0 * adjusted))
+
+
+def _turned(other: Verdict, verdict: Verdict) -> Verdict:
+    """The figures of the other way, which was decided on samples of its own, as the check's own side has them.
+
+    There is no mean below which a better side fails.
+    """
+    difference, raw = (None if each is None else 0.0 - each for each in (other.difference, other.difference_raw))
+    return replace(
+        other,
+        reference=ReferenceSummary(other.candidate.mean, other.candidate.n),
+        candidate=CandidateSummary(other.reference.mean, other.n),
+        difference=difference,
+        difference_raw=raw,
+        interval=None if other.interval is None else other.interval.negate(),
+        lost=other.gained,
+        gained=other.lost,
+        flips=verdict.flips if len(verdict.flips) == other.gained else (),
+        gamma=None,
+        groups=verdict.groups,
+    )
