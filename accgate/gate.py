@@ -1,4 +1,7 @@
-"""The product in one screen: plan -> evaluate -> decide, for every (model, task)."""
+"""The product in one screen, from plan to evaluate to decide.
+
+It is for every (model, task).
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,10 @@ def run_whole(config: Config, options: RunOptions, rules: RuleSets | None = None
 
 
 def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
-    """Ask and score what the plan's checks need; a shard that cannot see the others does not stop early."""
+    """Ask and score what the plan's checks need.
+
+    A shard that cannot see the others does not stop early.
+    """
     plan.refuse_unknown_samples()
     if options.shard is not None:
         begin_shard(plan.shard_plan, plan.decidable, options)
@@ -94,7 +100,10 @@ def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
 
 
 def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
-    """The verdict of every check and the run's, and beside them what a pull request's own rules say of the records."""
+    """Decide every check and the run.
+
+    Beside them stands what a pull request's own rules say of the records.
+    """
     decided = Decided()
     for part in plan.parts:
         decided += decide_checks(part.gate, part.checks, evaluated).of_part(is_new=part.is_new, tier=part.tier)
@@ -106,7 +115,9 @@ def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
 
 
 def write(result: Result, plan: RunPlan, out: Path) -> Result:
-    """Write accgate.json into a run's folder, and beside it what its report shows of the references.
+    """Write accgate.json into a run's folder.
+
+    Beside it goes what its report shows of the references.
 
     Raises
     ------
@@ -127,9 +138,10 @@ def verify(
     rules: RuleSets | None = None,
     bootstrap: bool = False,
 ) -> Result:
-    """Decide a finished run again, from its records and by these rules and references; its accgate.json must agree.
+    """Decide a finished run again, from its records by these rules.
 
-    Nothing is asked, no dataset is read where a reference has scores, and no code of a user's is loaded.
+    The references are these, too. Its accgate.json must agree. Nothing is asked, no dataset is read where a reference
+    has scores, and no code of a user's is loaded.
 
     Raises
     ------
@@ -173,9 +185,10 @@ def reread(
 
 
 def run_shard(config: Config, options: RunOptions, rules: RuleSets | None = None) -> ShardRun:
-    """Plan every check of a config and evaluate a shard of its samples, for `merge` to decide; raises as `run`.
+    """Plan every check of a config and evaluate a shard of its samples.
 
-    Where `merge` finds that the `first` samples do not decide, `resume` without `first` evaluates the rest.
+    `merge` decides then. Raises as `run`. Where `merge` finds that the `first` samples do not decide, `resume` without
+    `first` evaluates the rest.
     """
     forget_result(options.out)
     plan = plan_run(config, rules)
@@ -190,10 +203,10 @@ def merge(
     rules: RuleSets | None = None,
     bootstrap: bool = False,
 ) -> Result:
-    """Join the records of shards, decide every check of a config on them, and write accgate.json into `out`.
+    """Join the records of shards, and decide every check on them.
 
-    The order of the folders does not matter, nor does one that is given twice. `started` is the first shard's, and
-    `seconds` is the time of all.
+    They are checks of a config, and accgate.json goes into `out`. The order of the folders does not matter, nor does
+    one that is given twice. `started` is the first shard's, and `seconds` is the time of all.
 
     Raises
     ------

@@ -48,15 +48,15 @@ from accgate.text import number
 
 @dataclass(frozen=True)
 class Recording:
-    """How references are made of a run: how often it asks each sample, and what they keep and say.
+    """How references are made of a run.
 
-    With `add` the scores become further repeats of the reference that is there, whatever they are. With `add_rows` only
-    samples that it lacks are evaluated, as often as its own were, and it has them too. Several `runs` are
-    evaluated as one, as repeats of each sample: the reference is that of a first run to which the others were added.
-    With `twice` every sample is evaluated twice, and the reference is that of the first run: its discordance is the
-    share of 0/100 scores that the second changed. With `missing` only checks without a reference are evaluated, so that
-    nothing is replaced. With `accept_low` a recording that leaves no room for a drop is kept
-    as well; `note` is told of it.
+    It is how often it asks each sample, and what they keep and say. With `add` the scores become further repeats of the
+    reference that is there, whatever they are. With `add_rows` only samples that it lacks are evaluated, as often as
+    its own were, and it has them too. Several `runs` are evaluated as one, as repeats of each sample: the reference is
+    that of a first run to which the others were added. With `twice` every sample is evaluated twice, and the reference
+    is that of the first run: its discordance is the share of 0/100 scores that the second changed. With `missing` only
+    checks without a reference are evaluated, so that nothing is replaced. With `accept_low` a recording that leaves no
+    room for a drop is kept as well; `note` is told of it.
     """
 
     runs: int = 1
@@ -76,16 +76,20 @@ class Recording:
         return self.add or self.add_rows
 
     def checks(self, config: Config) -> list[Check]:
-        """The checks of a config, with every sample evaluated as often as that takes."""
+        """Plan the checks of a config.
+
+        Every sample is evaluated as often as that takes.
+        """
         times = 2 if self.twice else self.runs
         planned = plan_checks(config, recording=True)
         return [replace(check, repeats=times * check.repeats, max_tokens=times * check.max_tokens) for check in planned]
 
 
 def record(config: Config | str | Path, options: RunOptions, recording: Recording) -> list[Path]:
-    """Evaluate every check of a config and write its scores as the reference; the paths written.
+    """Evaluate every check of a config and write its scores as the reference.
 
-    With `resume` references that hold the run already stay as they are. With `missing` none may be written.
+    Return the paths written. With `resume` references that hold the run already stay as they are. With `missing` none
+    may be written.
 
     Raises
     ------
@@ -182,7 +186,9 @@ def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading
 
 
 def record_shard(config: Config, options: RunOptions, recording: Recording) -> ShardRun:
-    """Evaluate a shard of the samples of every check, for `record_merged` to write the references of all shards.
+    """Evaluate a shard of the samples of every check.
+
+    `record_merged` writes the references of all shards.
 
     Raises as `record` does, but for references: none is looked at.
     """
@@ -194,7 +200,9 @@ def record_shard(config: Config, options: RunOptions, recording: Recording) -> S
 
 
 def record_merged(config: Config, folders: Sequence[Path], out: Path, recording: Recording) -> list[Path]:
-    """Join the parts that `record_shard` evaluated, in `out`, and write their scores as references; the paths written.
+    """Join the parts of `record_shard` in `out`, and write references.
+
+    Return the paths written.
 
     References that an earlier merge of these parts wrote stay, where it could not write all of them.
 
@@ -215,7 +223,9 @@ def record_merged(config: Config, folders: Sequence[Path], out: Path, recording:
 
 
 def recording_of_shards(folders: Sequence[Path]) -> Recording | None:
-    """How often shards of `record` asked each sample; None of other shards.
+    """Return how often shards of `record` asked each sample.
+
+    None of other shards.
 
     Raises
     ------
@@ -239,7 +249,9 @@ def _held_against(check: Check, reference: Reference) -> Check:
 
 
 def _of_new_rows(check: Check) -> Check | None:
-    """The check of only those samples that its reference lacks; None where it lacks none.
+    """Return the check of only those samples that its reference lacks.
+
+    None where it lacks none.
 
     Raises
     ------
@@ -278,7 +290,10 @@ def _lacks_reference(config: Config, check: Check) -> bool:
 
 
 def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
-    """Whether a check's reference is the run whose records lie in a folder, all of them."""
+    """Tell whether a check's reference is the run in a folder.
+
+    All of its records lie there.
+    """
     records = paths_of(out, *check.key).records
     if not records.exists():
         return False
@@ -289,7 +304,10 @@ def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
 def _is_written(
     check: Check, evaluation: Evaluation | None, recording: Recording, extended: Reference | None = None
 ) -> bool:
-    """Whether the reference that a run was added to, or else the check's own, holds this finished run already."""
+    """Tell whether a reference holds this finished run already.
+
+    It is the one that the run was added to, or else the check's own.
+    """
     if evaluation is None or not evaluation.complete:
         return False
     if extended is not None:
@@ -298,7 +316,10 @@ def _is_written(
 
 
 def _is_reference(check: Check, records: Sequence[Record], recording: Recording) -> bool:
-    """Whether a check's reference is the run of these records, and no other one was added to it."""
+    """Tell whether a check's reference is the run of these records.
+
+    No other one was added to it.
+    """
     try:
         reference = read_reference(_path(check))
     except BadInput:  # a damaged one is replaced
@@ -308,9 +329,10 @@ def _is_reference(check: Check, records: Sequence[Record], recording: Recording)
 
 
 def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = False) -> list[Path]:
-    """Write the reference of every check, or add to those that are there; with `resume` only what lacks the run.
+    """Write the reference of every check, or add to those that are there.
 
-    Other commands may write the same references, so each is read while none of them can.
+    With `resume` it is only what lacks the run. Other commands may write the same references, so each is read while
+    none of them can.
     """
     written, problems = [], []
     for item in evaluated.checks:
@@ -373,7 +395,7 @@ def _refuse_other_model(check: Check, reference: Reference, evaluation: Evaluati
 
 
 def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
-    """The evaluation of a check, with all that its reference needs.
+    """Return the evaluation of a check, with all that its reference needs.
 
     Raises
     ------
@@ -395,7 +417,10 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
 
 
 def _refuse_low(check: Check, evaluation: Evaluation, recording: Recording) -> None:
-    """Refuse a recording from which no drop could show, or note it; note a theta that is larger than its mean."""
+    """Refuse a recording from which no drop could show, or note it.
+
+    Note a theta that is larger than its mean.
+    """
     fault, theta = floor_fault(check.task, evaluation.records), check.design.theta
     if fault is not None and not recording.accept_low:
         fix = "correct the task or the model; `accgate record --resume --accept-low` keeps it, and asks nothing again"
@@ -409,30 +434,36 @@ def _refuse_low(check: Check, evaluation: Evaluation, recording: Recording) -> N
 
 
 def _first_run(check: Check, records: Sequence[Record], *, twice: bool) -> Sequence[Record]:
-    """The records of the first of two runs; of one all."""
+    """Return the records of the first of two runs, of one all."""
     if not twice:
         return records
     return records_at(records, np.flatnonzero(Figures.of(records).columns["repeat"] < check.repeats // 2))
 
 
 def _place(check: Check) -> tuple[Path, str, Mapping[str, Any], Task]:
-    """Where a check's reference belongs."""
+    """Return where a check's reference belongs."""
     return check.references, check.model, check.planned_model.variant, check.task
 
 
 def _path(check: Check) -> Path:
-    """The file of a check's reference."""
+    """Return the file of a check's reference."""
     return reference_path(*_place(check)[:-1], check.task.name)
 
 
 def _needs_answers(check: Check) -> bool:
-    """Whether the check's statistic counts answers, as precision and recall do."""
+    """Tell whether the check's statistic counts answers.
+
+    Precision and recall do.
+    """
     statistic = check.task.definition.statistic
     return statistic is not None and "answer" in statistic.needs
 
 
 def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, both: Evaluation) -> ReferenceFile:
-    """What a reference says of its evaluation; `both` has the records of the run that it is checked against, too."""
+    """Return what a reference says of its evaluation.
+
+    `both` has the records of the run that it is checked against, too.
+    """
     records, figures = evaluation.records, Figures.of(evaluation.records)
     noise = figures_of(scores_of(both.records, check.task))["discordance"]
     rate = evaluation.asked / evaluation.seconds if evaluation.seconds and info.name != "recorded" else 0.0
@@ -457,5 +488,8 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
 
 
 def _mean(counts: npt.NDArray[np.int32]) -> float | None:
-    """Mean of the counts, to a tenth; None unless there are all."""
+    """Average the counts, to a tenth.
+
+    None unless there are all.
+    """
     return round(int(counts.sum()) / len(counts), 1) if len(counts) and (counts >= 0).all() else None

@@ -61,7 +61,9 @@ class RunPlan:
 
     @property
     def shard_plan(self) -> dict[str, object]:
-        """What decides of every check besides its records, as plain data: all shards of a run have it alike.
+        """What decides of every check besides its records, as plain data.
+
+        All shards of a run have it alike.
 
         Raises
         ------
@@ -73,7 +75,9 @@ class RunPlan:
         return plan_of([(part.gate, part.checks) for part in self.parts])
 
     def refuse_unknown_samples(self) -> None:
-        """Refuse recorded samples that belong to no task of a whole file, not even by a pull request's own rules.
+        """Refuse recorded samples that belong to no task of a whole file.
+
+        They must belong to none by a pull request's own rules either.
 
         Raises
         ------
@@ -84,7 +88,10 @@ class RunPlan:
             refuse_unknown_ids([*self.checks, *(() if self.own is None else own_samples(self.own))])
 
     def watches(self, *, stops: bool = True) -> Watches:
-        """What may end the evaluation of each check early, and what its scores are held against."""
+        """Return what may end the evaluation of each check early.
+
+        It adds what its scores are held against.
+        """
         watches: dict[tuple[str, str], Watch | SideBySide] = {}
         watches |= {c.key: watch_of(c, stops=stops) for c in self.checks if c.reference is not None}
         for part in self.parts:
@@ -97,9 +104,10 @@ class RunPlan:
 def plan_run(
     config: Config, rules: RuleSets | None = None, *, bootstrap: bool = False, stored: bool = False
 ) -> RunPlan:
-    """Plan every check of a config by its own rules, or of a pull request by those of its base commit.
+    """Plan every check of a config.
 
-    With `stored` samples (`plan_checks`) the plan can only decide.
+    It is by its own rules, or of a pull request by those of its base commit. With `stored` samples (`plan_checks`) the
+    plan can only decide.
 
     Raises
     ------

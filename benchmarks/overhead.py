@@ -266,6 +266,7 @@ def stopped_run(
     planned = plan_run(load_config(config))
     (check,) = planned.decidable
     (watch,) = planned.watches().values()
+    assert isinstance(watch, Watch), "the model has a reference"
     work()
     evaluation, seconds = asyncio.run(watched(check, watch, out))
     assert evaluation.stopped, "the run did not stop early"

@@ -12,6 +12,7 @@ import numpy as np
 from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_cases
 from accgate.design import Design
+from accgate.records.ids import Ids
 from accgate.records.scores import Scores
 
 # Share of scores that change, points that the mean moves, share that was planned for, and the most samples of the plan
@@ -43,7 +44,7 @@ def run(
     luck, right = rng.random(most), rng.random(most) < 0.7
     change = np.where(luck < worse, -100.0, np.where(luck < q, 100.0, 0.0))
     first = np.where(change == 0.0, 100.0 * right, np.where(change < 0.0, 100.0, 0.0))
-    ids = tuple(map(str, range(most)))
+    ids = Ids(map(str, range(most)))
     sides = [Scores(ids, scores[:, None]) for scores in (first, first + change)]
     design = Design(alpha=alpha / 2.0, theta=theta, early_stopping=True, discordance=planned)
     ways = []

@@ -1,4 +1,7 @@
-"""The command `cache`, which shows or prunes a cache folder, and the options of runs that use one."""
+"""The command `cache`, which shows or prunes a cache folder.
+
+Here are the options of runs that use one, too.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,10 @@ def _print_contents(folder: Path, *, as_json: bool) -> None:
 
 
 def cache_of(arguments: argparse.Namespace) -> Cache | None:
-    """The cache that a run is to use; None where it is off."""
+    """Return the cache that a run is to use.
+
+    None where it is off.
+    """
     folder = None if arguments.no_cache else _folder_of(arguments, os.environ)
     if folder is None:
         return None
@@ -92,7 +98,7 @@ def cache_of(arguments: argparse.Namespace) -> Cache | None:
 
 
 def _folder_of(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Path | None:
-    """The cache folder that arguments or environment name."""
+    """Return the cache folder that arguments or environment name."""
     name = environ.get(FOLDER) or None if arguments.cache is None else arguments.cache
     return None if name is None else from_start(name)
 

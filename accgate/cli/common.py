@@ -1,4 +1,7 @@
-"""What several commands share: their config, and where they print and write."""
+"""What several commands share.
+
+It is their config, and where they print and write.
+"""
 
 from __future__ import annotations
 
@@ -73,14 +76,17 @@ def layout_options(command: argparse.ArgumentParser) -> None:
 
 
 def layout_of(arguments: argparse.Namespace) -> Layout:
-    """Where the files have their samples, as far as the command line says it."""
+    """Return where the files have their samples.
+
+    It goes as far as the command line says it.
+    """
     from accgate.inputs.samples import Layout
 
     return Layout(arguments.rows, arguments.id, arguments.score, arguments.repeat)
 
 
 def config_of(arguments: argparse.Namespace) -> Config:
-    """The config that a command is given, with only the models and tasks that it names."""
+    """Load a command's config, with only the models and tasks that it names."""
     from accgate.config.config import select
 
     return select(whole_config(arguments), names_of(*arguments.models), names_of(*arguments.tasks))
@@ -103,7 +109,7 @@ def workspace_option(command: argparse.ArgumentParser) -> None:
 
 
 def names_of(*texts: str) -> tuple[str, ...]:
-    """Names with commas between them, each once.
+    """Split names with commas between them, each once.
 
     >>> names_of("mmlu, gsm8k,,mmlu", "arithmetic")
     ('mmlu', 'gsm8k', 'arithmetic')
@@ -112,7 +118,7 @@ def names_of(*texts: str) -> tuple[str, ...]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where text for people goes."""
+    """Return where text for people goes."""
     from accgate.report.terminal import PlainConsole
 
     # Where nothing says how wide it is, 120 columns hold the table: a log is not a narrow terminal.
@@ -177,7 +183,10 @@ def write(name: str | Path, text: str) -> None:
 
 
 def write_html(name: str | Path, result: Result, folder: Path) -> None:
-    """Write the report as an HTML page, with the file beside it where one page has no room for all replies."""
+    """Write the report as an HTML page.
+
+    The file beside it is written where one page has no room for all replies.
+    """
     from accgate.report.html.page import html_report
     from accgate.report.html.viewer import Beside
 

@@ -100,7 +100,7 @@ def compare(arguments: argparse.Namespace) -> int:
 
 
 def bounds_of(arguments: argparse.Namespace) -> tuple[float, float] | None:
-    """The bounds of scores that the command line gives."""
+    """Return the bounds of scores that the command line gives."""
     return None if arguments.bounds is None else (arguments.bounds[0], arguments.bounds[1])
 
 

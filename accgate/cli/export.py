@@ -1,4 +1,4 @@
-"""The command `export`: a run in the formats of other tools."""
+"""The command `export`, which writes a run in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _export_wandb(arguments: argparse.Namespace) -> int:
 
 
 def _run_of(arguments: argparse.Namespace) -> RunFolder:
-    """The run to export, once its output can be written."""
+    """Read the run to export, once its output can be written."""
     from accgate.interop.run_folder import read_run
     from accgate.records.replacement import refuse_unwritable
 
@@ -149,7 +149,10 @@ def _print_written(paths: Sequence[Path]) -> int:
 
 
 def _pairs(texts: Sequence[str], form: str) -> Mapping[str, str]:
-    """NAME=VALUE by name; the name of a model or task may hold what a value may not, so the last = counts."""
+    """Split NAME=VALUE pairs, by name.
+
+    The name of a model or task may hold what a value may not, so the last = counts.
+    """
     pairs = [text.rpartition("=") for text in texts]
     if wrong := [text for text, (name, _, value) in zip(texts, pairs, strict=True) if not name or not value]:
         raise BadInput(f"{wrong[0]!r}: write {form}")

@@ -1,4 +1,4 @@
-"""The commands of GitHub's workflows: `publish`, `respond` and `propose`."""
+"""The commands of GitHub's workflows, `publish`, `respond` and `propose`."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def publish(arguments: argparse.Namespace) -> int:
 
 
 def respond(arguments: argparse.Namespace) -> int:
-    """Carry out the command of a comment, or leave it to the jobs that follow."""
+    """Carry out the command of a comment, or leave it to the next jobs."""
     from accgate.github.api.answers import CannotPublish
     from accgate.github.response import respond
 
@@ -139,7 +139,7 @@ def propose(arguments: argparse.Namespace) -> int:
 
 
 def job_here() -> Job:
-    """The job that this command runs in, whose runner hides the token."""
+    """Return the job that this command runs in, whose runner hides the token."""
     from accgate.github.runner import Job, mask
 
     if os.environ.get("GITHUB_ACTIONS") == "true":
@@ -150,7 +150,7 @@ def job_here() -> Job:
 
 
 def _client_of(event: Event) -> Client:
-    """The client of an event.
+    """Return the client of an event.
 
     Raises
     ------
@@ -167,7 +167,10 @@ def _client_of(event: Event) -> Client:
 
 
 def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:
-    """Show an error of `accgate NAME` in the job's log; returns the exit code."""
+    """Show an error of `accgate NAME` in the job's log.
+
+    Return the exit code.
+    """
     from accgate.github.runner import command
 
     _say(command("error", str(error), title=f"accgate {name}"))
@@ -184,7 +187,9 @@ def _say(line: str) -> None:
 
 
 def fail_on(text: str) -> frozenset[str]:
-    """What fails the job, from a comma-separated list; `never` is nothing.
+    """Read what fails the job, from a comma-separated list.
+
+    `never` is nothing.
 
     >>> sorted(fail_on("regression, guard")), fail_on("never")
     (['guard', 'regression'], frozenset())

@@ -1,4 +1,7 @@
-"""The command `history`: add runs to a history, join histories, show, draw and publish them."""
+"""The command `history`.
+
+It adds runs to a history, joins histories, shows, draws and publishes them.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +162,10 @@ def _print_poolings(screen: Console, done: Sequence[Pooling], *, dry: bool) -> N
 
 
 def _config_of(arguments: argparse.Namespace) -> Config | None:
-    """The config that is named, or the one that is here; without one, variants and reference digests are left out."""
+    """Load the config that is named, or the one that is here.
+
+    Without one, variants and reference digests are left out.
+    """
     from accgate.config.config import load_config
 
     path = arguments.config or nearest_config()

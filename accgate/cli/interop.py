@@ -1,4 +1,4 @@
-"""The command `import`: files of other evaluation tools."""
+"""The command `import` for files of other evaluation tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The command `launch`, which prints the job file of a run over a cluster, or submits it."""
+"""The command `launch`.
+
+It prints the job file of a run over a cluster, or submits it.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,10 @@ def launch(arguments: argparse.Namespace) -> int:
 
 
 def _job_of(arguments: argparse.Namespace, config: Config, now: datetime) -> Job:
-    """The job that the arguments describe; where nothing numbers jobs, its name and folder end with the time."""
+    """Build the job that the arguments describe.
+
+    Where nothing numbers jobs, its name and folder end with the time.
+    """
     from accgate.launch.job import Job, seconds_of
     from accgate.launch.models import gpus_of_replicas, gpus_of_shard
 

@@ -1,4 +1,7 @@
-"""The entry point: the table of commands, and what an error prints and exits with."""
+"""The entry point.
+
+It has the table of commands, and what an error prints and exits with.
+"""
 
 import argparse
 import errno
@@ -41,7 +44,10 @@ UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP)  # of a file: no system takes 
 
 @messages_may_be_lost()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; a user's mistake prints one line, no traceback."""
+    """Run a command and return its exit code.
+
+    A user's mistake prints one line, no traceback.
+    """
     arguments = argparse.Namespace(debug=False)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Ids and replies can hold what no encoding has. Line by line, lines keep their order in a log with messages.
@@ -71,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _message_of(error: Exception) -> str:
-    """What to say of an error that nothing in between explained."""
+    """Describe an error that nothing in between explained."""
     if isinstance(error, OSError) and error.errno in DISK_FULL:
         name = "a file" if error.filename is None else str(error.filename)
         return f"{name}: cannot be written: {error.strerror}; free some space, then run it again"
@@ -79,7 +85,10 @@ def _message_of(error: Exception) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Run the command; one that loads datasets in an empty folder."""
+    """Run the command.
+
+    One that loads datasets runs in an empty folder.
+    """
     if getattr(arguments, "config", None) == CONFIG:
         arguments.config = nearest_config()
     if not arguments.loads_datasets:
@@ -94,7 +103,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 @lru_cache(maxsize=1)  # argparse takes 6 ms to put it together
 def build_parser() -> Parser:
-    """The parser of the whole command line."""
+    """Build the parser of the whole command line."""
     parser = Parser(
         prog="accgate",
         description="Tells whether a language model's accuracy regressed, with a hypothesis test.",
@@ -110,7 +119,10 @@ def build_parser() -> Parser:
 
 
 def _of(module: ModuleType, name: str) -> tuple[Any, Any]:
-    """Return what adds a command's options and what runs it, None where it only has commands of its own."""
+    """Return what adds a command's options and what runs it.
+
+    The latter is None where it only has commands of its own.
+    """
     return getattr(module, f"{name}_options"), getattr(module, name, None)
 
 

@@ -1,4 +1,7 @@
-"""Commands with their options, and errors of one line: what is wrong, the nearest right word, where to read on."""
+"""Commands with their options, and errors of one line.
+
+An error says what is wrong, the nearest right word, and where to read on.
+"""
 
 import argparse
 import re
@@ -16,9 +19,9 @@ REQUIRED = "the following arguments are required: "  # argparse's words
 
 
 class Command(NamedTuple):  # a dataclass would load `inspect`, at every start
-    """A command of the command line; one that only has commands of its own has no `run`.
+    """A command of the command line.
 
-    One with `loads_datasets` works in an empty folder.
+    One that only has commands of its own has no `run`. One with `loads_datasets` works in an empty folder.
     """
 
     name: str
@@ -37,7 +40,10 @@ class Parser(argparse.ArgumentParser):
         self.register("type", int, partial(_parsed, int, "a whole number"))
 
     def error(self, message: str) -> NoReturn:
-        """End with exit code 2 and one line, or with the commands where none is given."""
+        """End with exit code 2 and one line.
+
+        Where no command is given, the commands are shown.
+        """
         message = re.sub(r"^argument ", "", message)
         if message.startswith(REQUIRED):
             lacking = [each for each in self._actions if each.choices and str(each.metavar or each.dest) in message]
@@ -50,7 +56,10 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {message}{see} {self.prog} --help\n")
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Parse the arguments; an unknown option ends with an error that names the nearest one."""
+        """Parse the arguments.
+
+        An unknown option ends with an error that names the nearest one.
+        """
         words = sys.argv[1:] if args is None else list(args)
         arguments, unknown = self.parse_known_args(words, namespace)
         if unknown:
@@ -62,11 +71,17 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """As argparse's own, which takes no notice where a text cannot be written."""
+        """Print as argparse does.
+
+        It takes no notice where a text cannot be written.
+        """
         (file or sys.stderr).write(message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """As argparse's own, with the nearest choice in place of a page of them."""
+        """Check as argparse does, and name the nearest choice.
+
+        argparse would print a page of them.
+        """
         if action.choices is None or value in action.choices:
             return
         hint = nearest(str(value), map(str, action.choices))
@@ -86,7 +101,10 @@ class Grouped(argparse.HelpFormatter):
 
 
 def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], metavar: str) -> None:
-    """Add a parser for each command; what it parses has the command's `run`, and whether --debug was given."""
+    """Add a parser for each command.
+
+    What it parses has the command's `run`, and whether --debug was given.
+    """
     parsers = parser.add_subparsers(metavar=metavar, required=True)
     parser.set_defaults(loads_datasets=False)
     for command in commands:
@@ -101,14 +119,17 @@ def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], m
 
 
 def debug_option(parser: argparse.ArgumentParser) -> None:
-    """Add --debug; without SUPPRESS the inner of two commands would reset what the outer one was given."""
+    """Add --debug.
+
+    Without SUPPRESS the inner of two commands would reset what the outer one was given.
+    """
     parser.add_argument(
         "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
     )
 
 
 def _parser_used(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of the command that the words name."""
+    """Return the parser of the command that the words name."""
     for action in parser._actions:  # argparse has no other way to its own arguments
         if isinstance(action, argparse._SubParsersAction):
             for i, word in enumerate(words):

@@ -1,4 +1,7 @@
-"""The commands `validate` and `plan`: every check of a config, with its figures and costs."""
+"""The commands `validate` and `plan`.
+
+They show every check of a config, with its figures and costs.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,10 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
 def _print_checks(
     arguments: argparse.Namespace, config: Config, checks: Sequence[Check], costs: Sequence[Estimate] | None = None
 ) -> int:
-    """Print the checks in words, and with `costs` their figures as a table and these."""
+    """Print the checks in words.
+
+    With `costs` their figures follow as a table, and these.
+    """
     if arguments.json:
         from accgate.report.plans import plan_rows
 

@@ -1,4 +1,7 @@
-"""The command `questionnaire`: build a page on which people rate answers, or import their ratings."""
+"""The command `questionnaire`.
+
+It builds a page on which people rate answers, or imports their ratings.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ TO_IMPORT = ("key", "alpha", "beta", "theta", "correction", "allow_missing", "ma
 
 
 def questionnaire_options(command: argparse.ArgumentParser) -> None:
-    """Add the options of `questionnaire`; their defaults are None, so that one in the wrong place is noticed."""
+    """Add the options of `questionnaire`.
+
+    Their defaults are None, so that one in the wrong place is noticed.
+    """
     command.usage = (
         "accgate questionnaire [--out FILE] [...] DIR | REFERENCE CANDIDATE\n"
         "       accgate questionnaire import RATINGS.json... --key FILE [...]"
@@ -93,7 +99,10 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _source_of(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question, ...]]:
-    """Names of reference and candidate, and the questions with both answers."""
+    """Return the names of both sides, and the questions with both answers.
+
+    The sides are reference and candidate.
+    """
     from accgate.questionnaire.answers import from_files, from_run
 
     paths = [run_folder(path) for path in arguments.paths]

@@ -1,4 +1,7 @@
-"""The commands that evaluate: `run`, whole or one shard of it, `merge` and `record`."""
+"""The commands that evaluate.
+
+They are `run`, whole or one shard of it, `merge` and `record`.
+"""
 
 from __future__ import annotations
 
@@ -172,14 +175,17 @@ def _run_shard(arguments: argparse.Namespace) -> int:
 
 
 def _options_of(arguments: argparse.Namespace) -> RunOptions:
-    """The options that every command which evaluates checks has."""
+    """Return the options of every command that evaluates checks."""
     from accgate.evaluation.options import RunOptions
 
     return RunOptions(arguments.out, arguments.resume, observer_of(arguments))
 
 
 def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, what: str) -> int:
-    """Print what a shard holds and how to go on with it, and return its exit code."""
+    """Print what a shard holds and how to go on with it.
+
+    Return its exit code.
+    """
     if arguments.json:
         print_json(done)
     else:
@@ -192,7 +198,10 @@ def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, wh
 
 
 def merge(arguments: argparse.Namespace) -> int:
-    """Join shards, decide and report; those of `record` become references."""
+    """Join shards, decide and report.
+
+    Those of `record` become references.
+    """
     from accgate import gate, record
     from accgate.evaluation.shards.merge import refuse_own_output
     from accgate.report.result_file import forget_result
@@ -221,7 +230,7 @@ def _merge_recorded(arguments: argparse.Namespace, recording: Recording) -> int:
 
 
 def _with_references(arguments: argparse.Namespace, config: Config, recording: Recording) -> Recording:
-    """The recording with what its references keep and say."""
+    """Return the recording with what its references keep and say."""
     from accgate.references.commit import commit_of
 
     commit = commit_of(config.folder)
@@ -230,7 +239,10 @@ def _with_references(arguments: argparse.Namespace, config: Config, recording: R
 
 
 def _recording_config(arguments: argparse.Namespace) -> Config:
-    """The config whose models are recorded: without --models, those that are judged against no other."""
+    """Return the config whose models are recorded.
+
+    Without --models they are those that are judged against no other.
+    """
     config = config_of(arguments)
     return config if arguments.models else config.without_baselines()
 
@@ -312,7 +324,10 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
 
 
 def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
-    """The config, the rules of the base commit if it has any, and whether it is known to have none."""
+    """Return the config, the rules of the base commit, and whether it has none.
+
+    The last is True only where that is known.
+    """
     if arguments.base is None:
         config = config_of(arguments)
         if arguments.tree is not None:
@@ -340,7 +355,10 @@ def observer_of(arguments: argparse.Namespace) -> Observer:
 
 @contextlib.contextmanager
 def _reporting_interruption(out: Path) -> Iterator[None]:
-    """Write into report.md what an interrupted run evaluated; it has no accgate.json."""
+    """Write into report.md what an interrupted run evaluated.
+
+    It has no accgate.json.
+    """
     from accgate.evaluation.outcome import Interrupted
 
     try:
@@ -357,7 +375,10 @@ def _reporting_interruption(out: Path) -> Iterator[None]:
 def report_result(
     arguments: argparse.Namespace, result: Result, *, quiet: bool = False, readings: Sequence[Rereading] = ()
 ) -> None:
-    """Write a result for people beside its accgate.json, and print it, after the `readings` that it goes by."""
+    """Write a result for people beside its accgate.json, and print it.
+
+    The `readings` that it goes by come first.
+    """
     from accgate.report.flips import flips_of_result
     from accgate.report.forest import forest_files
     from accgate.report.markdown import render_markdown

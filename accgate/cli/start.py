@@ -1,4 +1,7 @@
-"""The commands that set things up: `init` a project, `completion` a shell, `schema` an editor."""
+"""The commands that set things up.
+
+They are `init` for a project, `completion` for a shell, `schema` for an editor.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,10 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def _typed_answers(*, probe: bool) -> Answers | None:
-    """The answers of somebody at the terminal; None where Ctrl-C came."""
+    """Ask somebody at the terminal for the answers.
+
+    None where Ctrl-C came.
+    """
     import shutil
 
     from accgate.cli.starter.questions import ask_answers
@@ -137,7 +143,10 @@ def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
 
 
 def _own_task(answers: Answers, repository: Path, *, asks: bool) -> OwnTask:
-    """The task of a file of the user's own, which must lie in the repository: a gate's rules do not leave it."""
+    """Make the task of a file of the user's own.
+
+    It must lie in the repository, for a gate's rules do not leave it.
+    """
     from accgate.cli.starter.own_data import own_task
     from accgate.cli.starter.shapes import Unsure
 
@@ -164,7 +173,10 @@ def _own_task(answers: Answers, repository: Path, *, asks: bool) -> OwnTask:
 
 
 def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[str], str]:
-    """Where a server answers, which may be the URL with /v1; the models that it has; and both in words."""
+    """Find where a server answers, and the models that it has.
+
+    Its address may be the URL with /v1. Both are in words, too.
+    """
     from accgate.engines.openai.probe import ask_server
 
     if not probe:
@@ -179,7 +191,10 @@ def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[st
 
 
 def _fault_of_rows(name: str) -> str | None:
-    """What is wrong with a file of one's own rows; None where they make a task."""
+    """Say what is wrong with a file of one's own rows.
+
+    None where they make a task.
+    """
     from accgate.cli.starter.files import Answers, repository_of
     from accgate.cli.starter.shapes import Unsure
 
@@ -193,7 +208,10 @@ def _fault_of_rows(name: str) -> str | None:
 
 
 def _fault_of_file(engine: str, model: str) -> str | None:
-    """What is wrong with the file that an engine is to read; None if it is there, or the engine reads no file."""
+    """Say what is wrong with the file that an engine is to read.
+
+    None if it is there, or the engine reads no file.
+    """
     from accgate.engines import model_file
 
     try:
@@ -204,14 +222,17 @@ def _fault_of_file(engine: str, model: str) -> str | None:
 
 
 def _given_by(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The answers that options give."""
+    """Return the answers that options give."""
     from accgate.cli.starter.files import Answers
 
     return {name: value for name in vars(Answers()) if (value := getattr(arguments, name)) is not None}
 
 
 def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
-    """The answers that the options give, with the defaults for the others, and what the server said."""
+    """Complete the answers that the options give with defaults.
+
+    Return also what the server said.
+    """
     from accgate.cli.starter.files import MODELS, REASONING, Answers, name_fault
     from accgate.engines import url_fault
 
@@ -244,7 +265,10 @@ def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
 
 
 def _config_text(answers: Answers, own: OwnTask | None) -> str:
-    """accuracy.toml, checked; raises BadInput where an answer cannot be used."""
+    """Write accuracy.toml, and check it.
+
+    Raises BadInput where an answer cannot be used.
+    """
     from accgate.cli.starter.files import CONFIG_FILE, REASONING, config_text, reasoning_fault, theta_of
     from accgate.config.config import config_of
     from accgate.inputs.toml import parsed_toml

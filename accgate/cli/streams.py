@@ -1,8 +1,9 @@
-"""What a command does where its messages or its output can no longer be written.
+"""What a command does where its output can no longer be written.
 
-Progress and messages are for people: once their terminal, pipe or log is gone, the command goes on without them.
-Standard output holds what was asked for: where it cannot be written, the command ends as one that could not finish.
-In a job of GitHub Actions neither stream holds a command to the runner, whoever wrote the text.
+The same holds for its messages. Progress and messages are for people: once their terminal, pipe or log is gone, the
+command goes on without them. Standard output holds what was asked for: where it cannot be written, the command ends as
+one that could not finish. In a job of GitHub Actions neither stream holds a command to the runner, whoever wrote the
+text.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _BETWEEN = "\u200b"
 
 
 def broken(text: str, before: str = "") -> str:
-    """A text in which GitHub's runner finds no command, nor together with what was printed `before` it.
+    """Break up what GitHub's runner would take for a command.
+
+    That counts together with what was printed `before` the text, too.
 
     >>> broken("##[set-output name=x]v ::add-mask::w").replace("\u200b", "-")
     '##-[set-output name=x]v :-:add-mask:-:w'
@@ -72,7 +75,10 @@ class Watched:
             self.write(line)
 
     def command(self, line: str) -> None:
-        """Write a line as it is, which is a command of accgate's own to GitHub's runner."""
+        """Write a line as it is.
+
+        It is a command of accgate's own to GitHub's runner.
+        """
         self.write("" if self._tail[-1:] in ("", "\n") else "\n")
         self._tail = "\n"
         if isinstance(self._stream, Watched):
@@ -104,7 +110,10 @@ class Messages(Watched):
 
 
 class OutputLost(OSError):
-    """Standard output took no more: no other file is meant."""
+    """Standard output took no more.
+
+    No other file is meant.
+    """
 
 
 class Output(Watched):
@@ -130,7 +139,10 @@ def print_command(line: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Send what a stream holds, and all that follows, to nowhere: Python would fail once more when it ends."""
+    """Discard a broken stream's output.
+
+    Python would fail once more when it ends.
+    """
     with contextlib.suppress(OSError, ValueError):  # ValueError: closed, or none of the system's
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -139,7 +151,10 @@ def discard(stream: TextIO) -> None:
 
 @contextlib.contextmanager
 def messages_may_be_lost() -> Iterator[None]:
-    """Let no message that cannot be written end the command, nor change its exit code."""
+    """Let no message that cannot be written end the command.
+
+    Its exit code stays, too.
+    """
     with contextlib.ExitStack() as stack:
         stream: TextIO | None = sys.stderr
         if stream is None:  # closed when the command was started

@@ -25,7 +25,10 @@ def tasks_options(command: argparse.ArgumentParser) -> None:
 
 
 def tasks(arguments: argparse.Namespace) -> int:
-    """Print the line of every task, those of a config first, or with a name the examples of one."""
+    """Print the line of every task, those of a config first.
+
+    With a name print the examples of one.
+    """
     from accgate.config.config import load_config
     from accgate.evaluation.examples import examples_of, reading_of
     from accgate.report.readings import print_readings
@@ -48,7 +51,10 @@ def tasks(arguments: argparse.Namespace) -> int:
 
 
 def _definition_of(config: Config | None, name: str) -> Definition:
-    """The definition of a task of the config, or else of the library. No code of a user's is loaded."""
+    """Read the definition of a task of the config, or else of the library.
+
+    No code of a user's is loaded.
+    """
     from accgate.planning.design import task_source
     from accgate.tasks import library_file, read_definition
 
@@ -59,7 +65,10 @@ def _definition_of(config: Config | None, name: str) -> Definition:
 
 
 def _task_of(config: Config | None, name: str) -> Task:
-    """The task with its rows, if they lie in a file or are generated."""
+    """Return the task with its rows.
+
+    It has them if they lie in a file or are generated.
+    """
     from accgate.evaluation.examples import ROWS, unread_task
     from accgate.planning.design import task_source
 

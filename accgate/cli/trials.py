@@ -1,4 +1,7 @@
-"""The commands that ask models now and record nothing: `ab`, `blame`, `bisect` and `rerun`."""
+"""The commands that ask models now and record nothing.
+
+They are `ab`, `blame`, `bisect` and `rerun`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ FAILURE = 1_000  # characters of why nothing was found
 
 
 def _loss_options(command: argparse.ArgumentParser) -> None:
-    """Add what names the check of a run that lost answers, and how it is asked again."""
+    """Add what names the check of a run that lost answers.
+
+    Add how it is asked again, too.
+    """
     run_option(command)
     command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
     command.add_argument("--model", metavar="NAME", help="the model of the check (the one that lost most answers)")
@@ -46,7 +52,10 @@ def blame_options(command: argparse.ArgumentParser) -> None:
 
 
 def blame(arguments: argparse.Namespace) -> int:
-    """Search, and say what explains the loss; cause.json holds that, or why nothing was found."""
+    """Search, and say what explains the loss.
+
+    cause.json holds that, or why nothing was found.
+    """
     from accgate.evaluation.options import RunOptions
     from accgate.records.replacement import refuse_unwritable
     from accgate.report.cause import CauseFile, blame_markdown, print_blame, write_cause
@@ -86,7 +95,10 @@ def blame(arguments: argparse.Namespace) -> int:
 
 
 def _rules_of_run(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
-    """The config and rules of a run: of the models and tasks that it was for, which its result names."""
+    """Return the config and rules of a run.
+
+    They are of the models and tasks that its result names.
+    """
     from accgate.report.result_file import read_result
     from accgate.result import NAME
 
@@ -173,7 +185,10 @@ def rerun(arguments: argparse.Namespace) -> int:
 
 
 def _reread(arguments: argparse.Namespace) -> int:
-    """Score a run's kept replies anew in a folder of its own, and decide and report as `run` does."""
+    """Score a run's kept replies anew in a folder of its own.
+
+    Then decide and report as `run` does.
+    """
     from accgate import gate
 
     if arguments.model is not None or arguments.task is not None or arguments.resume:

@@ -1,5 +1,6 @@
-"""Where commands that evaluate work: in an empty folder, so that no name of a dataset or metric means a file of a tree.
+"""Where commands that evaluate work.
 
+It is an empty folder, so that no name of a dataset or metric means a file of a tree.
 `datasets.load_dataset("allenai/ai2_arc")` and `evaluate.load("exact_match")` take a folder of that name in the working
 folder before they look anywhere else, and run the code that they find in it.
 """
@@ -53,7 +54,10 @@ def _here() -> Path:
 
 
 def _is_empty_for_good(folder: Path) -> bool:
-    """Whether a folder is empty and stays so, as in the action's containers: a model's own code cannot write there."""
+    """Tell whether a folder is empty and stays so.
+
+    It does in the action's containers, where a model's own code cannot write there.
+    """
     try:
         return not os.access(folder, os.W_OK) and not any(folder.iterdir())
     except OSError:
@@ -68,7 +72,10 @@ def _new_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def nearest_config() -> Path:
-    """Return the path of accuracy.toml: here, or in the nearest folder above within the repository."""
+    """Return the path of accuracy.toml here, or in the nearest folder above.
+
+    That folder is within the repository.
+    """
     folders = [here := _here(), *here.parents]
     root = next((place for place, folder in enumerate(folders) if (folder / ".git").exists()), 0)
     path = next((path for folder in folders[: root + 1] if (path := folder / CONFIG).is_file()), here / CONFIG)
@@ -79,7 +86,9 @@ def nearest_config() -> Path:
 
 
 def from_start(name: str | Path) -> Path:
-    """A path as the user means it, which starts from where the command was started.
+    """Resolve a path from where the command was started.
+
+    The user means it so.
 
     >>> from_start("b").as_posix()
     'b'
@@ -88,7 +97,10 @@ def from_start(name: str | Path) -> Path:
 
 
 def as_typed(text: str | Path) -> str:
-    """A text without the folder where the command was started, so that its paths read as the user types them."""
+    """Strip the folder where the command was started from a text.
+
+    Its paths then read as the user types them.
+    """
     if not _start or _start[-1] == Path(_start[-1].anchor):
         return str(text)
     return str(text).replace(f"{_start[-1]}{os.sep}", "")

@@ -1,4 +1,5 @@
-"""Decides: which test suits the evidence of a check, and its verdict at the alpha that several checks leave it.
+"""The decision of checks.
 
-It also says whether a running check may stop, how near it is to that, and by which path a verdict came about.
+It chooses the test that suits a check's evidence, and gives its verdict at the alpha that several checks leave it. It
+also says whether a running check may stop, how near it is to that, and by which path a verdict came about.
 """

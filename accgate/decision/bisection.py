@@ -32,9 +32,10 @@ class Culprit:
 
 @dataclass(frozen=True)
 class Bisection:
-    """What a search over commits found; `culprits` oldest first, `skipped` with the reason of each.
+    """What a search over commits found.
 
-    The commits of `flipping` lose about as many answers as they gain.
+    `culprits` are oldest first, and `skipped` have the reason of each. The commits of `flipping` lose about as many
+    answers as they gain.
     """
 
     model: str

@@ -1,4 +1,7 @@
-"""What trials of lost answers show: which changed setting explains them, and which are lost for good."""
+"""What trials of lost answers show.
+
+It is which changed setting explains them, and which are lost for good.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,9 @@ MOST = 10**9  # questions and samples of a search that can be
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that differs from the reference's; `before` and `now` are short texts of its values.
+    """A setting that differs from the reference's.
 
-    `why` says of one that cannot be put back why not.
+    `before` and `now` are short texts of its values. `why` says of one that cannot be put back why not.
     """
 
     name: str
@@ -37,7 +40,7 @@ class Change:
     why: str = ""
 
     def __str__(self) -> str:
-        """The change as a report shows it."""
+        """Show the change as a report does."""
         text = f"{self.name}: {self.before} → {self.now}"
         return f"{text} ({self.why})" if self.why else text
 
@@ -71,7 +74,10 @@ class Trial:
 
     @property
     def p_value(self) -> float:
-        """Of the hypothesis that these settings lose no more than they gain, valid whenever the trial ended."""
+        """p of the hypothesis that these settings lose no more than they gain.
+
+        It is valid whenever the trial ended.
+        """
         return min(1.0, 1.0 / self.evidence) if self.evidence > 0.0 else 1.0
 
 
@@ -131,7 +137,9 @@ def trial_of(
     *,
     earlier: float | None = None,
 ) -> Trial:
-    """What a trial shows so far, with the evidence of an earlier one of the same settings.
+    """Return what a trial shows so far.
+
+    It has the evidence of an earlier one of the same settings.
 
     Parameters
     ----------
@@ -159,9 +167,10 @@ def trial_of(
 
 
 def _with_finding(trial: Trial, earlier: float | None) -> Trial:
-    """What the counts of a trial show, with the evidence of an earlier one of the same settings.
+    """Find what the counts of a trial show.
 
-    Both trials may see the same flips, so that a product of the two would count them twice.
+    They come with the evidence of an earlier one of the same settings. Both trials may see the same flips, so that a
+    product of the two would count them twice.
     """
     evidence = min(coin_evidence(trial.better, trial.worse), MOST_EVIDENCE)
     if earlier is not None:
@@ -177,7 +186,7 @@ def _with_finding(trial: Trial, earlier: float | None) -> Trial:
 
 
 def flips_either_way(lost: int, gained: int) -> bool:
-    """Whether so many flips show that what made them loses nothing to speak of.
+    """Tell whether so many flips show that their cause loses nothing to speak of.
 
     >>> flips_either_way(20, 20), flips_either_way(20, 8), flips_either_way(3, 3)
     (True, False, False)
@@ -186,7 +195,10 @@ def flips_either_way(lost: int, gained: int) -> bool:
 
 
 def is_consistent(blame: Blame) -> bool:
-    """Whether levels, evidence, findings and causes follow from the counts, and these can be counts of one search."""
+    """Tell whether levels, evidence, findings and causes follow from the counts.
+
+    These must be counts of one search, too.
+    """
     names = {change.name for change in blame.changes}
     rates = 0.0 < blame.alpha < 0.5 and 0.0 < blame.run_alpha < 0.5 and 0.0 <= (blame.p_value or 0.0) <= 1.0
     if not rates or not 0 < len(names) == len(blame.changes) or not 0 <= blame.questions <= MOST:
@@ -210,7 +222,7 @@ def is_consistent(blame: Blame) -> bool:
 
 
 def _is_possible(trial: Trial, blame: Blame) -> bool:
-    """Whether some answers can have been counted so."""
+    """Tell whether some answers can have been counted so."""
     others = (trial.better - trial.back, trial.worse - trial.gone - trial.undone, trial.n - trial.lost - trial.gained)
     return (
         0 <= min(trial.back, trial.gone, trial.undone, *others) <= trial.n <= MOST
@@ -222,9 +234,10 @@ def _is_possible(trial: Trial, blame: Blame) -> bool:
 
 
 def is_finished(trial: Trial, lost: int) -> bool:
-    """Whether nothing more is to be asked: a cause once it is known how much it explains, others once they are clear.
+    """Tell whether nothing more is to be asked.
 
-    Past the lost answers a trial goes on only while it points at a cause.
+    A cause is finished once it is known how much it explains, others once they are clear. Past the lost answers a trial
+    goes on only while it points at a cause.
     """
     if trial.finding in ("no cause", "either way"):
         return True
@@ -234,10 +247,11 @@ def is_finished(trial: Trial, lost: int) -> bool:
 
 
 def selection_of(p_value: float | None, run_alpha: float, alpha: float) -> float:
-    """Return the factor of alpha that a search has because its run was chosen for having failed.
+    """Return the factor of alpha of a search in a run that failed.
 
-    Of healthy runs one in 1 / `run_alpha` fails, and its lost answers are more than its gained ones by that choice
-    alone. The factor is 1 where so small a p-value comes after one false alarm in 2 / `alpha` at most.
+    The run was chosen for having failed. Of healthy runs one in 1 / `run_alpha` fails, and its lost answers are more
+    than its gained ones by that choice alone. The factor is 1 where so small a p-value comes after one false alarm in 2
+    / `alpha` at most.
 
     >>> selection_of(0.04, 0.05, 0.05), selection_of(0.001, 0.05, 0.05)
     (0.05, 1.0)
@@ -246,7 +260,7 @@ def selection_of(p_value: float | None, run_alpha: float, alpha: float) -> float
 
 
 def levels_of(alpha: float, count: int, selection: float = 1.0, *, is_gated: bool = True) -> dict[Kind, float]:
-    """The share of alpha of each kind of trial of `count` settings.
+    """Return the share of alpha of each kind of trial of `count` settings.
 
     Single ones are tried only once all put back together are shown to explain a loss: after a false alarm that bounds
     whatever is named. Where it could not be tried (not `is_gated`), they are held to it themselves.
@@ -265,7 +279,7 @@ def levels_of(alpha: float, count: int, selection: float = 1.0, *, is_gated: boo
 
 
 def causes_of(trials: Sequence[Trial], lost: int, alpha: float) -> tuple[Explained, ...]:
-    """The settings that were found, those that explain most first."""
+    """List the settings that were found, those that explain most first."""
     named = dict.fromkeys(t.settings for t in trials if t.finding == "cause" and t.kind != "all back")
     explained = []
     for settings in named:
@@ -281,14 +295,20 @@ def causes_of(trials: Sequence[Trial], lost: int, alpha: float) -> tuple[Explain
 
 
 def _harms(alone: Trial) -> bool | None:
-    """Whether settings lose answers when nothing else is changed; None where that is not clear."""
+    """Tell whether settings lose answers when nothing else is changed.
+
+    None where that is not clear.
+    """
     if coin_evidence(alone.better, alone.worse) >= SURE:
         return True
     return False if share_evidence(alone.back, alone.lost - alone.back, LITTLE) >= SURE else None
 
 
 def explained_bounds(trial: Trial, lost: int, alpha: float) -> tuple[int, int]:
-    """How many of `lost` answers come back by the settings of a trial: the least and the most, each with 1 - alpha."""
+    """Bound how many of `lost` answers come back by a trial's settings.
+
+    They are the least and the most, each with 1 - alpha.
+    """
     if not trial.lost:
         return 0, lost
     low, high = clopper_pearson(trial.back, trial.lost, confidence=1.0 - alpha)
@@ -319,7 +339,7 @@ class AskedAgain:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Those that never came back: lost for good."""
+        """Those that never came back, lost for good."""
         return tuple(id_ for id_, count in self.back.items() if not count and self.scored[id_])
 
     @property

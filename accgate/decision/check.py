@@ -39,7 +39,7 @@ def decide_check(evidence: Evidence, alpha: float) -> Verdict:
 
 
 def _blank(evidence: Evidence, alpha: float) -> Verdict:
-    """The verdict before anything is tested."""
+    """Return the verdict before anything is tested."""
     design, candidate, reference = evidence.design, evidence.candidate, evidence.reference
     return Verdict(
         model=evidence.model,
@@ -63,7 +63,10 @@ def _blank(evidence: Evidence, alpha: float) -> Verdict:
 
 
 def _with_sides(blank: Verdict, evidence: Evidence, result: TestResult | None) -> Verdict:
-    """The verdict with the means of the samples that a sequential test used, or the values of a statistic."""
+    """Add the means of the samples that a sequential test used.
+
+    Of a statistic add its values.
+    """
     if evidence.statistic is not None:
         if result is None:
             return replace(blank, candidate=replace(blank.candidate, mean=None))
@@ -85,7 +88,10 @@ def _with_sides(blank: Verdict, evidence: Evidence, result: TestResult | None) -
 
 
 def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> Verdict:
-    """Return the verdict with its figures, from a result in the direction of the metric."""
+    """Add its figures to a verdict.
+
+    They come from a result in the direction of the metric.
+    """
     before, threshold = blank.reference.mean, result.threshold
     verdict = replace(
         blank,
@@ -134,7 +140,7 @@ def add_collapse(evidence: Evidence, verdict: Verdict) -> Verdict:
 
 
 def _with_changes(verdict: Verdict, evidence: Evidence, n: int) -> Verdict:
-    """Return the verdict with which of the first n samples changed, where scores are paired."""
+    """Add which of the first n samples changed, where scores are paired."""
     if (changes := evidence.changes) is None:
         return verdict
     change = changes[:n]

@@ -1,4 +1,7 @@
-"""Verdicts: `compare` for two sets of scores, `decide` for the checks of a run together."""
+"""Verdicts of two sets of scores, and of a run's checks together.
+
+`compare` gives the former, `decide` the latter.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -123,11 +126,12 @@ def compare_scores(
     order: Order = "random",
     is_shown: bool = False,
 ) -> Verdict:
-    """`compare` for scores already in points and within bounds. Clusters and groups are the scores' own by default.
+    """Compare as `compare` does scores already in points and within bounds.
 
-    Unless more than ids shows that the samples are the same (`is_shown`), scores that agree no better than chance would
-    make them are a reason of the verdict. It decides nothing: two good models may be right on quite different samples.
-    That they came as marks, 0 and 1, is another reason.
+    Clusters and groups are the scores' own by default. Unless more than ids shows that the samples are the same
+    (`is_shown`), scores that agree no better than chance would make them are a reason of the verdict. It decides
+    nothing: two good models may be right on quite different samples. That they came as marks, 0 and 1, is another
+    reason.
     """
     if order not in get_args(Order):
         raise BadInput(f"order is {order!r}; give one of {', '.join(get_args(Order))}")
@@ -154,7 +158,7 @@ def compare_scores(
 
 
 def _usual_bounds(*sides: Scores) -> tuple[float, float]:
-    """0 and 100, or none where scores are beyond."""
+    """Return 0 and 100, or none where scores are beyond."""
     within = all(float(np.min(side.values)) >= 0.0 and float(np.max(side.values)) <= 100.0 + ROUNDING for side in sides)
     return (0.0, 100.0) if within else (-math.inf, math.inf)
 
@@ -193,7 +197,10 @@ def _with_parts(evidence: Evidence, verdict: Verdict) -> Verdict:
 
 
 def is_decided(evidence: Evidence, alpha: float) -> bool:
-    """Whether the beginning of a run decides a check at this alpha, whatever its failed samples would score."""
+    """Tell whether the beginning of a run decides a check at this alpha.
+
+    It must, whatever its failed samples would score.
+    """
     return are_decided(sequential_cases(evidence, alpha))
 
 
@@ -237,7 +244,10 @@ def _check_scores(evidence: Evidence) -> None:
 
 
 def _decide_all(evidences: Sequence[Evidence], correction: Correction, total: int, left: float) -> tuple[Verdict, ...]:
-    """The sequential checks each at their share of alpha; the others together, by the correction, at what is left."""
+    """Decide the sequential checks each at their share of alpha.
+
+    The others are decided together, by the correction, at what is left.
+    """
     fixed = [i for i, e in enumerate(evidences) if not e.may_stop_early]
     count = total - len(evidences) + len(fixed)  # checks without evidence stand at p = 1, which no level rejects
     share_left = 1.0 if correction == "none" else left * count / max(total, 1)
@@ -255,7 +265,7 @@ def _decide_all(evidences: Sequence[Evidence], correction: Correction, total: in
 def _decide_at_fixed_n(
     evidences: Sequence[Evidence], correction: Correction, count: int, share_left: float
 ) -> list[Verdict]:
-    """One pass for the p-values, and one at the alphas that the correction leaves.
+    """Decide once for the p-values, and again at the corrected alphas.
 
     `count` are these and those without evidence; they have `share_left` of alpha, beside the sequential ones.
     """
@@ -278,9 +288,10 @@ def _decide_at_fixed_n(
 
 
 def _reconcile(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:
-    """The verdict of a check with failed samples: the worst case's figures where both cases agree.
+    """Reconcile both cases of a check with failed samples.
 
-    Of a run that stopped early, samples past its end do not count: they may or may not have finished.
+    Where they agree it has the worst case's figures. Of a run that stopped early, samples past its end do not count:
+    they may or may not have finished.
     """
     used = max(at_worst.n, at_best.n)
     failed = int(np.isnan(evidence.by_cluster().candidate.values[:used]).any(axis=1).sum())

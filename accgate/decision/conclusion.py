@@ -44,9 +44,10 @@ class Reach:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The verdict that an outcome leads to, the theta that it sees (points), and why.
+    """The verdict that an outcome leads to, and why.
 
-    `can_fail` says whether some outcome of the same samples fails the check.
+    It has the theta that it sees (points), too. `can_fail` says whether some outcome of the same samples fails the
+    check.
     """
 
     verdict: VerdictName
@@ -101,9 +102,10 @@ def conclusion_of(outcome: Outcome, design: Design, reach: Reach, unable: Reason
 
 
 def _with_proof(conclusion: Conclusion, outcome: Outcome, design: Design, reach: Reach, alpha: float) -> Conclusion:
-    """The conclusion where a pass must prove that the drop is less than is allowed and theta together.
+    """Return the conclusion where a pass must be a proof.
 
-    With the proof it need not see theta, but for an alpha above beta: then the proof is the weaker of the two.
+    It proves that the drop is less than is allowed and theta together. With the proof it need not see theta, but for an
+    alpha above beta: then the proof is the weaker of the two.
     """
     assert outcome.result is not None
     interval = outcome.result.interval
@@ -121,21 +123,24 @@ def _with_proof(conclusion: Conclusion, outcome: Outcome, design: Design, reach:
 
 
 def _rules_out(result: TestResult, drop: float) -> bool:
-    """Whether a better candidate's interval excludes such a drop: gains raise the theta that it sees, not the risk."""
+    """Tell whether a better candidate's interval excludes such a drop.
+
+    Gains raise the theta that it sees, not the risk.
+    """
     return result.difference > 0.0 and result.interval is not None and result.interval.excludes_drop(drop)
 
 
 def _is_in_room(result: TestResult, theta: float | None, reach: Reach) -> bool:
-    """Whether the reference can fall by what the test detects, or did not fall as far as it could.
+    """Tell whether the reference can fall by what the test detects.
 
-    Where no drop within bounds is detected it cannot.
+    It is in room as well if it did not fall as far as it could. Where no drop within bounds is detected it cannot.
     """
     is_seen = reach.has_room(theta) and (theta is not None or reach.width is None)
     return is_seen or (reach.room is not None and _rules_out(result, reach.room))
 
 
 def _no_room(theta: float | None, design: Design, n: int, reach: Reach) -> Reason:
-    """Why the reference cannot show the drop that is to be seen, and what to do."""
+    """Say why the reference cannot show the drop, and what to do."""
     assert reach.room is not None
     if design.theta is None and (theta is None or not reach.can_be(theta)):
         return Reason.of("unseen", drop=design.drop, n=n, power=1 - design.beta)
@@ -166,9 +171,10 @@ def reach_of(evidence: Evidence) -> Reach:
 
 
 def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
-    """Return why no outcome of the same samples is a regression at this alpha, if none is.
+    """Return why no outcome of the same samples is a regression.
 
-    A run whose worst outcome so far decides nothing would have gone on, and can fail.
+    It is at this alpha. None where some outcome is. A run whose worst outcome so far decides nothing would have gone
+    on, and can fail.
     """
     clusters = None if evidence.clusters is None else evidence.first(n).cluster_count
     count, unit = (n, "sample") if clusters is None else (clusters, "cluster")
@@ -187,10 +193,10 @@ def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
 
 
 def worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
-    """Find outcomes of the same samples of which a test rejects one, if it could reject any.
+    """Yield outcomes of the same samples, of which a test rejects one.
 
-    All scores at the worst there is; and, where scores are not 0 or 100, falls of all samples by almost the same, which
-    a t test takes for the clearest.
+    It does if it could reject any. All scores at the worst there is; and, where scores are not 0 or 100, falls of all
+    samples by almost the same, which a t test takes for the clearest.
     """
     n, (floor, _) = evidence.candidate.n, evidence.ends
     if floor is not None:
@@ -209,7 +215,7 @@ def worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
 
 
 def _with_scores(evidence: Evidence, means: Floats) -> Evidence:
-    """The evidence with every repeat of a sample at this score, higher better."""
+    """Set every repeat of a sample to this score, higher better."""
     candidate = evidence.candidate
     values = np.repeat(evidence.better(means)[:, None], candidate.values.shape[1], axis=1)
     return replace(evidence, candidate=replace(candidate, values=values))

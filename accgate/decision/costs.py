@@ -37,7 +37,10 @@ CEILINGS: Mapping[CostName, float] = {"acceptance": 1.0}  # what a figure never 
 
 @dataclass(frozen=True)
 class CostCase:
-    """A check's verdict by its scores, and what its costs are decided on: evidence, records, and what ran."""
+    """A check's verdict by its scores, and what its costs are decided on.
+
+    That is evidence, records, and what ran.
+    """
 
     verdict: Verdict
     evidence: Evidence
@@ -71,7 +74,7 @@ def fewest_for_limits(check: Check) -> int:
 
 
 def _fewest(means: Floats, name: CostName, before: Figures, check: Check) -> int:
-    """The same of one limit, from the reference's mean of each sample."""
+    """Count the same of one limit, from the reference's mean of each sample."""
     samples, reference = check.task.samples, check.reference
     longest, _ = _longest(name, samples.ids, before, before, check)
     own = reference.take(samples.ids).clusters if isinstance(reference, Scores) else None
@@ -127,9 +130,10 @@ def _gated_shares(check: Check) -> list[tuple[CostName, float]]:
 
 
 def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
-    """The mean over each sample's answers that have a score; NaN where one of them has no figure, or there is none.
+    """Return the mean over each sample's answers that have a score.
 
-    Of acceptance lengths it is that of decoding steps per token: a sample's cost, from above 0 to 1.
+    It is NaN where one of them has no figure, or there is none. Of acceptance lengths it is that of decoding steps per
+    token: a sample's cost, from above 0 to 1.
     """
     places, columns = ids.places(figures.ids), figures.columns
     scored = (places >= 0) & ~figures.failed
@@ -143,7 +147,10 @@ def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
 
 
 def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figures, alpha: float) -> Cost | None:
-    """The change of one figure; None where nothing is known and nothing was asked."""
+    """Return the change of one figure.
+
+    None where nothing is known and nothing was asked.
+    """
     check, evidence = case.check, case.evidence
     left, right, allowed = _means(before, ids, name), _means(now, ids, name), check.allowed_cost(name)
     both = ~(np.isnan(left) | np.isnan(right))
@@ -199,9 +206,10 @@ def _lengths(before: float, now: float, change: float, interval: Range) -> tuple
 
 
 def _longest(name: CostName, ids: Ids, before: Figures, now: Figures, check: Check) -> tuple[float, float]:
-    """The tokens of a reply at max_tokens on both sides, or its seconds at the mean speed; 0 where none is known.
+    """Return the tokens of a reply at max_tokens on both sides.
 
-    Every step of a reply yields a token at least, so it takes one step a token at most.
+    Of seconds it is theirs at the mean speed. It is 0 where none is known. Every step of a reply yields a token at
+    least, so it takes one step a token at most.
     """
     assert check.recorded is not None
     if name in CEILINGS:
@@ -216,7 +224,10 @@ def _longest(name: CostName, ids: Ids, before: Figures, now: Figures, check: Che
 
 
 def _pace(ids: Ids, figures: Figures) -> float:
-    """Seconds a token over the samples that have both; 0 where none has."""
+    """Return the seconds a token takes over the samples that have both.
+
+    It is 0 where none has.
+    """
     tokens, seconds = _means(figures, ids, "tokens"), _means(figures, ids, "seconds")
     both = ~(np.isnan(tokens) | np.isnan(seconds))
     return float(seconds[both].sum() / tokens[both].sum()) if tokens[both].any() else 0.0
@@ -235,7 +246,10 @@ def _error(name: CostName, allowed: float, reason: str) -> Cost:
 
 
 def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
-    """The cost; of seconds with where they were measured, since on other hardware a gate on them decides nothing."""
+    """Note where the seconds of a cost were measured.
+
+    On other hardware a gate on them decides nothing.
+    """
     if cost.outcome == "error" or cost.name != "seconds":
         return cost
     here = "" if info is None else info.hardware
@@ -251,7 +265,10 @@ def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
 
 
 def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
-    """The verdict with these costs; the worst of its own and theirs, and the reasons of those that did not pass."""
+    """Add these costs to a verdict.
+
+    It is the worst of its own and theirs, with the reasons of those that did not pass.
+    """
     if not costs:
         return verdict
     outcomes = [cost.outcome for cost in costs if cost.outcome is not None]
@@ -265,10 +282,11 @@ def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
 
 
 def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> Verdict:
-    """The verdict with how the replies of both sides were read; an error where too many hold no answer.
+    """Add how the replies of both sides were read.
 
-    Where the reference's replies were read, a loss by replies that are empty or cut off stays a regression, with that
-    cause. No run passes against a reference whose scores are all the worst, unless it says that its replies were read.
+    It is an error where too many hold no answer. Where the reference's replies were read, a loss by replies that are
+    empty or cut off stays a regression, with that cause. No run passes against a reference whose scores are all the
+    worst, unless it says that its replies were read.
     """
     before, now = check.reference_readings, readings_of(records)
     figures = Figures.of(records)

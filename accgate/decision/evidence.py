@@ -1,4 +1,7 @@
-"""The evidence that a check is decided on: its scores, those of its reference, and its design."""
+"""The evidence that a check is decided on.
+
+It is its scores, those of its reference, and its design.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SampleStatistic:
-    """A statistic that is no mean of scores, with its data of each sample on both sides, row by row.
+    """A statistic that is no mean of scores.
 
-    `lowest` and `highest` bound its value, points; None where nothing does.
+    It has the data of each sample on both sides, row by row. `lowest` and `highest` bound its value, points; None where
+    nothing does.
     """
 
     function: Callable[[Rows], float]
@@ -74,7 +78,10 @@ class Evidence:
 
     @property
     def answers(self) -> tuple[int, int]:
-        """Answers to one sample in the reference and in the candidate; a reference without samples counts as one."""
+        """Answers to one sample in the reference and in the candidate.
+
+        A reference without samples counts as one.
+        """
         reference = self.reference.values.shape[1] if isinstance(self.reference, Scores) else 1
         return reference, self.candidate.values.shape[1]
 
@@ -85,7 +92,10 @@ class Evidence:
 
     @property
     def may_stop_early(self) -> bool:
-        """Whether the check asks for a test that stops as soon as the evidence allows."""
+        """Whether the check asks for a test that may stop early.
+
+        It stops as soon as the evidence allows.
+        """
         return self.is_paired and self.statistic is None and self.design.may_stop_early
 
     @cached_property
@@ -121,7 +131,10 @@ class Evidence:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Least and largest score there can be; None where the metric has no bounds, or scores are beyond them."""
+        """Least and largest score there can be.
+
+        None where the metric has no bounds, or scores are beyond them.
+        """
         if self.worst is None or self.best is None:
             return None
         low, high = sorted((self.worst, self.best))
@@ -136,7 +149,7 @@ class Evidence:
         return pair_scores(self.reference, self.candidate)
 
     def better(self, value: Figure) -> Figure:
-        """Turn a mean, a difference or an array of them so that higher is better.
+        """Turn a mean, a difference or an array so that higher is better.
 
         Turned twice it is itself.
         """
@@ -159,9 +172,9 @@ class Evidence:
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """The worst and the best that a score or the statistic can be, higher better.
+        """The worst and the best score or statistic there can be.
 
-        None stands for no bound.
+        Higher is better. None stands for no bound.
         """
         worst, best = self.worst, self.best
         if self.statistic is not None:
@@ -180,13 +193,16 @@ class Evidence:
         return self.better(self.reference.mean)
 
     def value_of(self, rows: Rows) -> float:
-        """The statistic of such rows, higher better."""
+        """Return the statistic of such rows, higher better."""
         assert self.statistic is not None
         return self.better(float(self.statistic.function(rows)))
 
     @property
     def loss(self) -> float:
-        """The most points that one sample's score, or the statistic, can lose; infinite where nothing bounds it."""
+        """The most points that one sample's score can lose.
+
+        Of a statistic it is its own. It is infinite where nothing bounds it.
+        """
         floor, ceiling = self.ends
         return math.inf if floor is None or ceiling is None else ceiling - floor
 
@@ -203,7 +219,10 @@ class Evidence:
         return repeats_of(*self.sides, self.clusters, n_max=self.n_max)
 
     def by_cluster(self) -> Evidence:
-        """The same with every cluster whole and in the order of first appearance, as sequential tests look at it."""
+        """Return the same with every cluster whole.
+
+        Clusters are in the order of first appearance, as sequential tests look at them.
+        """
         codes = self.clusters
         if codes is None or self.statistic is not None:
             return self
@@ -213,20 +232,28 @@ class Evidence:
         return replace(self, candidate=self.candidate.take(self.candidate.ids.take(order)), clusters=codes[order])
 
     def fill(self, score: float | None) -> Evidence:
-        """The same with every failed sample at this score; None where nothing bounds it."""
+        """Set every failed sample to this score.
+
+        None where nothing bounds it.
+        """
         if not self.candidate.failed:
             return self
         return replace(self, candidate=self.candidate.fill(math.nan if score is None else score))
 
     def first(self, n: int) -> Evidence:
-        """The evidence of the first n of its paired samples, of the same run."""
+        """Return the evidence of the first n of its paired samples.
+
+        They are of the same run.
+        """
         assert isinstance(self.reference, Scores)
         ids, clusters = self.candidate.ids[:n], None if self.clusters is None else self.clusters[:n]
         return replace(self, candidate=self.candidate.take(ids), reference=self.reference.take(ids), clusters=clusters)
 
 
 def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = False) -> Evidence:
-    """The evidence of a check; of a run that was stopped, that of its whole clusters.
+    """Build the evidence of a check.
+
+    Of a run that was stopped it is that of its whole clusters.
 
     Raises
     ------
@@ -265,7 +292,9 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
 
 
 def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> SampleStatistic | None:
-    """The task's statistic and its data of both sides; None where a sample failed, so that it has no value.
+    """Return the task's statistic and its data of both sides.
+
+    None where a sample failed, so that it has no value.
 
     Raises
     ------
@@ -296,7 +325,7 @@ def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> S
 
 
 def whole_clusters(samples: Samples, count: int) -> Samples:
-    """The first samples without those of a cluster that goes on past them."""
+    """Return the first samples, without a cluster that goes on past them."""
     if count < len(samples) and samples[count].cluster is not None:
         while count and samples[count - 1].cluster == samples[count].cluster:
             count -= 1

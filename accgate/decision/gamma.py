@@ -1,7 +1,8 @@
-"""Gamma: the mean below which a check fails, with the gains as seen and losses more or fewer.
+"""Gamma, the mean below which a check fails.
 
-Each sample could have been lost or not. So a path of outcomes leads down from what was seen, by one whole loss more at
-a time, and up, by one fewer. Gamma is the mean of the last outcome on it that does not fail by the same test.
+The gains are as seen, and the losses more or fewer. Each sample could have been lost or not. So a path of outcomes
+leads down from what was seen, by one whole loss more at a time, and up, by one fewer. Gamma is the mean of the last
+outcome on it that does not fail by the same test.
 """
 
 from bisect import bisect_left
@@ -22,17 +23,21 @@ FURTHEST = 10**6  # steps of falls that no worst score ends
 
 @dataclass(frozen=True)
 class Path:
-    """Outcomes of the same samples, worse or better by a step each; `most` steps can be taken."""
+    """Outcomes of the same samples, worse or better by a step each.
+
+    `most` steps can be taken.
+    """
 
     at: Callable[[int], Evidence]
     most: int
 
 
 def is_by_outcomes(evidence: Evidence, outcome: Outcome) -> bool:
-    """Whether gamma is found outcome by outcome, since the test of paired scores says no threshold that serves.
+    """Tell whether gamma is found outcome by outcome.
 
-    That is so of 0/100 scores, whose threshold would go by the number of changes seen. Of other scores it is so where
-    there is no threshold, or where no spread was seen: any fall of all samples by the same is then a regression.
+    The test of paired scores says no threshold that serves then. That is so of 0/100 scores, whose threshold would go
+    by the number of changes seen. Of other scores it is so where there is no threshold, or where no spread was seen:
+    any fall of all samples by the same is then a regression.
     """
     result = outcome.result
     if result is None or not evidence.is_paired or evidence.statistic is not None:
@@ -41,11 +46,11 @@ def is_by_outcomes(evidence: Evidence, outcome: Outcome) -> bool:
 
 
 def gamma_of(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None:
-    """Return the mean below which a check of paired scores fails, None where no outcome of its samples does.
+    """Return the mean below which a check of paired scores fails.
 
-    The evidence is in the order in which its test looks at it. A run that stopped early fails where the same test fails
-    by then, with what came before the last losses as it was seen. Where the test rejects nothing so early, it fails as
-    it would if these samples were all.
+    None where no outcome of its samples does. The evidence is in the order in which its test looks at it. A run that
+    stopped early fails where the same test fails by then, with what came before the last losses as it was seen. Where
+    the test rejects nothing so early, it fails as it would if these samples were all.
     """
     evidence, n = replace(evidence, reference=evidence.before), outcome.n
     if outcome.rejects:
@@ -59,7 +64,10 @@ def gamma_of(evidence: Evidence, outcome: Outcome, alpha: float) -> float | None
 
 
 def _rejects_later(evidence: Evidence, outcome: Outcome) -> bool:
-    """Whether the test of a run that stopped early waits for more changes before it may reject."""
+    """Tell whether the test of a stopped run waits for more changes.
+
+    It may reject only then.
+    """
     assert outcome.result is not None
     waits = evidence.choice.method == "group-sequential" and not evidence.data.is_exact
     is_early = outcome.n < (evidence.n_max or evidence.candidate.n)
@@ -80,10 +88,11 @@ def _gamma_below(evidence: Evidence, outcome: Outcome, alpha: float) -> float | 
 
 
 def more_losses(evidence: Evidence, n: int) -> Path:
-    """Return the path down: the last of the first n samples is lost first, and at the end no gain is left.
+    """Return the path down.
 
-    A lost sample has the worst score. Where nothing bounds the scores, it fell as far as any sample changed, or as the
-    reference's scores lie apart if none did. Samples that gained come last: to lose one is to have one gain less.
+    The last of the first n samples is lost first, and at the end no gain is left. A lost sample has the worst score.
+    Where nothing bounds the scores, it fell as far as any sample changed, or as the reference's scores lie apart if
+    none did. Samples that gained come last: to lose one is to have one gain less.
     """
     now, before, floor = evidence.better(evidence.candidate.means()), _before(evidence), _floor(evidence)
     if floor is None:
@@ -98,9 +107,10 @@ def more_losses(evidence: Evidence, n: int) -> Path:
 
 
 def fewer_losses(evidence: Evidence, n: int) -> Path:
-    """Return the path up, of 0/100 scores: the last lost sample is as good as in the reference first.
+    """Return the path up, of 0/100 scores.
 
-    Of several answers to it so many are right, or the next larger number.
+    The last lost sample is as good as in the reference first. Of several answers to it so many are right, or the next
+    larger number.
     """
     now, before = evidence.better(evidence.candidate.means()), _before(evidence)
     runs, higher = evidence.candidate.values.shape[1], evidence.design.higher_is_better
@@ -112,9 +122,10 @@ def fewer_losses(evidence: Evidence, n: int) -> Path:
 
 
 def first_step(holds: Callable[[int], bool], most: int) -> int | None:
-    """Return the number of steps, from 1 to `most`, after which a condition holds that does not at the start.
+    """Return the number of steps after which a condition holds.
 
-    Where it comes and goes, it is one before which it does not. None where it does not hold after the last.
+    It is from 1 to `most`, and the condition does not hold at the start. Where it comes and goes, it is one before
+    which it does not. None where it does not hold after the last.
 
     >>> first_step(lambda count: count >= 11, 100), first_step(lambda count: count >= 11, 10)
     (11, None)
@@ -129,9 +140,9 @@ def first_step(holds: Callable[[int], bool], most: int) -> int | None:
 
 
 def _falls(evidence: Evidence, sigma: float, n: int) -> Path:
-    """The path on which all samples fall further by the same, by small steps: what they changed by stays between them.
+    """Return the path on which all samples fall further by the same.
 
-    None falls past the worst score.
+    Steps are small, so that what the samples changed by stays between them. None falls past the worst score.
     """
     now, floor, step = evidence.better(evidence.candidate.values), _floor(evidence), sigma / n**0.5 / FINE
     most = FURTHEST if floor is None else int(np.ceil((float(now[:n].max()) - floor) / step))
@@ -145,20 +156,23 @@ def _falls(evidence: Evidence, sigma: float, n: int) -> Path:
 
 
 def _with_rows(evidence: Evidence, rows: Ints, values: Floats) -> Evidence:
-    """The evidence with these rows of `values`, of the shape of its scores."""
+    """Put these rows of `values`, of the shape of its scores, into the evidence."""
     scores = evidence.candidate.values.copy()
     scores[rows] = values[rows]
     return replace(evidence, candidate=replace(evidence.candidate, values=scores))
 
 
 def _least_fall(evidence: Evidence, n: int) -> float:
-    """The mean from which on all samples fall by almost the same, which a test rejects however little that is."""
+    """Return the mean from which all samples fall by almost the same.
+
+    A test rejects that however little it is.
+    """
     before, now = float(np.mean(_before(evidence)[:n])), evidence.better(_mean(evidence, n))
     return evidence.better(min(before - evidence.design.allowed_drop, now))
 
 
 def _floor(evidence: Evidence) -> float | None:
-    """The worst score, higher better."""
+    """Return the worst score, higher better."""
     if evidence.data.binary:
         return evidence.better(0.0 if evidence.design.higher_is_better else 100.0)
     return evidence.ends[0]

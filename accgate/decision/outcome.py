@@ -92,7 +92,7 @@ def possible_failure(evidence: Evidence, alpha: float) -> tuple[bool, float]:
 
 
 def fails(evidence: Evidence, alpha: float, n: int) -> bool:
-    """Return whether such evidence of paired scores is a regression by its first n samples."""
+    """Tell whether paired scores are a regression by their first n samples."""
     if (test := sequential_test(evidence, alpha)) is not None:
         standing = test.standing
         return standing.stop == "regression" and not standing.open and standing.n <= n
@@ -101,7 +101,10 @@ def fails(evidence: Evidence, alpha: float, n: int) -> bool:
 
 
 def _fixed_choice(evidence: Evidence) -> Choice:
-    """The test at a fixed n, also of so few samples that a sequential one has no drop to look for."""
+    """Choose the test at a fixed n.
+
+    It may be of so few samples that a sequential one has no drop to look for.
+    """
     choice = evidence.choice
     return choose_test(evidence.design.at_fixed_n(), evidence.data) if choice.is_sequential else choice
 
@@ -136,7 +139,10 @@ def _of_statistic(evidence: Evidence, alpha: float) -> Outcome:
 
 
 def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
-    """The unpaired test at the declared sigma, or Student's or Welch's where none is declared."""
+    """Make the unpaired test at the declared sigma.
+
+    Where none is declared it is Student's or Welch's.
+    """
     design, reference = evidence.design, evidence.reference
     rates = {"alpha": alpha, "beta": design.beta}
     mean, n, own = _moments(evidence, evidence.candidate)
@@ -158,7 +164,10 @@ def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
 
 
 def _by_moments(evidence: Evidence, result: TestResult, own: float, other: float, alpha: float) -> TestResult:
-    """The result of a test that knows the standard deviation of the samples alone, and the variance of another side."""
+    """Make a test that knows the samples' standard deviation alone.
+
+    It knows the variance of another side, too.
+    """
     n, design = evidence.candidate.n, evidence.design
     squares = own * own * max(n - 1, 1)
     spread = Spread(n, n, squares, loss=evidence.loss, allowed=design.allowed_drop, other=other)
@@ -166,7 +175,7 @@ def _by_moments(evidence: Evidence, result: TestResult, own: float, other: float
 
 
 def _moments(evidence: Evidence, scores: Scores) -> tuple[float, int, float]:
-    """Mean, number and standard deviation of the samples' scores, points."""
+    """Return mean, number and standard deviation of the samples' scores, points."""
     values = scores.means()
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
     return evidence.better(float(np.mean(values))), len(values), sd
@@ -220,7 +229,10 @@ def _bootstrap(evidence: Evidence, alpha: float) -> TestResult:
 
 
 def _by_spread(evidence: Evidence, result: TestResult, margins: Margins, alpha: float) -> TestResult:
-    """The result of a test that goes by the spread of the differences, with room for losses that they do not show."""
+    """Make a test that goes by the spread of the differences.
+
+    It has room for losses that they do not show.
+    """
     totals, sizes = _totals(evidence)
     block = 1 if evidence.clusters is None else block_of(evidence.differences, evidence.clusters)
     spread = spread_of_units(totals, sizes, loss=evidence.loss, block=block, allowed=evidence.design.allowed_drop)
@@ -244,7 +256,10 @@ METHODS: Mapping[Method, Callable[[Evidence, float], TestResult]] = {
 
 
 def _fails_quickly(evidence: Evidence, alpha: float) -> bool | None:
-    """The decision alone, of tests whose figures take long; None for others."""
+    """Make the decision alone, of tests whose figures take long.
+
+    None for others.
+    """
     method = _fixed_choice(evidence).method
     if method == "repeats":
         return sum_tails(evidence.repeats)[0] <= alpha
@@ -259,7 +274,7 @@ def _fails_quickly(evidence: Evidence, alpha: float) -> bool | None:
 
 
 def _changes(evidence: Evidence) -> tuple[int, int, int]:
-    """How many samples were lost and gained, of how many."""
+    """Count how many samples were lost and gained, of how many."""
     differences = evidence.differences
     return int((differences < 0).sum()), int((differences > 0).sum()), len(differences)
 
@@ -269,7 +284,10 @@ def _differences(evidence: Evidence) -> Floats:
 
 
 def _totals(evidence: Evidence) -> tuple[Floats, Floats]:
-    """The sum of each unit's differences and its samples, sorted so that the order of the samples changes nothing."""
+    """Return the sum of each unit's differences and its samples.
+
+    They are sorted so that the order of the samples changes nothing.
+    """
     differences, codes = _differences(evidence), evidence.clusters
     totals, sizes = cluster_totals(differences, np.arange(len(differences)) if codes is None else codes)
     order = np.lexsort((sizes, totals))
@@ -277,5 +295,8 @@ def _totals(evidence: Evidence) -> tuple[Floats, Floats]:
 
 
 def _moved(evidence: Evidence, result: TestResult) -> TestResult:
-    """The result about the differences, where it was computed with the allowed drop added to each."""
+    """Move a result back to the differences.
+
+    It was computed with the allowed drop added to each.
+    """
     return move(result, -evidence.design.allowed_drop)

@@ -1,4 +1,7 @@
-"""The overall check of a model: one exact test over all changed samples of its checks."""
+"""The overall check of a model.
+
+It is one exact test over all changed samples of its checks.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +32,7 @@ Evidences = Mapping[tuple[str, str], Evidence]
 def decide_overall(
     account: Account, checks: Sequence[Check], evidences: Evidences, verdicts: Sequence[Verdict]
 ) -> tuple[Verdict, ...]:
-    """The overall verdict of each model that has one.
+    """Decide the overall verdict of each model that has one.
 
     It pools the paired checks of 0/100 scores, each sample with the same weight. Where one of them is an error, so is
     it. Where samples failed it is decided twice, as a check is.
@@ -99,7 +102,10 @@ def _decide_model(
 
 @dataclass(frozen=True)
 class _Used:
-    """The evidence of the samples that the decision of a check used; `stops` says that an early stop was possible."""
+    """The evidence of the samples that the decision of a check used.
+
+    `stops` says that an early stop was possible.
+    """
 
     evidence: Evidence
     stops: bool
@@ -162,9 +168,10 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[Reason, ..
 
 
 def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | None:
-    """The pooled mean below which the test rejects: losses more, or fewer, from the last sample of the last check on.
+    """Return the pooled mean below which the test rejects.
 
-    Each check has the samples that its own decision used.
+    It takes losses more, or fewer, from the last sample of the last check on. Each check has the samples that its own
+    decision used.
     """
     paths = [
         (fewer_losses if rejects else more_losses)(replace(e, reference=e.before), e.candidate.n)
@@ -186,7 +193,10 @@ def _gamma(used: Sequence[_Used], alpha: float, *, rejects: bool) -> float | Non
 
 
 def _pooled(used: Sequence[_Used], side: Literal["before", "candidate"]) -> Floats:
-    """Return the scores of all samples of one side, turned where checks of both directions are pooled."""
+    """Pool the scores of all samples of one side.
+
+    They are turned where checks of both directions are pooled.
+    """
     evidences = [each.evidence for each in used]
     is_mixed = len({each.design.higher_is_better for each in evidences}) > 1
     sides = [(getattr(each, side).means(), is_mixed and not each.design.higher_is_better) for each in evidences]
@@ -194,7 +204,7 @@ def _pooled(used: Sequence[_Used], side: Literal["before", "candidate"]) -> Floa
 
 
 def _exact(used: Sequence[_Used], blank: Verdict) -> TestResult | None:
-    """The same test with all its figures, at a fixed n.
+    """Make the same test with all its figures, at a fixed n.
 
     None where a check may stop early or has clusters, and where checks have different numbers of answers.
     """

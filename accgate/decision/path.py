@@ -1,4 +1,7 @@
-"""The path of a check of paired scores to its verdict, as plain data to draw."""
+"""The path of a check of paired scores to its verdict, to draw.
+
+It is plain data.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -15,12 +18,13 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class SequentialPath:
-    """How a check came to its verdict, unit by unit (a sample, or a whole cluster).
+    """How a check came to its verdict, unit by unit.
 
-    `n` are the samples used by then and `sums` the sums of their differences in points, turned so that worse is down.
-    The run fails where the sum falls to `fails` and passes where it rises to `passes`, pairs of samples and sum. With
-    `is_whole` these are the boundaries by which the test decided; else `fails` holds the limit at the last sample
-    alone, below which it fails. `exact` says that every unit is one sample scored 0 or 100.
+    A unit is a sample, or a whole cluster. `n` are the samples used by then and `sums` the sums of their differences in
+    points, turned so that worse is down. The run fails where the sum falls to `fails` and passes where it rises to
+    `passes`, pairs of samples and sum. With `is_whole` these are the boundaries by which the test decided; else `fails`
+    holds the limit at the last sample alone, below which it fails. `exact` says that every unit is one sample scored 0
+    or 100.
     """
 
     n: tuple[int, ...]
@@ -32,10 +36,11 @@ class SequentialPath:
 
 
 def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
-    """The path by which a check came to its verdict, from the samples that it used.
+    """Return the path by which a check came to its verdict.
 
-    The test is the one that decided, at the alpha that decided. Where it does not lead to the verdict, as with files
-    of another run, the path is without the test's boundaries; so is that of an e-process test and of one at a fixed n.
+    It has the samples that it used. The test is the one that decided, at the alpha that decided. Where it does not lead
+    to the verdict, as with files of another run, the path is without the test's boundaries; so is that of an e-process
+    test and of one at a fixed n.
 
     Parameters
     ----------
@@ -63,7 +68,7 @@ def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
 
 
 def _at_fixed_n(evidence: Evidence, verdict: Verdict) -> SequentialPath:
-    """The path of a test that looks once, sample by sample."""
+    """Return the path of a test that looks once, sample by sample."""
     differences = evidence.differences
     sums = tuple(np.cumsum(differences).tolist())
     is_exact = bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
@@ -76,7 +81,10 @@ def _leads_to(result: SequentialResult, verdict: Verdict) -> bool:
 
 
 def _last_limit(verdict: Verdict) -> Points:
-    """The sum of differences at the last sample below which the check fails, from its gamma."""
+    """Return the last sum of differences below which the check fails.
+
+    It is that at the last sample, from its gamma.
+    """
     if verdict.gamma is None or verdict.reference.mean is None:
         return ()
     limit = oriented(verdict.gamma - verdict.reference.mean, verdict.higher_is_better) * verdict.n

@@ -1,4 +1,7 @@
-"""A check while it runs: whether it may stop, how near that is, and what its scores are compared with."""
+"""A check while it runs.
+
+Here is whether it may stop, how near that is, and what its scores are compared with.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +37,7 @@ class EarlyStop:
         self.least = fewest_for_limits(check)
 
     def __call__(self, records: Sequence[Record]) -> bool:
-        """Whether it is decided, whatever its failed samples would score."""
+        """Tell whether it is decided, whatever its failed samples would score."""
         look = self._latest = _Look(self._check, records)
         if look.evidence is None or look.samples < self.least or not are_decided(look.cases):
             return False
@@ -44,11 +47,17 @@ class EarlyStop:
         return is_lost and is_silence_alone(self._check, records)
 
     def limits(self) -> Limits | None:
-        """How near the latest records are to a decision; None where nothing tells."""
+        """Return how near the latest records are to a decision.
+
+        None where nothing tells.
+        """
         return self._latest.limits
 
     def expected(self) -> int | None:
-        """Samples by which a decision is likely: as planned, or as far as the evidence so far points; None unknown."""
+        """Return the samples by which a decision is likely.
+
+        It is as planned, or as far as the evidence so far points. None where that is unknown.
+        """
         planned = self._check.expected_n_healthy
         limits = self.limits()
         if limits is None:
@@ -57,7 +66,10 @@ class EarlyStop:
         return expected_samples(limits, self._check.alpha_planned)
 
     def fewest(self) -> int:
-        """Samples that a pass takes if none of the next changes; 0 where nothing tells."""
+        """Return the samples that a pass takes if none of the next changes.
+
+        It is 0 where nothing tells.
+        """
         if (limits := self.limits()) is not None:
             return limits.soonest or limits.next_n or 0
         check, design = self._check, self._check.design
@@ -75,7 +87,10 @@ class _Look:
 
     @cached_property
     def evidence(self) -> Evidence | None:
-        """That of its whole clusters; None where none is whole."""
+        """Evidence of its whole clusters.
+
+        None where none is whole.
+        """
         if not whole_clusters(self._check.task.samples, self.samples):
             return None
         return evidence_of(self._check, self._records, stopped=True)
@@ -92,7 +107,10 @@ class _Look:
 
 
 def early_stop(check: Check) -> EarlyStop | None:
-    """The rule that stops the evaluation of a check early; None where its test takes all samples."""
+    """Return the rule that stops the evaluation of a check early.
+
+    None where its test takes all samples.
+    """
     return EarlyStop(check) if check.choice.is_sequential and isinstance(check.reference, Scores) else None
 
 
@@ -109,7 +127,10 @@ def expecting(check: Check, stop: EarlyStop | None) -> Check:
 
 
 def watch_of(check: Check, *, stops: bool = True) -> Watch:
-    """The rule that may end the evaluation of a check early, unless not `stops`, and the scores to compare with."""
+    """Return what may end a check's evaluation early, and what to compare with.
+
+    Unless it `stops`, nothing ends it.
+    """
     stop = early_stop(check) if stops else None
     reference = check.reference if check.task.content.aggregate is None else None
     scores = _Means(reference) if isinstance(reference, Scores) else None if reference is None else reference.mean
@@ -118,7 +139,10 @@ def watch_of(check: Check, *, stops: bool = True) -> Watch:
 
 
 class _Means(Mapping[str, float]):
-    """The mean score of each sample of a reference; made when something shows it, since a million take 70 MB."""
+    """The mean score of each sample of a reference.
+
+    It is made when something shows it, since a million take 70 MB.
+    """
 
     def __init__(self, reference: Scores) -> None:
         self._reference = reference
@@ -138,10 +162,10 @@ class _Means(Mapping[str, float]):
 
 
 def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
-    """Return how near the beginning of a run is to a decision by this test.
+    """Return how near the beginning of a run is to a decision.
 
-    The limits are those of the moment: where the run would have to stand by now, with as many samples changed. None
-    for a test that takes all samples or has no target, and where samples failed.
+    It is by this test. The limits are those of the moment: where the run would have to stand by now, with as many
+    samples changed. None for a test that takes all samples or has no target, and where samples failed.
 
     Examples
     --------
@@ -176,7 +200,9 @@ def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
 
 
 def expected_samples(limits: Limits, alpha: float) -> int:
-    """Samples by which a decision is likely, where the evidence goes on growing as it has so far.
+    """Return the samples by which a decision is likely.
+
+    The evidence is taken to go on growing as it has so far.
 
     Examples
     --------

@@ -30,9 +30,9 @@ from accgate.verdict import Allowed, CandidateSummary, Reason, ReferenceSummary,
 
 @dataclass(frozen=True)
 class Decided:
-    """Verdicts in the order of the checks, and the overall verdict of each model that has one.
+    """Verdicts of checks, and the overall verdict of each model.
 
-    Of harmless changes they fail at most those that are `allowed`.
+    Checks are in their order. A model may have none. Of harmless changes they fail at most those that are `allowed`.
     """
 
     checks: tuple[Verdict, ...] = ()
@@ -43,7 +43,10 @@ class Decided:
         return Decided(self.checks + other.checks, self.overall + other.overall, self.allowed + other.allowed)
 
     def of_part(self, *, is_new: bool, tier: Tier) -> Decided:
-        """Return the same as checks that a pull request adds or not, and that can fail the run or not."""
+        """Mark the checks as those of one part of the rules.
+
+        A pull request adds them or not, and they can fail the run or not.
+        """
         both = self.checks, self.overall
         checks, overall = (tuple(replace(verdict, is_new=is_new, tier=tier) for verdict in part) for part in both)
         if tier == "advisory":
@@ -52,9 +55,10 @@ class Decided:
 
 
 def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) -> Decided:
-    """The verdicts of a run's checks; one without evidence is `no-reference` or `error`, with the reason.
+    """Decide a run's checks.
 
-    Marks of another judge than the reference's are none.
+    One without evidence is `no-reference` or `error`, with the reason. Marks of another judge than the reference's are
+    none.
     """
     own = {check.key for check in checks}
     items = map(_without_foreign_marks, evaluated.checks)
@@ -116,7 +120,10 @@ def _few_repeats(check: Check, recorded: int) -> tuple[Reason, ...]:
 
 
 def _without_foreign_marks(item: EvaluatedCheck) -> EvaluatedCheck:
-    """The item; where another judge marked it than the reference, as one that was not finished, with that reason."""
+    """Return the item, unless another judge marked it than the reference.
+
+    Then it is as one that was not finished, with that reason.
+    """
     if item.evaluation is None or (fault := judge_fault(item.check, item.evaluation.makers)) is None:
         return item
     return EvaluatedCheck(item.check, replace(item.evaluation, complete=False), fault)
@@ -129,7 +136,10 @@ def _records(item: EvaluatedCheck) -> Sequence[Record]:
 def _annotate(
     verdict: Verdict, evidence: Evidence, item: EvaluatedCheck, gate: Gate, info: EngineInfo | None
 ) -> Verdict:
-    """The verdict with notes on its check, the settings that changed, and the drift since the anchor."""
+    """Add notes on its check to a verdict.
+
+    They are the settings that changed, and the drift since the anchor.
+    """
     check = item.check
     notes, recorded = list(check.notes), 0 if check.recorded is None else check.recorded.about.repeats
     if verdict.test in PAIRED_TESTS:
@@ -203,12 +213,12 @@ def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verd
 
 
 def _count_samples(records: Sequence[Record]) -> int:
-    """The number of samples that have records, however many each."""
+    """Count the samples that have records, however many each."""
     return len(set(Figures.of(records).ids))
 
 
 def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
-    """The result of a run: its verdict and its totals."""
+    """Build the result of a run, its verdict and its totals."""
     names = deciding((*decided.checks, *decided.overall))
     evaluations = [item.evaluation for item in evaluated.checks if item.evaluation is not None]
     figures = [Figures.of(records) for e in evaluations for records in (e.records, e.beyond)]
@@ -242,7 +252,10 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
 
 
 def _saved_cost(item: EvaluatedCheck, most: int) -> tuple[int | None, float | None]:
-    """Tokens and seconds that `most` samples would have cost more than those asked; None where nothing tells."""
+    """Return the tokens and seconds that an early stop saved.
+
+    `most` samples would have cost so much more than those asked. None where nothing tells.
+    """
     evaluation = item.evaluation
     assert evaluation is not None
     columns = [Figures.of(records).columns for records in (evaluation.records, evaluation.beyond)]

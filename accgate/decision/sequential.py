@@ -23,7 +23,10 @@ from accgate.stats.walk import Ints
 
 
 class Rates(TypedDict):
-    """What every sequential test takes besides its units; theta in points."""
+    """What every sequential test takes besides its units.
+
+    theta is in points.
+    """
 
     theta: float
     alpha: float
@@ -54,13 +57,19 @@ class SequentialTest(ABC):
 
     @cached_property
     def standing(self) -> SequentialResult:
-        """Where the run stands: `result` without its figures, which cost most of the time and decide nothing."""
+        """Return where the run stands.
+
+        It is `result` without its figures, which cost most of the time and decide nothing.
+        """
         return self.result(figures=False)
 
 
 @dataclass(frozen=True)
 class Gsprt(SequentialTest):
-    """The sequential probability ratio test of single samples scored 0 or 100, at an expected discordance."""
+    """The sequential probability ratio test of single 0/100 scores.
+
+    It expects a discordance.
+    """
 
     discordance: float | None = None
 
@@ -86,7 +95,10 @@ class Gsprt(SequentialTest):
 
 @dataclass(frozen=True)
 class RepeatsGsprt(SequentialTest):
-    """The same for samples of which a side has several answers, all of them 0 or 100."""
+    """The same for samples of which a side has several answers.
+
+    All of them are 0 or 100.
+    """
 
     repeats: Repeats
     discordance: float | None = None
@@ -176,6 +188,9 @@ class EProcess(SequentialTest):
 
 
 def _allowed(limits: Floats, events: Ints, last: int) -> float:
-    """The type I error that may be spent by the last change up to a unit, 0 before any."""
+    """Return the type I error that may be spent up to a unit.
+
+    It is that by the last change, 0 before any.
+    """
     events = events[events <= last]
     return float(limits[events[-1]]) if len(events) else 0.0

@@ -1,4 +1,7 @@
-"""The verdict on a statistic that is not a mean of scores, by the same alpha, beta, theta and gamma."""
+"""The verdict on a statistic that is not a mean of scores.
+
+It has the same alpha, beta, theta and gamma.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

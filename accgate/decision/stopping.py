@@ -1,4 +1,7 @@
-"""Which sequential test decides the evidence of a run, and the part of it that the test looks at."""
+"""Which sequential test decides the evidence of a run.
+
+Here is the part of it that the test looks at, too.
+"""
 
 import math
 from collections.abc import Sequence
@@ -37,10 +40,10 @@ def sequential_test(evidence: Evidence, alpha: float) -> SequentialTest | None:
 
 
 def decisive_part(evidence: Evidence, alpha: float) -> Evidence:
-    """Return the evidence, which is in the order of its clusters, or the beginning that decides before another test.
+    """Return the evidence, or the beginning that decides before another test.
 
-    Where the reference has no score between 0 and 100, one of the candidate changes the test. It must not do so for a
-    run that was decided before it: whether it had finished by then is chance.
+    It is in the order of its clusters. Where the reference has no score between 0 and 100, one of the candidate changes
+    the test. It must not do so for a run that was decided before it: whether it had finished by then is chance.
     """
     if not evidence.may_stop_early or evidence.data.has_few_clusters:
         return evidence
@@ -62,14 +65,14 @@ def sequential_cases(evidence: Evidence, alpha: float) -> tuple[SequentialTest |
 
 
 def are_decided(cases: Sequence[SequentialTest | None]) -> bool:
-    """Whether each of these tests has decided."""
+    """Tell whether each of these tests has decided."""
     return all(case is not None and not case.standing.open for case in cases)
 
 
 def _binary_beginning(evidence: Evidence) -> Evidence | None:
-    """Return the units of a run before the first with a score between 0 and 100.
+    """Return the units before the first score between 0 and 100.
 
-    None where the reference has such scores too, where there is no such unit, or nothing before it.
+    They are of a run. None where the reference has such scores too, where there is no such unit, or nothing before it.
     """
     reference, candidate, codes = evidence.reference, evidence.candidate, evidence.clusters
     if not isinstance(reference, Scores) or not reference.is_binary or evidence.n_max is None:

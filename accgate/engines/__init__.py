@@ -1,4 +1,7 @@
-"""Who answers: one asynchronous protocol, several engines, each imported where it is used."""
+"""Who answers.
+
+There is one asynchronous protocol and several engines, each imported where it is used.
+"""
 
 import lazy_loader
 

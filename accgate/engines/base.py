@@ -26,9 +26,10 @@ Operational = Annotated[T, CHANGES_NO_ANSWER]  # an option in which --resume and
 
 @dataclass(frozen=True)
 class ModelTable:
-    """A model's table as its engine reads it: relative paths start from `folder`, `extra` is that of its sampling.
+    """A model's table as its engine reads it.
 
-    `wall` gives what a command of the table runs behind, where it may not see all files.
+    Relative paths start from `folder`, and `extra` is that of its sampling. `wall` gives what a command of the table
+    runs behind, where it may not see all files.
     """
 
     model: str
@@ -39,16 +40,22 @@ class ModelTable:
 
 
 class Wall(Protocol):
-    """What keeps files from a command: it runs behind `words`, and in the folder that `inside` gives of another."""
+    """What keeps files from a command.
+
+    It runs behind `words`, and in the folder that `inside` gives of another.
+    """
 
     def words(self) -> Sequence[str]:
-        """The words before the command's own."""
+        """Return the words before the command's own."""
 
     def inside(self, path: Path) -> str:
-        """Where the command finds a file or folder."""
+        """Return where the command finds a file or folder."""
 
     def fault_in(self, text: str) -> Exception | None:
-        """The error that it could not open a file, as the text of its output tells; None where nothing tells."""
+        """Return the error that it could not open a file.
+
+        The text of its output tells. None where nothing tells.
+        """
 
     def remove(self) -> object:
         """Remove what was made for the command."""
@@ -90,7 +97,10 @@ class Request:
 
     @property
     def prefix(self) -> str:
-        """The text of the assistant that the model continues; "" where there is none."""
+        """The text of the assistant that the model continues.
+
+        It is "" where there is none.
+        """
         last = self.messages[-1] if self.messages else {}
         return str(last["content"]) if last.get("role") == "assistant" else ""
 
@@ -127,10 +137,10 @@ class Reply:
 
 @dataclass(frozen=True)
 class LogProbs:
-    """How likely a model finds a given continuation: the natural logarithm of the probability of each of its tokens.
+    """How likely a model finds a given continuation.
 
-    `greedy` says whether every token is the model's first choice, None where the engine does not tell. `cached` is set
-    where they were kept of an earlier run.
+    It is the natural logarithm of the probability of each of its tokens. `greedy` says whether every token is the
+    model's first choice, None where the engine does not tell. `cached` is set where they were kept of an earlier run.
     """
 
     tokens: tuple[str, ...]
@@ -149,9 +159,10 @@ class LogProbs:
 
 
 def measurement_fault(texts: Sequence[LogProbs]) -> str | None:
-    """Why the log-probabilities of a question's texts can be no model's. None where they can.
+    """Say why the log-probabilities of a question's texts can be no model's.
 
-    No model finds every token certain, or many tokens equally likely to the last bit. A broken server says so.
+    None where they can. No model finds every token certain, or many tokens equally likely to the last bit. A broken
+    server says so.
 
     >>> measurement_fault([LogProbs(("a", "b"), (0.0, 0.0))])
     'every token has the log-probability 0: nothing was measured'
@@ -164,11 +175,17 @@ def measurement_fault(texts: Sequence[LogProbs]) -> str | None:
 
 
 class EngineDied(CannotEvaluate):
-    """The engine's process is gone, and every request to it fails; one started anew, or another replica, may answer."""
+    """The engine's process is gone, and every request to it fails.
+
+    One started anew, or another replica, may answer.
+    """
 
 
 class RequestFailed(Exception):
-    """This sample got no reply; others may. The message becomes the record's `error`."""
+    """This sample got no reply, and others may.
+
+    The message becomes the record's `error`.
+    """
 
 
 class Engine(Protocol):
@@ -199,14 +216,23 @@ class Engine(Protocol):
         """
 
     def describe(self) -> EngineInfo:
-        """What runs; valid after `start`."""
+        """Say what runs.
+
+        It is valid after `start`.
+        """
 
     async def close(self) -> None:
-        """Free everything; safe to call twice, and after a failed start."""
+        """Free everything.
+
+        It is safe to call twice, and after a failed start.
+        """
 
 
 def useful_in_flight(engine: Engine) -> int:
-    """Requests in flight that use an engine fully, where more would only slow each other; else its `concurrency`."""
+    """Return how many requests in flight use an engine fully.
+
+    More would only slow each other. Else it is its `concurrency`.
+    """
     return min(engine.concurrency, getattr(engine, "saturated_at", None) or engine.concurrency)
 
 
@@ -217,7 +243,9 @@ class Scorer(Protocol):
     """An engine that can say how likely it finds given continuations."""
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """The log-probabilities of each continuation's tokens, right after the request's prompt.
+        """Return the log-probabilities of each continuation's tokens.
+
+        They come right after the request's prompt.
 
         Raises
         ------
@@ -249,10 +277,10 @@ async def likelihoods(engine: Engine, request: Request, continuations: Sequence[
 def tokens_after(
     encode: Callable[[str], Sequence[int]], prompt: Sequence[int], text: str, continuation: str
 ) -> list[int]:
-    """The tokens of a continuation of a prompt, which has these tokens and this text.
+    """Return the tokens of a continuation of a prompt.
 
-    They are those of both texts together, or its own where a token would reach over the boundary. `encode` adds no
-    special tokens.
+    The prompt has these tokens and this text. They are those of both texts together, or its own where a token would
+    reach over the boundary. `encode` adds no special tokens.
 
     >>> tokens_after(lambda text: [*map(ord, text)], [0, 97], "a", "b")
     [98]
@@ -285,7 +313,10 @@ async def side_by_side(*works: Awaitable[Any]) -> AsyncIterator[list[Any]]:
 
 
 async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
-    """Await all, and give their results in order; where one fails, the others are cancelled first."""
+    """Await all, and return their results in order.
+
+    Where one fails, the others are cancelled first.
+    """
     import asyncio
 
     async with side_by_side(*works) as tasks:
@@ -294,7 +325,10 @@ async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
 
 
 def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Versions of the packages, driver and image that an engine on this machine stands on."""
+    """Return versions of the packages, driver and image under an engine.
+
+    It stands on these on this machine.
+    """
     versions = {"image": environ.get(IMAGE, "")}
     for name in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -306,7 +340,7 @@ def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> d
 
 
 def cpu_name() -> str:
-    """The processor's name, as the operating system gives it."""
+    """Name the processor, as the operating system does."""
     with contextlib.suppress(OSError):
         if match := re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8")):
             return match[1].strip()

@@ -1,7 +1,8 @@
-"""Whether a server does what a conversation asks of it: it is asked once, since most ignore what they do not know.
+"""Whether a server does what a conversation asks of it.
 
-A server that starts a new message after the assistant's prefix, or that shows the model no tools, answers another
-prompt than the one that was written; nothing in its reply says so, but the number of the prompt's tokens does.
+It is asked once, since most ignore what they do not know. A server that starts a new message after the assistant's
+prefix, or that shows the model no tools, answers another prompt than the one that was written; nothing in its reply
+says so, but the number of the prompt's tokens does.
 """
 
 import asyncio
@@ -22,7 +23,10 @@ TOOL = {
 
 
 class ChatProbe:
-    """What is known of a server's chats; `ask` sends a request, and `label` names the server in messages."""
+    """What is known of a server's chats.
+
+    `ask` sends a request, and `label` names the server in messages.
+    """
 
     def __init__(self, ask: Callable[[Request], Awaitable[Reply]], label: Callable[[], str]) -> None:
         self._ask, self._label = ask, label
@@ -31,7 +35,9 @@ class ChatProbe:
         self._repeats_prefix: bool | None = None
 
     async def answer(self, request: Request) -> Reply:
-        """Ask a request, and return its reply without the prefix that some servers repeat in it.
+        """Ask a request, and strip the prefix from its reply.
+
+        Some servers repeat it there.
 
         Raises
         ------
@@ -76,10 +82,10 @@ class ChatProbe:
         self._repeats_prefix = repeats
 
     async def _check_continued(self, request: Request, messages: list[Any], tokens: int | None) -> None:
-        """Refuse a server that ends the assistant's message and starts another, by the tokens of its prompt.
+        """Refuse a server that ends the assistant's message and starts another.
 
-        A continued prompt has fewer tokens than one with a new message, or no more than one with the text in its
-        first message.
+        The tokens of its prompt tell. A continued prompt has fewer tokens than one with a new message, or no more than
+        one with the text in its first message.
         """
         started = await self._probe(request, messages, extra={**request.extra, **NO_PREFIX})
         longer = await self._probe(request, [{**HI, "content": f"Hi {TEXT}"}])

@@ -1,6 +1,7 @@
-"""Who answers: what the replies and the listing of a model's servers say of it stays one in a run.
+"""Who answers.
 
-It is one model at all of its servers, too.
+What the replies and the listing of a model's servers say of it stays one in a run. It is one model at all of its
+servers, too.
 """
 
 from __future__ import annotations
@@ -25,13 +26,18 @@ def _name(value: Any) -> str | None:
 
 
 def identity_of(engine: object) -> Identity | None:
-    """Who answers for an engine that asks servers; None for other engines, which load what they answer with."""
+    """Return who answers for an engine that asks servers.
+
+    None for other engines, which load what they answer with.
+    """
     identity = getattr(engine, "identity", None)
     return identity if isinstance(identity, Identity) else None
 
 
 def fingerprints_of(settings: Mapping[str, Any]) -> frozenset[str]:
-    """The fingerprints that settings beside records name: none, one, or several in a list.
+    """Return the fingerprints that settings beside records name.
+
+    They are none, one, or several in a list.
 
     >>> sorted(fingerprints_of({"system_fingerprint": ["b", "a"]})), sorted(fingerprints_of({}))
     (['a', 'b'], [])
@@ -41,7 +47,9 @@ def fingerprints_of(settings: Mapping[str, Any]) -> frozenset[str]:
 
 
 def may_mix(options: Mapping[str, Any], marks: Collection[str]) -> bool:
-    """Whether a model's options, or those of its replicas, allow all these fingerprints in one run.
+    """Tell whether a model's options allow all these fingerprints in one run.
+
+    Those of its replicas count, too.
 
     >>> may_mix({"fingerprints": ["a", "b"]}, {"a", "b"}), may_mix({"options": {"fingerprints": ["*"]}}, {"a", "b"})
     (True, True)
@@ -58,9 +66,9 @@ def _are_allowed(allowed: frozenset[str], marks: Collection[str]) -> bool:
 def _contradictions(
     one: Mapping[str, Any], other: Mapping[str, Any], same: Sequence[str] = ()
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The words of both settings that cannot be of one model, with both values.
+    """Return the words of both settings that cannot be of one model.
 
-    `same` are its other names, beside those that were declared when either was recorded.
+    Each has both values. `same` are its other names, beside those that were declared when either was recorded.
     """
     same = (*same, *one.get(SAME, ()), *other.get(SAME, ()))
     for key in (MODEL, LISTED):
@@ -69,7 +77,10 @@ def _contradictions(
 
 
 def _agree(one: Any, other: Any, same: Sequence[str]) -> bool:
-    """Whether two names, or two lists of models, are of one model that has these other names."""
+    """Tell whether two names, or lists of models, are of one model.
+
+    It has these other names.
+    """
     if one == other:
         return True
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
@@ -79,7 +90,9 @@ def _agree(one: Any, other: Any, same: Sequence[str]) -> bool:
 
 
 def are_one(options: Mapping[str, Any], values: Sequence[Any]) -> bool:
-    """Whether names or lists of models agree for a model with these options, or those of its replicas.
+    """Tell whether names or lists of models agree for a model.
+
+    It has these options, or its replicas have them.
 
     >>> are_one({"same_model": ["b"]}, ["a", "b"]), are_one({}, ["a", "b"])
     (True, False)
@@ -88,23 +101,27 @@ def are_one(options: Mapping[str, Any], values: Sequence[Any]) -> bool:
 
 
 def _of_either(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """The texts of an option of a model, or of its replicas."""
+    """Return the texts of an option of a model, or of its replicas."""
     inner = options.get("options", {})
     return tuple(options.get(name) or (inner.get(name) if isinstance(inner, Mapping) else None) or ())
 
 
 def _in_words(key: str, one: Any, other: Any) -> tuple[str, str, str]:
-    """A contradiction for a message: of two lists only what differs."""
+    """Write a contradiction for a message.
+
+    Of two lists it has only what differs.
+    """
     return (LIST, *difference(one, other)) if key == LISTED else (key, one, other)
 
 
 def change_of(
     before: Mapping[str, Any], now: Mapping[str, Any], options: Mapping[str, Any] | None = None
 ) -> str | None:
-    """Why two settings are not of one model, in words; None where nothing shows that, as where only one of them tells.
+    """Say why two settings are not of one model.
 
-    Fingerprints show it where both have none in common and the model's `options` do not allow them together. Without
-    options a list of fingerprints says that options allowed several.
+    None where nothing shows that, as where only one of them tells. Fingerprints show it where both have none in common
+    and the model's `options` do not allow them together. Without options a list of fingerprints says that options
+    allowed several.
 
     >>> change_of({"system_fingerprint": "a"}, {"system_fingerprint": "b"})
     "system_fingerprint was 'a', and now is 'b'"
@@ -128,7 +145,9 @@ def change_of(
 
 
 def union_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the settings of several parts of a run say of one model together; of several fingerprints all.
+    """Join what the settings of several parts of a run say of one model.
+
+    Of several fingerprints it has all.
 
     >>> union_of([{"system_fingerprint": "a"}, {"model": "toy", "system_fingerprint": "b"}])
     {'model': 'toy', 'system_fingerprint': ['a', 'b']}
@@ -141,9 +160,10 @@ def union_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 class Identity:
-    """Who answers for one model; `fingerprints` are those that replies may mix, `ANY` for whichever they name.
+    """Who answers for one model.
 
-    Without any, all replies that name a fingerprint name the same one. `same_model` are other names of the model.
+    `fingerprints` are those that replies may mix, `ANY` for whichever they name. Without any, all replies that name a
+    fingerprint name the same one. `same_model` are other names of the model.
     """
 
     def __init__(self, fingerprints: Sequence[str] = (), same_model: Sequence[str] = ()) -> None:
@@ -178,7 +198,9 @@ class Identity:
         self._fingerprints[mark] = None
 
     def join(self, settings: Mapping[str, Any]) -> None:
-        """Take what another process, which asks for the same model, was answered by, as its `settings` have it.
+        """Take in what another process was answered by.
+
+        It asks for the same model, and its `settings` have it.
 
         Raises
         ------
@@ -197,9 +219,10 @@ class Identity:
         self._listed = dict(listed)
 
     def compare(self, other: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
-        """Refuse what answered another part of the run, as its `settings` have it, where that cannot be the same model.
+        """Refuse what answered another part of the run, if it is another model.
 
-        `where` and `deed` tell in the message whose records those are, and what it did to them.
+        The part's `settings` have it. `where` and `deed` tell in the message whose records those are, and what it did
+        to them.
 
         Raises
         ------
@@ -236,7 +259,10 @@ class Identity:
             self._listed = dict(listed)
 
     def settings(self) -> dict[str, Any]:
-        """What is known so far, as the settings beside records keep it; several fingerprints as a list."""
+        """Return what is known so far, as the settings beside records keep it.
+
+        Several fingerprints are a list.
+        """
         marks = sorted(self._fingerprints)
         values = {
             MODEL: self._model,
@@ -248,7 +274,7 @@ class Identity:
 
 
 def name_note(name: Any) -> str:
-    """How another name of the same model is declared.
+    """Say how another name of the same model is declared.
 
     >>> name_note("toy-2")
     'If that is another name of the same model, declare it: options.same_model = ["toy-2"]'
@@ -301,7 +327,7 @@ def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str]
 
 
 def difference(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str]:
-    """In which words two descriptions of a model differ.
+    """Say in which words two descriptions of a model differ.
 
     >>> difference({"toy": "8", "server": "vllm"}, {"toy": "4", "server": "vllm"})
     ('toy 8', 'toy 4')
@@ -324,7 +350,10 @@ LONGEST, MOST = 1_000, 100  # characters of a word, and fingerprints, that a ref
 
 @dataclass(frozen=True)
 class Listing:
-    """A server's kind and version, the names of its models where it lists them, and what it says of each as JSON."""
+    """A server's kind and version, and its models where it lists them.
+
+    It has what the server says of each as JSON.
+    """
 
     kind: str = "unknown"
     models: tuple[str, ...] = ()
@@ -337,14 +366,17 @@ class Listing:
         return f"{self.kind} {self.version}".strip()
 
     def about(self, model: str) -> dict[str, str]:
-        """What it says of a model, or of all where it does not list that name. Empty where it lists none."""
+        """Return what it says of a model.
+
+        It is all where it does not list that name, and empty where it lists none.
+        """
         listed = [model] if model in self.models else sorted(self.models)
         said = {name: self.details.get(name, "") for name in listed}
         return {SERVER: self.label, **said} if said else {}
 
 
 def listing_of(body: Any) -> Listing:
-    """The listing in the body of `GET /v1/models`, as far as it is one.
+    """Read the listing in the body of `GET /v1/models`, as far as it is one.
 
     >>> listing_of({"data": [{"id": "toy", "owned_by": "vllm"}]})
     Listing(kind='vllm', models=('toy',), version='', details={'toy': '{}'})
@@ -359,7 +391,7 @@ def listing_of(body: Any) -> Listing:
 
 
 def model_hint(model: str, listed: Collection[str]) -> str:
-    """Which of a server's models was meant, or what it has.
+    """Say which of a server's models was meant, or what it has.
 
     >>> model_hint("qwen3-8b", ["Qwen/Qwen3-8B", "meta/Llama"])
     'the server has Qwen/Qwen3-8B; did you mean that?'
@@ -370,7 +402,10 @@ def model_hint(model: str, listed: Collection[str]) -> str:
 
 
 def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key, str]]:
-    """Why servers, by their URLs, cannot all be asked for a model, each with the key of the model's table."""
+    """Say why servers cannot all be asked for a model.
+
+    They are by their URLs, each fault with the key of the model's table.
+    """
     named = any(model in listing.models for listing in listings.values())
     for url, listing in listings.items():
         if listing.models and model not in listing.models and (named or listing.kind in STRICT):
@@ -390,11 +425,11 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
 
 
 def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
-    """What settings beside records say of who answered that still holds weeks later, well formed and short.
+    """Return what settings say of who answered that still holds weeks later.
 
-    A hosted API's list of models changes by itself, and so does the owner that it names first: of a list the model
-    asked for counts, or the only one there is, and the server's kind and version where it is one of `STRICT`. More
-    fingerprints than a reference keeps tell nothing.
+    It is well formed and short. A hosted API's list of models changes by itself, and so does the owner that it names
+    first: of a list the model asked for counts, or the only one there is, and the server's kind and version where it is
+    one of `STRICT`. More fingerprints than a reference keeps tell nothing.
 
     >>> settings_to_keep({"model": "toy", "listed": {"server": "system", "toy": "{}"}})
     {'model': 'toy', 'listed': {'toy': '{}'}}
@@ -422,5 +457,8 @@ def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short(text: str) -> str:
-    """A server's word as a TOML file can hold it: not endless, and without halves of characters."""
+    """Write a server's word as a TOML file can hold it.
+
+    It is not endless, and without halves of characters.
+    """
     return text[:LONGEST].encode("utf-8", "replace").decode()

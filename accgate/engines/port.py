@@ -28,7 +28,10 @@ class WasCut(Exception):
 
 
 class Cut:
-    """Ends one request, from another thread than the one that asks; the server then frees the request's slot."""
+    """The end of one request, from another thread than the one that asks.
+
+    The server then frees the request's slot.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -72,7 +75,10 @@ class Cut:
 
 
 class Port:
-    """The port at `address`, which `key` opens; `slots` are the requests that are decoded at once."""
+    """The port at `address`, which `key` opens.
+
+    `slots` are the requests that are decoded at once.
+    """
 
     def __init__(self, address: str, key: str, slots: int) -> None:
         self._place, self._slots = urlsplit(address).netloc, slots
@@ -93,12 +99,15 @@ class Port:
         return prompt, self.tokens(prompt, cut, add_special=True)
 
     def tokens(self, text: str, cut: Cut, *, add_special: bool = False) -> list[int]:
-        """The tokens of a text."""
+        """Return the tokens of a text."""
         body = {"content": text, "add_special": add_special, "parse_special": True}
         return list(self.post("/tokenize", body, cut, TOKENS)["tokens"])
 
     def await_slot(self, slot: int) -> None:
-        """Wait until a slot is free: a request for it has its turn only then."""
+        """Wait until a slot is free.
+
+        A request for it has its turn only then.
+        """
         body = {"prompt": [0], "max_tokens": 0, "id_slot": slot, "cache_prompt": False}
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):  # the server has ended
             self.post("/v1/completions", body, Cut())
@@ -110,7 +119,10 @@ class Port:
 
 
 class Blocks:
-    """What a server's slots hold; `size` tokens are a block, without `reuse` none is cached."""
+    """What a server's slots hold.
+
+    `size` tokens are a block, and without `reuse` none is cached.
+    """
 
     def __init__(self, port: Port, size: int, slots: int, *, reuse: bool = True) -> None:
         self._port, self._size, self._reuse = port, size, reuse
@@ -135,7 +147,7 @@ class Blocks:
     def _ask(
         self, path: str, body: Body, tokens: Sequence[int], slot: int, begin: int, cut: Cut
     ) -> tuple[Any, Sequence[int]]:
-        """The response, and the prompt that the slot holds then."""
+        """Return the response, and the prompt that the slot holds then."""
         cached = {"id_slot": slot, "n_cache_reuse": 0, "cache_prompt": True}
         if begin:
             # What the slot holds beyond the block gives way to a token with which the prompt does not go on.
@@ -148,7 +160,10 @@ class Blocks:
         return self._port.post(path, body | cached | {"cache_prompt": False}, cut), tokens
 
     def _tokens(self, body: Body, cut: Cut) -> list[int]:
-        """The prompt's tokens; none where they cannot be had, and the prompt is computed whole."""
+        """Return the prompt's tokens.
+
+        There are none where they cannot be had, and the prompt is computed whole.
+        """
         if isinstance(prompt := body.get("prompt"), list):
             return prompt
         try:
@@ -161,9 +176,10 @@ class Blocks:
 
 
 def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: int) -> tuple[int, int]:
-    """The slot that shares most blocks with a prompt, the least recently used of equals, and the tokens of those.
+    """Choose the slot that shares most blocks with a prompt.
 
-    At least one token is left to compute.
+    Of equals it is the least recently used. Return the tokens of those blocks, too. At least one token is left to
+    compute.
 
     >>> slot_for({0: (), 1: (7, 8, 9, 4), 2: (7, 8, 9, 9, 1)}, [7, 8, 9, 9, 5, 6], 2)
     (2, 4)
@@ -176,13 +192,16 @@ def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: 
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many tokens two prompts begin with alike."""
+    """Count the tokens with which two prompts begin alike."""
     both = zip(first, second, strict=False)
     return next((number for number, (a, b) in enumerate(both) if a != b), min(len(first), len(second)))
 
 
 def _cached_tokens(response: Any) -> int | None:
-    """How many tokens of the prompt the server took from its cache; None in an error."""
+    """Count the tokens of the prompt that the server took from its cache.
+
+    None in an error.
+    """
     with contextlib.suppress(KeyError, TypeError):
         return int(response["usage"]["prompt_tokens_details"]["cached_tokens"])
     return None

@@ -1,4 +1,7 @@
-"""The reasoning in a reply apart from its answer, in the forms that models write and the parsers of vLLM know."""
+"""The reasoning in a reply apart from its answer.
+
+It comes in the forms that models write and the parsers of vLLM know.
+"""
 
 import re
 from collections.abc import Iterator
@@ -47,9 +50,10 @@ QUOTES = "`'\"“”‘’«»"  # noqa: RUF001
 
 @dataclass(frozen=True)
 class Split:
-    """A reply in two: `reasoning`, None where it has none, and `answer`, None where the reply ended within the thought.
+    """A reply in two.
 
-    `unopened` says that the thought has only its closing mark: the prompt opens it.
+    `reasoning` is None where it has none, and `answer` is None where the reply ended within the thought. `unopened`
+    says that the thought has only its closing mark: the prompt opens it.
     """
 
     answer: str | None
@@ -58,7 +62,7 @@ class Split:
 
 
 def split_reasoning(text: str, *, cut: bool = False, opened: str = "") -> Split:
-    r"""What a reply says after its thought, and the thought.
+    r"""Split a reply into what it says after its thought, and the thought.
 
     A thought begins a reply or a line of it. A mark within a line, in quotes or in a code block is prose, and a closing
     mark that nothing opened ends a thought that the prompt began.
@@ -88,7 +92,9 @@ def split_reasoning(text: str, *, cut: bool = False, opened: str = "") -> Split:
 
 
 def opened_by(prompt: str) -> str:
-    r"""The mark with which a prompt opens the thought of its reply; empty where it does not.
+    r"""Return the mark with which a prompt opens the thought of its reply.
+
+    It is empty where it does not.
 
     >>> opened_by("What is 2 + 3?<|assistant|><think>\n"), opened_by("What is 2 + 3?")
     ('<think>\n', '')
@@ -108,7 +114,10 @@ def _harmony(text: str) -> Split | None:
 
 
 def _granite(text: str, cut: bool) -> Split | None:
-    """The form of IBM Granite; without its second heading it is prose, unless it was cut off."""
+    """Split a reply in the form of IBM Granite.
+
+    Without its second heading it is prose, unless it was cut off.
+    """
     match = GRANITE.match(text)
     if match is None or (match["answer"] is None and not cut):
         return None
@@ -122,7 +131,10 @@ def _apriel(text: str) -> Split | None:
 
 @dataclass(frozen=True)
 class _Mark:
-    """One mark of a thought: its pair, whether it opens, and its place."""
+    """One mark of a thought.
+
+    It has its pair, whether it opens, and its place.
+    """
 
     pair: int
     opens: bool
@@ -170,7 +182,7 @@ def _thoughts(text: str) -> Iterator[tuple[int, slice, int | None]]:
 
 
 def _marks(text: str) -> Iterator[_Mark]:
-    """The marks of a text, without those in quotes."""
+    """Yield the marks of a text, without those in quotes."""
     for match in MARK.finditer(text):
         before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
         if not (before and after and before in QUOTES and after in QUOTES):
@@ -179,7 +191,10 @@ def _marks(text: str) -> Iterator[_Mark]:
 
 
 def _opens_thought(text: str, at: int, mark: _Mark, *, is_closed: bool) -> bool:
-    """Whether an opening mark is more than a mention; `at` is where an earlier thought ended."""
+    """Tell whether an opening mark is more than a mention.
+
+    `at` is where an earlier thought ended.
+    """
     if not text[at : mark.start].strip():
         return True
     line = text[max(at, text.rfind("\n", 0, mark.start) + 1) : mark.start]
@@ -189,20 +204,26 @@ def _opens_thought(text: str, at: int, mark: _Mark, *, is_closed: bool) -> bool:
 
 
 def _are_mentioned(text: str, at: int, mark: _Mark, close: _Mark) -> bool:
-    """Whether a mark that opens nothing and the next that closes are on one line, or in one code block."""
+    """Tell whether two marks are on one line, or in one code block.
+
+    The first opens nothing, and the next one closes.
+    """
     between, is_code = text[mark.end : close.start], text.count("```", at, mark.start) % 2 == 1
     return "\n" not in between or (is_code and "```" not in between)
 
 
 def _is_alone(text: str, mark: _Mark) -> bool:
-    """Whether a mark is alone on its line."""
+    """Tell whether a mark is alone on its line."""
     end = text.find("\n", mark.end)
     line = text[text.rfind("\n", 0, mark.start) + 1 : mark.start] + text[mark.end : len(text) if end < 0 else end]
     return not line.strip()
 
 
 def without_blank_lines(text: str) -> str:
-    """A text without blank lines before it; the first line keeps its indentation, which may be code."""
+    """Remove blank lines before a text.
+
+    The first line keeps its indentation, which may be code.
+    """
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
 
 

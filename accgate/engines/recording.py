@@ -1,4 +1,7 @@
-"""Scores or replies from a file, so that a gate runs where the evaluation happened elsewhere."""
+"""Scores or replies from a file.
+
+So a gate runs where the evaluation happened elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +51,10 @@ class Options:
 
 
 class RecordedEngine:
-    """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply.
+    """A replay of rows of `id`, optional `repeat`, and `score` (points) or `reply`.
 
-    A row may have `confidence`, `attacked`, `attacked_reading`, `finish_reason`, `reading`, `reasoning`,
-    `completion_tokens`, `seconds` and `acceptance` too, as run records do.
+    A score goes before a reply. A row may have `confidence`, `attacked`, `attacked_reading`, `finish_reason`,
+    `reading`, `reasoning`, `completion_tokens`, `seconds` and `acceptance` too, as run records do.
     """
 
     concurrency = 1
@@ -165,21 +168,29 @@ class RecordedEngine:
         return [*dict.fromkeys(as_recorded.without(*datasets))]
 
     def describe(self) -> EngineInfo:
-        """The file's name; what produced it, it does not say."""
+        """Return the file's name.
+
+        It does not say what produced it.
+        """
         return EngineInfo("recorded", self.path.name, "recorded")
 
     async def close(self) -> None:
-        """Forget the rows: deciding needs none."""
+        """Forget the rows, for deciding needs none."""
         self._rows, self._repeats, self._sorted, self._places = [], [], Ids(), Ids().by_text
 
 
 def recording_path(model: str, folder: Path) -> Path:
-    """The file of a recording, relative to `folder`; raises KeyFaults where there is none."""
+    """Return the file of a recording, relative to `folder`.
+
+    Raises KeyFaults where there is none.
+    """
     return model_file_in(folder, model, "a JSONL or CSV file with id and score or reply")
 
 
 def recording_of(engine: object) -> RecordedEngine | None:
-    """The recording that answers, alone or in replicas, with its file read; None where a model answers.
+    """Return the recording that answers, with its file read.
+
+    It may be alone or in replicas. None where a model answers.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""An engine that gives no reply at all: said on the terminal, then the end of the wait for it."""
+"""An engine that gives no reply at all.
+
+The terminal says so, then the wait for it ends.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ ADVICE = (
 
 
 class Stalled(EngineDied):
-    """Requests wait, and no reply came within the limit; `fact` says who, how long and since when."""
+    """Requests wait, and no reply came within the limit.
+
+    `fact` says who, how long and since when.
+    """
 
     def __init__(self, fact: str, advice: str = "") -> None:
         super().__init__(f"{fact}; {advice}" if advice else fact)
@@ -45,7 +51,10 @@ class Stalled(EngineDied):
 
 @dataclass(eq=False)
 class _Waiting:
-    """A request that waits: the task that awaits it, since when, and how many tokens its reply may have."""
+    """A request that waits.
+
+    It has the task that awaits it, since when, and how many tokens its reply may have.
+    """
 
     task: asyncio.Task[Any] | None
     since: float
@@ -53,17 +62,20 @@ class _Waiting:
     cut: Stalled | None = None
 
     def is_cancelled_too(self) -> bool:
-        """Whether the task, whose wait was cut off, is cancelled for another reason as well; Python 3.11 counts."""
+        """Tell whether the task is cancelled for another reason as well.
+
+        Its wait was cut off, and Python 3.11 counts.
+        """
         return sys.version_info >= (3, 11) and self.task is not None and self.task.uncancel() > 0
 
 
 @dataclass(eq=False)
 class Silence:
-    """Awaits the replies of one engine, or one server, and ends the wait once none of them comes.
+    """A wait for the replies of one engine, or one server.
 
-    Before the first reply it lasts `most` seconds. After that it lasts ten times as long as the slowest reply so far,
-    longer where a reply that is awaited may have many more tokens, but from a fifth of `most` to `most`. Time in which
-    this process did not run, or its event loop was busy, does not count.
+    It ends once none of them comes. Before the first reply it lasts `most` seconds. After that it lasts ten times as
+    long as the slowest reply so far, longer where a reply that is awaited may have many more tokens, but from a fifth
+    of `most` to `most`. Time in which this process did not run, or its event loop was busy, does not count.
 
     `who` names the engine in messages; `tell` prints a line on the terminal.
     """
@@ -154,7 +166,7 @@ class Silence:
         self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
 
     def _count(self) -> float:
-        """Seconds of silence until now."""
+        """Return the seconds of silence until now."""
         now = self.clock()
         self._silent += min(now - self._looked, 2 * self._tick)
         self._looked = now
@@ -178,7 +190,9 @@ class Silence:
 
 
 async def within(seconds: float, loading: Awaitable[T], late: str) -> T:
-    """What is loaded, if that ends in time; it is cancelled and awaited otherwise.
+    """Return what is loaded, if that ends in time.
+
+    It is cancelled and awaited otherwise.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""The engines by name: how one is made of a model's table, and which of its options can change no answer."""
+"""The engines by name.
+
+Here is how one is made of a model's table, and which of its options can change no answer.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ KINDS: Mapping[str, Callable[[], Kind]] = {
 
 
 def create(engine: str, table: ModelTable) -> Engine:
-    """The engine of a model's table, not yet started.
+    """Make the engine of a model's table, not yet started.
 
     Nothing heavy is imported but vLLM and xllamacpp, to check their options.
 
@@ -101,7 +104,9 @@ def create(engine: str, table: ModelTable) -> Engine:
 
 
 def check_options(engine: str, table: ModelTable) -> None:
-    """Check the options and files of a model as a run does first; nothing is started, loaded or reached.
+    """Check the options and files of a model as a run does first.
+
+    Nothing is started, loaded or reached.
 
     Raises
     ------
@@ -116,7 +121,9 @@ def check_options(engine: str, table: ModelTable) -> None:
 
 
 def server_engine(engine: str, table: ModelTable) -> OpenAIEngine | None:
-    """The engine of a model's table where it asks servers, not yet started; None for engines that load the model.
+    """Make the engine of a model's table where it asks servers.
+
+    It is not yet started. None for engines that load the model.
 
     Raises
     ------
@@ -128,7 +135,9 @@ def server_engine(engine: str, table: ModelTable) -> OpenAIEngine | None:
 
 
 def check_template(engine: str, table: ModelTable, requests: Sequence[Request]) -> None:
-    """Render chats with a model's chat template, where it can be read before the weights are loaded.
+    """Render chats with a model's chat template.
+
+    It can be read before the weights are loaded.
 
     Raises
     ------
@@ -142,7 +151,9 @@ def check_template(engine: str, table: ModelTable, requests: Sequence[Request]) 
 
 
 def model_file(engine: str, model: str, folder: Path) -> Path | None:
-    """The file that a model names; None for an engine that asks a server or loads a whole folder.
+    """Return the file that a model names.
+
+    None for an engine that asks a server or loads a whole folder.
 
     Raises
     ------
@@ -154,13 +165,19 @@ def model_file(engine: str, model: str, folder: Path) -> Path | None:
 
 
 def split_parts(path: Path) -> list[Path]:
-    """All parts of a GGUF file that is split over several: llama.cpp finds the others beside the first."""
+    """List all parts of a GGUF file that is split over several.
+
+    llama.cpp finds the others beside the first.
+    """
     parts = re.fullmatch(r"(.*)-\d{5}-of-(\d{5})\.gguf", path.name)
     return sorted(path.parent.glob(f"{escape(parts[1])}-*-of-{parts[2]}.gguf")) if parts else [path]
 
 
 def inner_of(engine: str, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return what each replica on a cluster runs and its options; of a model on one machine its own."""
+    """Return what each replica on a cluster runs and its options.
+
+    Of a model on one machine they are its own.
+    """
     if engine != "ray":
         return engine, options
     inner = options.get("options")
@@ -168,9 +185,10 @@ def inner_of(engine: str, options: Mapping[str, Any]) -> tuple[str, Mapping[str,
 
 
 def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:
-    """Whether a model's reply depends on its request alone, not on what else is in flight; None where nobody can say.
+    """Tell whether a model's reply depends on its request alone.
 
-    An engine that has a way of its own says which: replies of another way round otherwise.
+    What else is in flight must not count. None where nobody can say. An engine that has a way of its own says which:
+    replies of another way round otherwise.
 
     >>> determinism("llamacpp", {}), determinism("vllm", {"dtype": "half"}), determinism("openai", {})
     ('blocks of 64', False, None)
@@ -183,7 +201,9 @@ def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:
 
 
 def split_options(engine: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options that can change an answer, and those that cannot: where it runs, how long it waits, how much at once.
+    """Split options into those that can change an answer, and others.
+
+    The others are where it runs, how long it waits, how much at once.
 
     >>> split_options("openai", {"serve": ["vllm", "serve", "m"], "timeout": 60})
     ({'serve': ['vllm', 'serve', 'm']}, {'timeout': 60})

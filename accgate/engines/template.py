@@ -1,4 +1,7 @@
-"""A model's chat template, parsed and rendered with a sample before its weights are loaded, as transformers does it."""
+"""A model's chat template, rendered with a sample before its weights are loaded.
+
+It is parsed as transformers does it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_
 
 
 class Template(NamedTuple):
-    """The text of a chat template, the key of the model's table that names it, and the file that holds it."""
+    """The text of a chat template.
+
+    It has the key of the model's table that names it, and the file that holds it.
+    """
 
     text: str
     key: Key
@@ -35,9 +41,10 @@ class Template(NamedTuple):
 
 
 def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> None:
-    """Render chats with the template of a model's table or local folder, if there is one to be read.
+    """Render chats with the template of a model's table or local folder.
 
-    The text of a message may be a part of a list too, which some templates need. One of the chats must do in one form.
+    That is if there is one to be read. The text of a message may be a part of a list too, which some templates need.
+    One of the chats must do in one form.
 
     Raises
     ------
@@ -74,7 +81,10 @@ def refuse_broken_template(table: ModelTable, requests: Sequence[Request]) -> No
 
 
 def _template(table: ModelTable, folder: Path, config: Mapping[str, Any]) -> Template | None:
-    """The template that renders a chat; None where none is here, or another way than Jinja's is chosen."""
+    """Find the template that renders a chat.
+
+    None where none is here, or another way than Jinja's is chosen.
+    """
     if table.options.get("tokenizer_mode", "auto") not in ("auto", "hf", "slow") or (folder / TEKKEN).exists():
         return None
     named = table.options.get("chat_template")
@@ -122,7 +132,10 @@ def _environment() -> Environment:
 
 
 def _token(value: Any) -> str:
-    """The text of a special token, which is written alone or in a table."""
+    """Return the text of a special token.
+
+    It is written alone or in a table.
+    """
     value = value.get("content") if isinstance(value, dict) else value
     return value if isinstance(value, str) else ""
 
@@ -132,7 +145,10 @@ def _parts(content: Any) -> Any:
 
 
 def _line_of(error: BaseException) -> int | None:
-    """The line of a template at which it failed: Jinja puts the lines of the template into the traceback."""
+    """Find the line of a template at which it failed.
+
+    Jinja puts the lines of the template into the traceback.
+    """
     steps = walk_tb(error.__traceback__)
     return next((line for frame, line in reversed([*steps]) if frame.f_code.co_filename == "<template>"), None)
 

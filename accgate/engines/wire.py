@@ -1,4 +1,7 @@
-"""Requests and replies in the form of the OpenAI API, which llama.cpp speaks in process too."""
+"""Requests and replies in the form of the OpenAI API.
+
+llama.cpp speaks it in process, too.
+"""
 
 import html
 import json
@@ -74,7 +77,9 @@ def sampling_of(request: Request) -> dict[str, Any]:
 
 
 def extra_faults(extra: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
-    """What further fields of a request make its reply unreadable, or change what is asked, with their keys.
+    """Yield further fields of a request that cannot be sent, with their keys.
+
+    They make its reply unreadable, or change what is asked.
 
     >>> [fault for _, fault in extra_faults({"n": 1, "stream": True, "min_p": 0.1})]
     ['is True, but accgate reads whole replies only; remove it']
@@ -85,7 +90,9 @@ def extra_faults(extra: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
 
 
 def second_beginning(prompt: str, tokens: Sequence[int]) -> str | None:
-    """Why a raw prompt begins twice, from its tokens as the model gets them; None where it does not.
+    """Say why a raw prompt begins twice, from its tokens.
+
+    They are as the model gets them. None where it does not.
 
     >>> second_beginning("<s>Paris is", [1, 1, 3681, 338])
     'the prompt writes the token that begins a text, and the tokenizer adds it (1) too: take it out of the prompt'
@@ -104,7 +111,10 @@ def tell_second_beginning(fault: str) -> None:
 
 
 def _chat(request: Request) -> dict[str, Any]:
-    """The fields of a chat; vLLM's, SGLang's and llama.cpp's names for a last message that the model continues."""
+    """Return the fields of a chat.
+
+    A last message that the model continues has the names of vLLM, SGLang and llama.cpp.
+    """
     system: list[Mapping[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
     messages = list(request.messages) or [*system, {"role": "user", "content": request.prompt}]
     if request.parts:
@@ -121,10 +131,11 @@ def _chat(request: Request) -> dict[str, Any]:
 
 
 def reply_of(body: Any, limit: float = 0.0) -> Reply:
-    """The reply in a response body, with reasoning that the server gives apart.
+    """Read the reply in a response body.
 
-    A message without content (its tokens were reasoning, a call of a tool or a stop string) is an empty reply, and a
-    refusal is one. A reply that was cut off well before `limit` tokens met a limit of the server.
+    It has the reasoning that the server gives apart. A message without content (its tokens were reasoning, a call of a
+    tool or a stop string) is an empty reply, and a refusal is one. A reply that was cut off well before `limit` tokens
+    met a limit of the server.
 
     Raises
     ------
@@ -224,7 +235,10 @@ def _table(within: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def first_choices(choices: Sequence[Any]) -> list[Any]:
-    """The reply to a request for one: that of index 0, wherever it stands; more than one where a gateway splits it."""
+    """Return the reply to a request for one.
+
+    It is that of index 0, wherever it stands, and more than one where a gateway splits it.
+    """
     return [each for each in choices if isinstance(each, dict) and each.get("index") == 0] or list(choices[:1])
 
 
@@ -261,7 +275,10 @@ def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
 
 
 def _parts(parts: list[Any]) -> tuple[str, str | None]:
-    """Text and reasoning of a content in parts, as Mistral's servers give it."""
+    """Return text and reasoning of a content in parts.
+
+    Mistral's servers give it so.
+    """
     texts: list[str] = []
     thoughts: list[str] = []
     for part in parts:
@@ -274,7 +291,10 @@ def _parts(parts: list[Any]) -> tuple[str, str | None]:
 
 
 def _logprobs(logprobs: Any) -> tuple[float, ...] | None:
-    """The reply's log-probabilities, as a chat gives them or a completion; None where there are none."""
+    """Return the reply's log-probabilities, as a chat or a completion gives them.
+
+    None where there are none.
+    """
     if not isinstance(logprobs, dict):
         return None
     content, values = logprobs.get("content"), logprobs.get("token_logprobs")
@@ -289,7 +309,10 @@ def _logprobs(logprobs: Any) -> tuple[float, ...] | None:
 
 
 def json_bytes(body: Any) -> bytes:
-    """A body as JSON; the fast way, or the lenient one for text that no encoding has."""
+    """Write a body as JSON.
+
+    It takes the fast way, or the lenient one for text that no encoding has.
+    """
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -297,7 +320,7 @@ def json_bytes(body: Any) -> bytes:
 
 
 def json_value(raw: bytes) -> Any:
-    """What JSON holds; the fast way, or the lenient one.
+    """Read what JSON holds, the fast way, or the lenient one.
 
     Raises
     ------
@@ -313,7 +336,9 @@ def json_value(raw: bytes) -> Any:
 
 
 def limit_of(body: Mapping[str, Any]) -> float:
-    """The most tokens that a request's body allows a reply; 0 where it names no limit.
+    """Return the most tokens that a request's body allows a reply.
+
+    It is 0 where it names no limit.
 
     >>> limit_of({"max_tokens": 256, "max_completion_tokens": 64})
     64
@@ -322,7 +347,10 @@ def limit_of(body: Mapping[str, Any]) -> float:
 
 
 def body_value(raw: bytes) -> Any:
-    """What an answer's body holds: JSON, the error that a stream tells of, or the beginning of its text."""
+    """Read what an answer's body holds.
+
+    It is JSON, the error that a stream tells of, or the beginning of its text.
+    """
     try:
         return json_value(raw)
     except (ValueError, RecursionError):
@@ -335,7 +363,9 @@ def body_value(raw: bytes) -> Any:
 
 
 def body_fault(raw: bytes, body: Any) -> str:
-    r"""Say what keeps an answer's body, of which `body` was made, from being JSON; "" where it is JSON.
+    r"""Say what keeps an answer's body from being JSON.
+
+    `body` was made of it. It is "" where it is JSON.
 
     >>> body_fault(b"\xff{}", ""), body_fault(b'{"choices": [', '{"choices": [')
     ('the response is not UTF-8 text: byte 0xff at 0', 'the response is not JSON, or not all of it: {"choices": [')
@@ -355,7 +385,9 @@ def body_fault(raw: bytes, body: Any) -> str:
 
 
 def page_of(body: Any) -> str:
-    """Name the web page that stands in the place of an answer, as of a login; "" where there is none.
+    """Name the web page that stands in the place of an answer.
+
+    It may be a login's. It is "" where there is none.
 
     >>> page_of("<!DOCTYPE html><html><title>Sign&nbsp;in - Corp</title>"), page_of("<h1>no</h1>")
     ('a web page, "Sign in - Corp"', '')
@@ -367,9 +399,9 @@ def page_of(body: Any) -> str:
 
 
 def errors_in(body: Any) -> list[dict[Any, Any]]:
-    """The errors that a body tells of, beside its first choice or in it; Google's stand in a list.
+    """Yield the errors that a body tells of, beside its first choice or in it.
 
-    Gateways write one of blank fields beside a good reply.
+    Google's stand in a list. Gateways write one of blank fields beside a good reply.
 
     >>> errors_in({"choices": [{"error": {"code": 502}}], "error": {"message": "", "code": None}})
     [{'code': 502}]
@@ -384,7 +416,10 @@ def errors_in(body: Any) -> list[dict[Any, Any]]:
 
 
 def error_text(body: Any) -> str:
-    """The message of an error body, however the server wraps it, in one short line."""
+    """Return the message of an error body in one short line.
+
+    It serves however the server wraps it.
+    """
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("message", error)

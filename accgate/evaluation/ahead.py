@@ -1,4 +1,7 @@
-"""How far an evaluation that may end early asks ahead: what the next decision can need, and little more."""
+"""How far an evaluation that may end early asks ahead.
+
+It is what the next decision can need, and little more.
+"""
 
 import asyncio
 import math
@@ -22,24 +25,30 @@ MORE = 1.5  # times those few are in flight until then, from the first of their 
 
 
 class FirstSamples:
-    """A stop rule for a part of the order whose other parts are out of sight: it ends after so many of its samples."""
+    """A stop rule for a part of the order whose other parts are out of sight.
+
+    It ends after so many of its samples.
+    """
 
     def __init__(self, samples: int, repeats: int) -> None:
         self._samples, self._repeats = samples, repeats
 
     def __call__(self, records: Sequence[Record]) -> bool:
-        """Whether these are as many."""
+        """Tell whether these are as many."""
         return len(records) >= self._samples * self._repeats
 
     def expected(self) -> int:
-        """That number."""
+        """Return that number."""
         return self._samples
 
     fewest = expected
 
 
 def first_samples(check: Check, part: Task) -> FirstSamples | None:
-    """The rule by which a shard asks what the whole check is expected to need; None where that is not known."""
+    """Return the rule by which a shard asks what the check may need.
+
+    It is what the whole check is expected to need, None where that is not known.
+    """
     if check.expected_n_healthy is None:
         return None
     first = check.task.samples.ids[: math.ceil(ROOM * check.expected_n_healthy)]
@@ -82,14 +91,17 @@ class Prefix:
         return bisect_left(self._numbers, self._used) * self._repeats
 
     def is_needed(self, place: int, *, surely: bool) -> bool:
-        """Whether what is asked at a place of this part is likely to be needed, or all but certain to be."""
+        """Tell whether what is asked at a place of this part is needed.
+
+        It is likely to be, or all but certain.
+        """
         sure, likely = self.limits
         number, repeat = divmod(place, self._repeats)
         in_whole = int(self._numbers[number]) * self._repeats + repeat
         return in_whole < (sure if surely else likely)
 
     def _at(self, place: int) -> Record | None:
-        """The record at a place of the whole order."""
+        """Return the record at a place of the whole order."""
         number, repeat = divmod(place, self._repeats)
         at = int(self._own[number]) * self._repeats + repeat
         if self._others is None or at >= 0:
@@ -97,16 +109,17 @@ class Prefix:
         return self._others.record((self._ids[number], repeat))
 
     def _is_there(self, place: int) -> bool:
-        """Whether a place of the whole order has its record."""
+        """Tell whether a place of the whole order has its record."""
         return self._records.has(place) if self._others is None else self._at(place) is not None
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The places before which what is asked is sure, and likely, to be needed; infinite where all are.
+        """Return the places before which what is asked is needed.
 
-        The evidence is a walk whose variance grows with its drift (Wald): the samples that the rest of its way takes
-        have about the geometric mean of the rest and the whole as their standard deviation. Half of that is the margin
-        to both sides. Nothing is sure beyond the place at which the run passes if no further sample changes.
+        The first is sure, the second likely. Both are infinite where all are. The evidence is a walk whose variance
+        grows with its drift (Wald): the samples that the rest of its way takes have about the geometric mean of the
+        rest and the whole as their standard deviation. Half of that is the margin to both sides. Nothing is sure beyond
+        the place at which the run passes if no further sample changes.
         """
         if self.expected is None:
             return self._fewest, math.inf
@@ -119,7 +132,7 @@ class Prefix:
         return max(sure, self._fewest), self._finished + left + margin
 
     def decides(self) -> bool:
-        """Whether what is finished now decides."""
+        """Tell whether what is finished now decides."""
         if self._others is not None:
             self._others.refresh()
         while self._finished < self._total and self._is_there(self._finished):
@@ -141,24 +154,27 @@ class Prefix:
         return False
 
     def _step(self) -> int:
-        """Samples by which the beginning has to grow until it is looked at again."""
+        """Return the samples by which the beginning grows between two looks."""
         far = 0 if self.expected is None else min((self.expected - self._used) // 4, self._longest_step)
         return max(1, self._used // 50, far)
 
     def _foresee(self) -> tuple[int | None, int]:
-        """Return the samples by which a decision is likely, and the places that a pass takes at least."""
+        """Return the samples by which a decision is likely.
+
+        It adds the places that a pass takes at least.
+        """
         rule = self._stop_rule
         return (rule.expected(), rule.fewest() * self._repeats) if isinstance(rule, ForeseeingStopRule) else (None, 0)
 
 
 class Places:
-    """The places of the order that have no record, each once, as far ahead as the beginning's limits allow.
+    """The places of the order that have no record, each once.
 
-    What is sure to be needed begins at once. Of the rest, few are in flight until it shows how many saturate the
-    engine: those that keep it busy, and from the first of their replies on half as many more, then twice as many with
-    every `ENOUGH` replies. Past what is likely to be needed, as few keep it busy. Where less than half of what it takes
-    saturates the engine, half of what does is in flight beyond what is sure: more would slow each other, and a decision
-    waits for the first of them.
+    They go as far ahead as the beginning's limits allow. What is sure to be needed begins at once. Of the rest, few are
+    in flight until it shows how many saturate the engine: those that keep it busy, and from the first of their replies
+    on half as many more, then twice as many with every `ENOUGH` replies. Past what is likely to be needed, as few keep
+    it busy. Where less than half of what it takes saturates the engine, half of what does is in flight beyond what is
+    sure: more would slow each other, and a decision waits for the first of them.
     """
 
     def __init__(
@@ -181,7 +197,10 @@ class Places:
         self._freed = asyncio.Event()
 
     async def next(self, is_over: Callable[[], bool]) -> int | None:
-        """The next place; None where there is no more to ask. Waits while only places past the limits are left."""
+        """Return the next place.
+
+        None where there is no more to ask. It waits while only places past the limits are left.
+        """
         while not is_over() and self._next is not None:
             if self._may_begin(self._next):
                 place, self._next = self._next, next(self._open, None)
@@ -194,7 +213,10 @@ class Places:
         return None
 
     def free(self, place: int, record: Record) -> None:
-        """Let those that wait look again: the record of a place has finished."""
+        """Let those that wait look again.
+
+        The record of a place has finished.
+        """
         self._saturation.end(self._began.pop(place), work_in(record))
         self._telling += place in self._tellers
         self._tellers.discard(place)

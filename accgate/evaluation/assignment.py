@@ -21,10 +21,10 @@ from accgate.tasks import Task
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is evaluated: a model on the samples of a task, each `repeats` times.
+    """What is evaluated.
 
-    Of a check's part, `whole` is the number of records of the whole check. With `silence_is_loss` a reply that is empty
-    or cut off is a lost answer, and ends no evaluation.
+    It is a model on the samples of a task, each `repeats` times. Of a check's part, `whole` is the number of records of
+    the whole check. With `silence_is_loss` a reply that is empty or cut off is a lost answer, and ends no evaluation.
     """
 
     model: str
@@ -39,25 +39,34 @@ class Assignment:
 
     @cached_property
     def most_failed(self) -> int:
-        """Number of records that may fail: with one more the whole check is an error."""
+        """Number of records that may fail.
+
+        With one more the whole check is an error.
+        """
         return self._most(self.max_failed)
 
     def is_beyond(self, records: Sequence[Record]) -> bool:
-        """Whether more of these records failed, or hold no answer, than the whole check may have."""
+        """Tell whether too many of these records failed, or hold no answer.
+
+        They are more than the whole check may have.
+        """
         figures = Figures.of(records)
         attacked = int(figures.columns["attacked_unread"].sum())
         return int(figures.failed.sum()) > self.most_failed or self.is_unread(self.unread_in(figures), attacked)
 
     def counts(self, record: Record) -> bool:
-        """Whether a reply holds no answer, and is no lost answer."""
+        """Tell whether a reply holds no answer, and is no lost answer."""
         return record.is_unread and not (self.silence_is_loss and record.reading in SILENT)
 
     def unread_in(self, figures: Figures) -> int:
-        """Number of the replies that count so."""
+        """Count the replies that count so."""
         return int((figures.unread & ~figures.silent if self.silence_is_loss else figures.unread).sum())
 
     def is_unread(self, unread: int, attacked: int) -> bool:
-        """Whether so many unread replies, and so many to attacked prompts, are more than the whole check may have."""
+        """Tell whether so many replies are unread beyond what the check may have.
+
+        Replies to attacked prompts count apart.
+        """
         attacks = len(self.task.content.attack)
         return unread > self._most(self.max_unread) or attacked > self._most(self.max_unread * attacks)
 
@@ -74,7 +83,10 @@ NO_ENGINE = EngineInfo("", "", "")
 
 
 def engine_in(settings: Mapping[str, Any]) -> EngineInfo:
-    """The engine that the settings beside records name, with empty texts where they do not."""
+    """Return the engine that the settings beside records name.
+
+    Its texts are empty where they do not.
+    """
     engine, environment = ({} if not isinstance(t := settings.get(k), dict) else t for k in ("engine", ENVIRONMENT))
     name, version, hardware = (str(engine.get(key, "")) for key in ("name", "version", "hardware"))
     return EngineInfo(name, version, hardware, {str(each): str(value) for each, value in environment.items()})
@@ -83,9 +95,10 @@ def engine_in(settings: Mapping[str, Any]) -> EngineInfo:
 def assignment_of(
     check: Check, info: EngineInfo, shard: Shard | None = None, files: Mapping[str, str] | None = None
 ) -> Assignment:
-    """The samples to evaluate of a check, all or a shard's part, and the settings that tell two runs apart.
+    """Return the samples to evaluate of a check, all or a shard's part.
 
-    `files` are the digests of those that answers depend on, by their names.
+    It has the settings that tell two runs apart. `files` are the digests of those that answers depend on, by their
+    names.
     """
     model = check.planned_model.settings
     answering, operational = split_options(model.engine, model.options)
@@ -114,13 +127,16 @@ class Observer(Protocol):
     """Watches an evaluation."""
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
-        """An evaluation of `total` records begins, with those kept of an earlier run."""
+        """Hear that an evaluation of `total` records begins.
+
+        It has those kept of an earlier run.
+        """
 
     def finished(self, record: Record) -> None:
-        """A record was written."""
+        """Hear that a record was written."""
 
     def ended(self) -> None:
-        """The evaluation is over."""
+        """Hear that the evaluation is over."""
 
 
 class Silent:
@@ -141,7 +157,7 @@ class ComparingObserver(Observer, Protocol):
     """An observer that also wants to know what the scores are held against, and how fast the engine answers."""
 
     def compares(self, comparison: Comparison) -> None:
-        """What the evaluation that starts next is held against."""
+        """Hear what the evaluation that starts next is held against."""
 
     def measures(self, speed: Callable[[], Speed | None]) -> None:
         """What tells the engine's speed in the evaluation that starts next, once it shows."""
@@ -149,13 +165,13 @@ class ComparingObserver(Observer, Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """What decides a check after the first `n` of `n_max` samples of its order; points.
+    """What decides a check after the first `n` of `n_max` samples of its order.
 
-    `difference` is that of these samples. It is a regression once `p_value` is at most `allowed`, the type I error that
-    may be spent by then, 0 before enough samples changed. A difference no worse than `passes` rules out a drop of
-    theta; None where nothing yet would. `share` says how much of the evidence for a pass is there, from 0 to 1. A test
-    that looks only now and then does so next after `next_n` samples. If none of the next samples changes, it passes
-    after `soonest`.
+    It is in points. `difference` is that of these samples. It is a regression once `p_value` is at most `allowed`, the
+    type I error that may be spent by then, 0 before enough samples changed. A difference no worse than `passes` rules
+    out a drop of theta; None where nothing yet would. `share` says how much of the evidence for a pass is there, from 0
+    to 1. A test that looks only now and then does so next after `next_n` samples. If none of the next samples changes,
+    it passes after `soonest`.
     """
 
     n: int
@@ -188,23 +204,35 @@ class StopRule(Protocol):
     """Says whether the first samples of the order, all finished, decide the check already."""
 
     def __call__(self, records: Sequence[Record]) -> bool:
-        """Whether they do; `records` holds every repeat of the first samples, in the order."""
+        """Tell whether the first samples decide.
+
+        `records` holds every repeat of them, in the order.
+        """
 
 
 @runtime_checkable
 class ForeseeingStopRule(StopRule, Protocol):
-    """A stop rule that can tell how many samples a decision is likely to need."""
+    """A stop rule that foresees how many samples a decision is likely to need."""
 
     def expected(self) -> int | None:
-        """Samples of the order by which a decision is likely, at the records seen last; None where nothing tells."""
+        """Return the samples of the order by which a decision is likely.
+
+        It is at the records seen last, None where nothing tells.
+        """
 
     def fewest(self) -> int:
-        """Samples of the order that a pass takes if none of the next changes; 0 where nothing tells."""
+        """Return the samples that a pass takes if none of the next changes.
+
+        They are of the order, 0 where nothing tells.
+        """
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What goes on beside the evaluation of a check: what may end it early, and what its scores are held against."""
+    """What goes on beside the evaluation of a check.
+
+    It is what may end it early, and what its scores are held against.
+    """
 
     stop_rule: StopRule | None = None
     comparison: Comparison = field(default_factory=Comparison)

@@ -1,4 +1,7 @@
-"""Prompts to replies to scored records: a bounded number in flight, each record written as it finishes."""
+"""The evaluation of one check, from prompts to scored records.
+
+A bounded number is in flight, and each record is written as it finishes.
+"""
 
 import asyncio
 import time
@@ -118,22 +121,29 @@ async def evaluate(
 
 
 def _used(prefix: Prefix, records: RecordLog, assignment: Assignment) -> int:
-    """How many of the records a check that was decided early is decided on, of a part of the order those of the part.
+    """Count the records that a check that was decided early is decided on.
 
-    What ended after the decision counts too, as the records' file does not show which did.
+    Of a part of the order they are those of the part. What ended after the decision counts too, as the records' file
+    does not show which did.
     """
     return beginning_of(records.places(), assignment.repeats) if assignment.whole is None else prefix.used
 
 
 def _write_prompts(assignment: Assignment, paths: RecordPaths) -> None:
-    """Write the prompts beside the records; in a thread, since packing them takes longer than asking the first."""
+    """Write the prompts beside the records, in a thread.
+
+    Packing them takes longer than asking the first.
+    """
     rows = ({"id": sample.id, "prompt": sample.prompt} for sample in assignment.task.samples)
     with writing(paths.prompts, "name another folder with --out, or make room in this one"):
         write_gzip_lines(paths.prompts, rows)
 
 
 def _reread(task: Task, records: RecordLog, writer: RecordWriter) -> bool:
-    """Read again what was read before it showed that the prompt opens thoughts; whether that changed any."""
+    """Read again what was read before the prompt showed to open thoughts.
+
+    Return whether that changed any.
+    """
     places, before = records.places(), list(records.present)
     again = [reread(task, record) for record in before]
     if all(new is old for new, old in zip(again, before, strict=True)):
@@ -145,7 +155,10 @@ def _reread(task: Task, records: RecordLog, writer: RecordWriter) -> bool:
 
 
 def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], starts: Sequence[int]) -> RecordLog:
-    """A place for each record in the fixed order; those of an earlier run begin at these bytes of the file."""
+    """Return a place for each record in the fixed order.
+
+    Those of an earlier run begin at these bytes of the file.
+    """
     ids, repeats = assignment.task.samples.ids, assignment.repeats
     log = empty_log(paths.records, ids, repeats)
     log.put_all(places_in(ids, repeats, earlier), earlier, starts)
@@ -153,7 +166,10 @@ def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], 
 
 
 async def _until_decided(work: Awaitable[object], decided: asyncio.Event, stop: Stop) -> None:
-    """Wait for the work, until the check is decided or the grace of a requested stop is over; then cancel."""
+    """Wait for the work, then cancel it.
+
+    It ends when the check is decided or the grace of a requested stop is over.
+    """
     async with side_by_side(work, decided.wait(), stop.wait()) as tasks:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if stop.requested and not decided.is_set():

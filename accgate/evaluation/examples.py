@@ -115,14 +115,17 @@ def examples_of(task: Task) -> list[Example]:
 
 
 def unread_task(name: str, definition: Definition) -> Task:
-    """The task of a definition, with rows only where they are generated."""
+    """Return the task of a definition, with rows only where they are generated."""
     if definition.content.dataset.generator is not None:
         return build_task(name, definition, Source({}, seed=0, count=ROWS))
     return Task(name, Samples(()), _metric_of(definition), definition, {})
 
 
 def _metric_of(definition: Definition, *, loaded: bool = True) -> Metric:
-    """The metric; one that is not installed here gives no points."""
+    """Return the metric.
+
+    One that is not installed here gives no points.
+    """
     try:
         return definition.metric(loaded=loaded and not definition.content.metric.startswith(HARNESS))
     except CannotEvaluate:
@@ -145,7 +148,10 @@ def _example(task: Task, sample: Sample, text: str, calls: Sequence[Sequence[str
 
 
 def _sample_of(task: Task) -> tuple[Sample, str]:
-    """A sample and the form in which its task finds the right answer: of several, the first that fits."""
+    """Return a sample and the form in which its task finds the right answer.
+
+    Of several forms it is the first that fits.
+    """
     has_row = task.samples and not task.has_tools and task.metric.kind != "code"
     samples = [task.samples[0]] if has_row else list(_made_up(task))
     for sample in samples:
@@ -176,7 +182,7 @@ def _made_up(task: Task) -> Iterator[Sample]:
 
 
 def _target(task: Task, sample: Sample) -> str:
-    """The answer that is right, of several the first."""
+    """Return the answer that is right, of several the first."""
     if task.content.targets is None:
         return sample.target
     texts = json.loads(sample.target)

@@ -1,4 +1,7 @@
-"""The files that a model is made of: which they are, and the digests of their content."""
+"""The files that a model is made of.
+
+Here is which they are, and the digests of their content.
+"""
 
 import hashlib
 import json
@@ -50,7 +53,10 @@ class Abandoned(Exception):
 
 
 class FileDigests:
-    """SHA-256 of files' contents, each read once: remembered by path, size, times and inode, and in a file if given."""
+    """SHA-256 of files' contents, each read once.
+
+    They are remembered by path, size, times and inode, and in a file if given.
+    """
 
     def __init__(self, memory: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         self._memory, self._clock = memory, clock
@@ -58,7 +64,7 @@ class FileDigests:
         self._new = False
 
     def __call__(self, path: Path, is_over: Callable[[], bool] = lambda: False) -> str:
-        """The digest of a file's content, in hexadecimal.
+        """Return the digest of a file's content, in hexadecimal.
 
         Raises
         ------
@@ -95,10 +101,10 @@ def _chunks(file: BinaryIO, is_over: Callable[[], bool]) -> Iterator[bytes]:
 
 
 def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
-    """The digest of every file that a model's answers depend on, by the name that its table gives it.
+    """Return the digest of every file that a model's answers depend on.
 
-    Only what lies on this machine: a server's weights and names on the hub have none. Of a recording there is none
-    either, since missing samples may be added to it.
+    It is by the name that its table gives it. Only what lies on this machine: a server's weights and names on the hub
+    have none. Of a recording there is none either, since missing samples may be added to it.
 
     Raises
     ------
@@ -132,26 +138,37 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
 
 
 def _is_program(word: str, folder: Path) -> bool:
-    """Whether a word of a server's command is its code: each machine may build it, and it may be corrected."""
+    """Tell whether a word of a server's command is its code.
+
+    Each machine may build it, and it may be corrected.
+    """
     path = path_named(word, folder)
     return path is not None and path.is_file() and path.suffix not in SERVED_FILES
 
 
 def changed_content(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The names of the files whose content differs between two settings of records, where both tell it."""
+    """Name the files whose content differs between two settings of records.
+
+    Both must tell it.
+    """
     tables = [table if isinstance(table := settings.get(FILES), Mapping) else {} for settings in (earlier, now)]
     return sorted(name for name in tables[0].keys() & tables[1].keys() if tables[0][name] != tables[1][name])
 
 
 def _holds_model(path: Path, project: Path) -> bool:
-    """Whether a path is the folder of a checkpoint, an adapter or a tokenizer, and not one around the project."""
+    """Tell whether a path is the folder of a checkpoint, an adapter or a tokenizer.
+
+    One around the project is none.
+    """
     around = project.resolve()
     is_model = path.is_dir() and next(path.glob("*config.json"), None) is not None
     return is_model and path.resolve() not in (around, *around.parents)
 
 
 def weights_digest(planned: PlannedModel, digest_of: DigestOf) -> str | None:
-    """The digest of a model's file or folder; None where its name is none on this machine.
+    """Return the digest of a model's file or folder.
+
+    None where its name is none on this machine.
 
     Raises
     ------
@@ -168,7 +185,7 @@ def weights_digest(planned: PlannedModel, digest_of: DigestOf) -> str | None:
 
 
 def tree_digest(path: Path, digest_of: DigestOf) -> str:
-    """The digest of a file, or of all files in a folder with their names."""
+    """Return the digest of a file, or of all files in a folder with their names."""
     if path.is_file():
         parts = split_parts(path)
         return digest_of(path) if len(parts) < 2 else digest_of_value([[each.name, digest_of(each)] for each in parts])
@@ -180,21 +197,27 @@ def tree_digest(path: Path, digest_of: DigestOf) -> str:
 
 
 def named_texts(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(key, text) of every text of a table that may name a file, tables within it left out."""
+    """Yield (key, text) of every text of a table that may name a file.
+
+    Tables within it are left out.
+    """
     for key, entry in table.items():
         if key not in NOT_READ and not isinstance(entry, Mapping):
             yield from ((key, text) for text in texts_in([entry]))
 
 
 def path_named(text: str, folder: Path) -> Path | None:
-    """The file or folder that a text names, alone or as `name=path`; None where there is none."""
+    """Return the file or folder that a text names, alone or as `name=path`.
+
+    None where there is none.
+    """
     names = (text, text.partition("=")[2])
     places = (place for name in names if name for place in (path_in(folder, name), Path(name)))
     return next((place for place in places if os.path.exists(place)), None)  # noqa: PTH110 (Path's own may raise)
 
 
 def tables_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Every table within a value."""
+    """Yield every table within a value."""
     if isinstance(value, Mapping):
         yield value
         for each in value.values():
@@ -205,13 +228,16 @@ def tables_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def digest_of_value(value: Any) -> str:
-    """The digest of plain data."""
+    """Return the digest of plain data."""
     text = json.dumps(value, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Prefetch:
-    """The files of a run's next model, read into memory or downloaded while another answers; no failure matters."""
+    """The files of a run's next model, read or downloaded while another answers.
+
+    They go into memory, and no failure matters.
+    """
 
     def __init__(self, planned: PlannedModel, digests: FileDigests) -> None:
         self._planned, self._digests, self._over = planned, digests, threading.Event()
@@ -253,7 +279,10 @@ class Prefetch:
 
 
 def free_memory() -> int:
-    """Bytes that the machine has for more, files that it can forget included; none where it does not say."""
+    """Return the bytes that the machine has for more.
+
+    Files that it can forget are included. There are none where it does not say.
+    """
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         return 1024 * int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1])

@@ -1,4 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first ends an evaluation in order, the second at once."""
+"""Ctrl-C, SIGTERM and SIGHUP during an evaluation.
+
+The first ends it in order, the second at once.
+"""
 
 import asyncio
 import contextlib
@@ -19,7 +22,9 @@ SHORTER = "ACCGATE_GRACE"  # variable with a shorter time, where whoever stops t
 
 
 def grace_of(environ: Mapping[str, str]) -> float:
-    """Seconds for what is in flight: as the environment says, `GRACE` at most and where it says nothing of use.
+    """Return the seconds for what is in flight.
+
+    They are as the environment says, `GRACE` at most and where it says nothing of use.
 
     >>> grace_of({}), grace_of({"ACCGATE_GRACE": "4"}), grace_of({"ACCGATE_GRACE": "soon"})
     (10.0, 4.0, 10.0)
@@ -56,7 +61,10 @@ class Stop:
             await self._event.wait()
 
     async def unless_requested(self, work: Awaitable[T]) -> T | None:
-        """What the work gives; None where a stop is requested before its end, which then cancels it."""
+        """Return what the work gives.
+
+        None where a stop is requested before its end, which then cancels it.
+        """
         async with side_by_side(work, self.wait()) as (working, stopping):
             await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
             return await working if working.done() else None
@@ -64,10 +72,10 @@ class Stop:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Stop]:
-    """A `Stop` that the first signal requests; the second does what it would do without this.
+    """Return a `Stop` that the first signal requests.
 
-    Only signals that raise KeyboardInterrupt are taken over, and only in the main thread: a program that uses accgate
-    as a library keeps handlers of its own.
+    The second does what it would do without this. Only signals that raise KeyboardInterrupt are taken over, and only in
+    the main thread: a program that uses accgate as a library keeps handlers of its own.
     """
     stop = Stop(grace_of(os.environ))
     main_thread = threading.current_thread() is threading.main_thread()

@@ -1,4 +1,7 @@
-"""How checks are evaluated: where records go, who watches, and which part of the samples is asked."""
+"""How checks are evaluated.
+
+It is where records go, who watches, and which part of the samples is asked.
+"""
 
 from __future__ import annotations
 

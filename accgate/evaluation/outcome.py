@@ -1,4 +1,4 @@
-"""What comes of an evaluation: of one check, and of a run."""
+"""What comes of an evaluation of one check, and of a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,12 @@ from accgate.text import with_stop
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The records of one (model, task), in the fixed order; `complete` unless too many failed or held no answer.
+    """The records of one (model, task), in the fixed order.
 
-    With `stopped` the check was decided early, on these records: all of the first samples of the order, without a gap.
-    `beyond` are the records of later samples that had finished by then: they cost, and decide nothing. `asked` of
-    the records were not kept of an earlier run, and took `seconds`. `makers` are who answered and who marked.
+    It is `complete` unless too many failed or held no answer. With `stopped` the check was decided early, on these
+    records: all of the first samples of the order, without a gap. `beyond` are the records of later samples that had
+    finished by then: they cost, and decide nothing. `asked` of the records were not kept of an earlier run, and took
+    `seconds`. `makers` are who answered and who marked.
     """
 
     records: Sequence[Record]
@@ -37,7 +38,10 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class EvaluatedCheck:
-    """A check with its evaluation, or with the reason why that did not finish and what it recorded by then."""
+    """A check with its evaluation.
+
+    Or it has the reason why that did not finish, and what it recorded by then.
+    """
 
     check: Check
     evaluation: Evaluation | None = None
@@ -46,7 +50,10 @@ class EvaluatedCheck:
 
 @dataclass(frozen=True)
 class EvaluatedRun:
-    """What a run evaluated: its checks, the engine of each model, when it began (ISO 8601) and how long it took."""
+    """What a run evaluated.
+
+    It is its checks, the engine of each model, when it began (ISO 8601) and how long it took.
+    """
 
     checks: tuple[EvaluatedCheck, ...]
     engines: Mapping[str, EngineInfo]
@@ -56,9 +63,10 @@ class EvaluatedRun:
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop, and what was in flight has ended or had its time.
+    """The run was asked to stop.
 
-    Of its `checks`, `evaluated` are those that it came to, the last of them perhaps in part.
+    What was in flight has ended or had its time. Of its `checks`, `evaluated` are those that it came to, the last of
+    them perhaps in part.
     """
 
     def __init__(self, checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> None:
@@ -77,7 +85,10 @@ def failures(item: EvaluatedCheck, consequence: str) -> str:
 
 
 def why_incomplete(item: EvaluatedCheck, of: str = "") -> tuple[str, ...]:
-    """Why an evaluation ended before its last sample: too many samples have no score, or replies no answer."""
+    """Say why an evaluation ended before its last sample.
+
+    Too many samples have no score, or replies no answer.
+    """
     assert item.evaluation is not None
     check, evaluation = item.check, item.evaluation
     has_scores = len(evaluation.failed) <= check.max_failed * check.n * check.repeats + 1e-9

@@ -1,4 +1,7 @@
-"""Two models asked the same samples at the same time, until what both have finished decides."""
+"""Two models asked the same samples at the same time.
+
+It goes on until what both have finished decides.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""What a run needs, looked at before anything is asked: abilities, memory, servers' models, recordings' samples."""
+"""What a run needs, looked at before anything is asked.
+
+It is abilities, memory, servers' models, and recordings' samples.
+"""
 
 import asyncio
 import logging
@@ -13,15 +16,16 @@ from accgate.text import count_of, some_of, with_stop
 
 
 def models_and_judges(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
-    """The models of the checks and their judges, each once."""
+    """List the models of the checks and their judges, each once."""
     both = (each for check in checks for each in (check.planned_model, check.judge) if each is not None)
     return {each.key: each for each in both}
 
 
 def running_servers(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
-    """The models and judges whose servers run before the checks are evaluated.
+    """Return the models and judges whose servers run already.
 
-    Where one of these servers is started then, others on this machine may be the same, or be started with it.
+    They run before the checks are evaluated. Where one of these servers is started then, others on this machine may be
+    the same, or be started with it.
     """
     each = [(model, server) for model in models_and_judges(checks).values() if (server := model.server()) is not None]
     starts = any(server.starts_server for _, server in each)
@@ -29,10 +33,11 @@ def running_servers(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
 
 
 async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, PlannedModel]) -> None:
-    """Ask the servers that run already whether they have their models, before any of these checks is evaluated.
+    """Ask the servers that run already whether they have their models.
 
-    The first model's is left out where it starts by asking its server anyway, and its first judge's. A server that
-    does not answer ends nothing: that is told, and it is asked again in its turn.
+    It is before any of these checks is evaluated. The first model's is left out where it starts by asking its server
+    anyway, and its first judge's. A server that does not answer ends nothing: that is told, and it is asked again in
+    its turn.
 
     Raises
     ------
@@ -56,12 +61,14 @@ async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, Plan
 
 
 def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
-    """The models of the checks by name, in the checks' order."""
+    """Return the models of the checks by name, in the checks' order."""
     return {check.model: check.planned_model for check in checks}
 
 
 def refuse_unknown_ids(checks: Sequence[Check]) -> None:
-    """Refuse recorded samples that belong to no task, as those of another prompt or dataset.
+    """Refuse recorded samples that belong to no task.
+
+    They are those of another prompt or dataset.
 
     Raises
     ------
@@ -81,9 +88,10 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
 
 
 def missing_records(engine: Engine, task: Task) -> str | None:
-    """Which of a task's samples a recording lacks; None where it has them all.
+    """Say which of a task's samples a recording lacks.
 
-    A sample that was left out is no failed sample, and a test that stops early might never look for it.
+    None where it has them all. A sample that was left out is no failed sample, and a test that stops early might never
+    look for it.
     """
     recording = recording_of(engine)
     missing = [] if recording is None else recording.missing_ids(task.samples.ids)
@@ -94,7 +102,9 @@ def missing_records(engine: Engine, task: Task) -> str | None:
 
 
 def refuse_unable(asked: Iterable[tuple[Engine, Check]]) -> None:
-    """Refuse checks that their engines cannot answer, or that do not fit into memory beside their judge.
+    """Refuse checks that their engines cannot answer.
+
+    So are those that do not fit into memory beside their judge.
 
     Raises
     ------
@@ -107,9 +117,9 @@ def refuse_unable(asked: Iterable[tuple[Engine, Check]]) -> None:
 
 
 def crowding(engine: Engine, check: Check) -> str | None:
-    """Say why a check's model and its judge do not fit into one GPU's memory, if that is known.
+    """Say why a check's model and its judge do not fit into one GPU's memory.
 
-    Both run while answers are marked.
+    It is there if that is known. Both run while answers are marked.
     """
     share, judge = getattr(engine, "memory_share", None), check.judge
     if share is None or judge is None:

@@ -1,4 +1,7 @@
-"""How a reply is read: its reasoning apart, its answer, and whether it held one."""
+"""How a reply is read.
+
+It is its reasoning apart, its answer, and whether it held one.
+"""
 
 import json
 import re
@@ -33,9 +36,10 @@ ANSWER_TAG = re.compile(r"\s*<answer>\s*\n(.*?)(?:\n\s*</answer>\s*)?\Z", re.DOT
 
 @dataclass
 class Thoughts:
-    """What a run learns of its model: `unopened` once a thought had only its closing mark, since the prompt opens it.
+    """What a run learns of its model's thoughts.
 
-    A reply of such a model that was cut off without any mark ended within its thought.
+    `unopened` is set once a thought had only its closing mark, since the prompt opens it. A reply of such a model that
+    was cut off without any mark ended within its thought.
     """
 
     unopened: bool = False
@@ -43,7 +47,10 @@ class Thoughts:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reply as it was read: `text` is what follows `reasoning`, and `kind` as `Record.reading` has it."""
+    """A reply as it was read.
+
+    `text` is what follows `reasoning`, and `kind` is as `Record.reading` has it.
+    """
 
     text: str
     answer: str | None
@@ -52,10 +59,10 @@ class Reading:
 
 
 def divide(task: Task, reply: Reply, thoughts: Thoughts, opened: str = "") -> tuple[str | None, str | None]:
-    """What a reply says after its reasoning, None where it ended within, and the reasoning.
+    """Divide a reply into what follows its reasoning, and the reasoning.
 
-    `opened` is the mark with which the prompt opens a thought. A task that keeps the reasoning reads all. Blank lines
-    between a thought and what follows are of neither.
+    The former is None where it ended within. `opened` is the mark with which the prompt opens a thought. A task that
+    keeps the reasoning reads all. Blank lines between a thought and what follows are of neither.
     """
     text, apart = reply.text or "", reply.reasoning
     if task.content.reasoning == "keep":
@@ -97,17 +104,20 @@ def read(
 
 
 def kind_without_answer(text: str | None, reply: Reply) -> str:
-    """How a reply without an answer was read, of which `text` follows the reasoning; None where nothing does."""
+    """Return how a reply without an answer was read.
+
+    Its `text` follows the reasoning, None where nothing does.
+    """
     if reply.finish_reason in CUT:
         return "cut"
     return "unread" if text is None or text.strip() else "empty"
 
 
 def kind_of(kind: str, task: Task, sample: Sample, answer: str | None, score: float | None) -> str:
-    """The kind of a reading once it is scored, which the metric may know better than the extraction.
+    """Return the kind of a reading once it is scored.
 
-    A metric that looks for something in the answer says whether that is there. To the others a right reply was read,
-    and be it empty.
+    The metric may know it better than the extraction. A metric that looks for something in the answer says whether that
+    is there. To the others a right reply was read, and be it empty.
     """
     if answer is None or score is None or kind == "cut":
         return kind
@@ -116,7 +126,9 @@ def kind_of(kind: str, task: Task, sample: Sample, answer: str | None, score: fl
 
 
 def shorten(reasoning: str | None) -> str | None:
-    """A thought as a record keeps it: of a long one the beginning and the end.
+    """Shorten a thought as a record keeps it.
+
+    Of a long one it is the beginning and the end.
 
     >>> shorten("a" * 5000)[990:1050]
     'aaaaaaaaaa\\n[... 1,000 characters left out ...]\\naaaaaaaaaaaaa'
@@ -129,10 +141,10 @@ def shorten(reasoning: str | None) -> str | None:
 
 
 def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, ...] | None:
-    """What is wrong where too many replies hold no answer, how to fix it, and some of the replies; None else.
+    """Say what is wrong where too many replies hold no answer.
 
-    A run in which no reply at all held an answer is wrong whatever `max_unread` allows. Replies to attacked prompts are
-    held to it apart.
+    It adds how to fix it, and some of the replies. None else. A run in which no reply at all held an answer is wrong
+    whatever `max_unread` allows. Replies to attacked prompts are held to it apart.
     """
     own, attacked = split_readings(records)
     if own is not None and _are_too_many(own, max_unread):
@@ -153,14 +165,17 @@ def unread_problem(records: Sequence[Record], max_unread: float) -> tuple[str, .
 
 
 def is_beyond_unread(records: Sequence[Record], max_unread: float) -> bool:
-    """Whether a larger share of the replies than this, or of those to attacked prompts, holds no answer."""
+    """Tell whether a larger share of the replies than this holds no answer.
+
+    Replies to attacked prompts count apart.
+    """
     return any(part is not None and part.share > max_unread for part in split_readings(records))
 
 
 def is_silence_alone(check: Check, records: Sequence[Record]) -> bool:
-    """Whether too many replies hold no answer only because they are empty or cut off, where the reference's were read.
+    """Tell whether replies hold no answer only because they are empty or cut off.
 
-    Such answers are lost, and no extraction finds them.
+    They are too many, and the reference's were read. Such answers are lost, and no extraction finds them.
     """
     own, attacked = split_readings(records)
     if own is None or not check.silence_is_loss or (attacked is not None and _are_too_many(attacked, check.max_unread)):
@@ -188,7 +203,10 @@ def _own_problem(records: Sequence[Record], readings: Readings, max_unread: floa
 
 
 def silence_cause(records: Sequence[Record]) -> str:
-    """What a loss comes of whose replies are empty or cut off, and what to do."""
+    """Say what a loss comes of whose replies are empty or cut off.
+
+    It adds what to do.
+    """
     own, _ = split_readings(records)
     assert own is not None
     what, fix = _cause(records, own)
@@ -196,7 +214,10 @@ def silence_cause(records: Sequence[Record]) -> str:
 
 
 def _cause(records: Sequence[Record], readings: Readings) -> tuple[str, str]:
-    """How many replies hold no answer and why, and what to do about each kind, the most frequent first."""
+    """Say how many replies hold no answer and why.
+
+    It adds what to do about each kind, the most frequent first.
+    """
     unread = [record for record in records if record.is_unread]
     kinds = Counter(kind_of_end(str(record.reading), record.finish_reason) for record in unread)
     cut = kinds["cut"] + kinds["full"]
@@ -217,14 +238,20 @@ def _kinds(readings: Readings) -> str:
 
 
 def kind_of_end(kind: str, finish_reason: str | None) -> str:
-    """What a reply that was read as this kind, without an answer, came to: a key of `FIXES`."""
+    """Return what a reply without an answer came to.
+
+    It was read as this kind, and the result is a key of `FIXES`.
+    """
     if finish_reason in REFUSED:
         return "refused"
     return "full" if kind == "cut" and finish_reason in FULL else kind
 
 
 def _reply_line(record: Record) -> str:
-    """A reply that holds no answer, in a line: its beginning and its end."""
+    """Write a reply that holds no answer in a line.
+
+    It is its beginning and its end.
+    """
     text = visible((record.reply or "").strip()[:50_000])
     if not text:
         within = "" if not record.reasoning else f", after reasoning that ends {_quote(record.reasoning[-WIDTH:])}"

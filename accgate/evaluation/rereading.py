@@ -1,4 +1,7 @@
-"""Kept replies, read and scored anew without a model: by other rules, or as those of a prompt that opens a thought."""
+"""Kept replies, read and scored anew without a model.
+
+It is by other rules, or as those of a prompt that opens a thought.
+"""
 
 import asyncio
 import shutil
@@ -27,10 +30,11 @@ AT_ONCE = 1_000  # records that are scored at the same time
 
 @dataclass(frozen=True)
 class Rereading:
-    """What reading a check's kept replies anew changed, or why it could not be done.
+    """What reading a check's kept replies anew changed.
 
-    With a `problem` they stay as they are, or are `left_out` where their task scores otherwise now.
-    `changed` has each record that changed as it was and as it is; `means` are those of all scores then and now, points.
+    Or it is why it could not be done. With a `problem` they stay as they are, or are `left_out` where their task scores
+    otherwise now. `changed` has each record that changed as it was and as it is; `means` are those of all scores then
+    and now, points.
     """
 
     model: str
@@ -146,7 +150,10 @@ async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scor
 
 
 def _differs(before: Record, after: Record) -> bool:
-    """Whether a reading changed. Records of a reference have their scores alone."""
+    """Tell whether a reading changed.
+
+    Records of a reference have their scores alone.
+    """
     if before.score != after.score or before.confidence != after.confidence:
         return True
     return before.reading is not None and (before.reading, before.answer) != (after.reading, after.answer)
@@ -181,7 +188,9 @@ def rescore(task: Task, sample: Sample, record: Record) -> Record:
 
 
 def read_again(task: Task, sample: Sample, record: Record) -> tuple[str | None, str]:
-    """The answer that a task finds in a record's reply, and the kind of that reading.
+    """Find the answer in a record's reply as its task does.
+
+    Return the kind of that reading, too.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""What an earlier run left: which of its records a resumed run keeps, and the settings that they were made with."""
+"""What an earlier run left.
+
+It is which of its records a resumed run keeps, and the settings that they were made with.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +56,10 @@ def refuse_unfinished(paths: RecordPaths) -> None:
 
 
 def begin_anew(places: Sequence[RecordPaths]) -> None:
-    """Remove what finished runs left, before anything is asked: an engine may never come to some of these checks.
+    """Remove what finished runs left, before anything is asked.
 
-    Else `--resume` would take an older run's records for those of this one.
+    An engine may never come to some of these checks. Else `--resume` would take an older run's records for those of
+    this one.
 
     Raises
     ------
@@ -72,7 +76,10 @@ def begin_anew(places: Sequence[RecordPaths]) -> None:
 
 
 def scored_records(paths: RecordPaths) -> Sequence[Record]:
-    """Return what an earlier run left that a resumed one keeps, all or some of a check's records."""
+    """Return what an earlier run left that a resumed one keeps.
+
+    It is all or some of a check's records.
+    """
     if not paths.records.exists():
         return []
     records = read_log(paths.records)
@@ -119,7 +126,10 @@ def check_points(records: Sequence[Record], task: Task, paths: RecordPaths) -> N
 
 
 def changed_settings(one: Mapping[str, Any], other: Mapping[str, Any], own: Set[str] = NOT_COMPARED) -> list[str]:
-    """Return the keys in which settings of records differ, but for those that each run has to itself."""
+    """Return the keys in which settings of records differ.
+
+    Those that each run has to itself do not count.
+    """
     return sorted(key for key in {*one, *other} - own if one.get(key) != other.get(key))
 
 
@@ -136,7 +146,10 @@ def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
 
 @dataclass(frozen=True)
 class Server:
-    """Who answers, or who marks the answers: `key` in the settings beside records, and what messages say it did."""
+    """Who answers, or who marks the answers.
+
+    `key` is that in the settings beside records. It has what messages say it did, too.
+    """
 
     key: str
     identity: Identity
@@ -145,20 +158,29 @@ class Server:
 
 @dataclass(frozen=True)
 class Servers:
-    """The servers of an evaluation, its judge's among them; engines that load what they answer with have none."""
+    """The servers of an evaluation, its judge's among them.
+
+    Engines that load what they answer with have none.
+    """
 
     all: tuple[Server, ...]
 
     @classmethod
     def of(cls, engine: Engine, scoring: Scoring | None = None) -> Servers:
-        """The servers that an engine asks, and those that a judge among the scorings does."""
+        """Return the servers that an engine and a judge ask.
+
+        The judge is among the scorings.
+        """
         asked: list[tuple[str, Engine, str]] = [(SERVED, engine, "answered by")]
         if isinstance(scoring, ByJudge):
             asked.append((JUDGE_SERVED, scoring.engine, f"marked by judge {scoring.name} with"))
         return cls(tuple(Server(key, who, deed) for key, one, deed in asked if (who := identity_of(one)) is not None))
 
     def settings(self) -> dict[str, Any]:
-        """Who they are as far as they have said it, as the settings beside records keep it."""
+        """Return who they are as far as they have said it.
+
+        The settings beside records keep it so.
+        """
         tables = ((server.key, server.identity.settings()) for server in self.all)
         return {key: table for key, table in tables if table}
 
@@ -174,7 +196,9 @@ class Servers:
             server.identity.compare(table, where, server.deed)
 
     def expect_same(self, paths: RecordPaths) -> None:
-        """Tell them who answered and marked the records that a resumed run keeps: no others are ever mixed in.
+        """Tell them who answered and marked the records that a resumed run keeps.
+
+        No others are ever mixed in.
 
         Raises
         ------
@@ -194,9 +218,10 @@ FaultOf = Callable[[Makers], "str | None"]
 
 
 class SettingsFile:
-    """The settings beside the records of an evaluation, with who answers and marks as far as replies say it.
+    """The settings beside the records of an evaluation.
 
-    `fault_of` says why nothing that these make may be recorded; None where it may.
+    They have who answers and marks as far as replies say it. `fault_of` says why nothing that these make may be
+    recorded; None where it may.
     """
 
     def __init__(self, servers: Servers, assignment: Assignment, paths: RecordPaths, fault_of: FaultOf) -> None:
@@ -204,7 +229,7 @@ class SettingsFile:
         self._served: dict[str, Any] = {}
 
     def settings(self) -> dict[str, Any]:
-        """The settings as they are now."""
+        """Return the settings as they are now."""
         return {**settings_of(self._assignment), **self._servers.settings()}
 
     @property
@@ -213,7 +238,10 @@ class SettingsFile:
         return Makers.of_settings(self.settings())
 
     def begin(self, *, anew: bool) -> None:
-        """Write them before the first record that they are of; `anew` where no record of an earlier run stays."""
+        """Write them before the first record that they are of.
+
+        `anew` is where no record of an earlier run stays.
+        """
         with writing(self._paths.settings.parent, "name another folder with --out, or make room in this one"):
             if anew:  # records of an earlier run must never stand beside the settings of this one
                 self._paths.records.unlink(missing_ok=True)
@@ -241,7 +269,10 @@ class SettingsFile:
             self._write()
 
     def end(self, finished: RecordLog, asked: int, seconds: float, *, ended: bool) -> None:
-        """Note how long the new records took, and whether there is nothing to go on with though some are missing."""
+        """Note how long the new records took.
+
+        It notes, too, whether there is nothing to go on with though some are missing.
+        """
         settings = self.settings()
         if not finished.figures.cached:  # a cached reply took no time
             settings[MEASURED] = {"records": asked, "seconds": round(seconds, 6)}
@@ -252,7 +283,7 @@ class SettingsFile:
 
 
 def settings_of(assignment: Assignment) -> dict[str, Any]:
-    """The settings of an assignment, as JSON holds them."""
+    """Return the settings of an assignment, as JSON holds them."""
     fingerprint = {f"task {part}": digest for part, digest in assignment.task.fingerprint.items()}
     settings = {**assignment.settings, **fingerprint, "records": assignment.total}
     return dict(json.loads(json.dumps(settings, default=str)))

@@ -243,15 +243,19 @@ class _Run:
         return [item for key, item in self.asked_beside.items() if key not in own]
 
     def _prefetch(self, checks: Sequence[Check], running: str, until: contextlib.ExitStack) -> None:
-        """Read or download the files of the next model that is left to ask, if there is one, until the stack closes."""
+        """Fetch the files of the next model that is left to ask.
+
+        They are read or downloaded until the stack closes, if there is such a model.
+        """
         left = [check.planned_model for check in checks if check.key not in self.earlier and check.model != running]
         if following := [each for each in left if each.key not in self.content]:
             until.callback(Prefetch(following[0], self.digests).end)
 
     async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
-        """Start a model's engine while its and its judges' files are read, unless a stop is requested.
+        """Start a model's engine while its and its judges' files are read.
 
-        It returns False then. No engine: the records of an earlier run say what answered, and nothing is left to ask.
+        It does not where a stop is requested. It returns False then. No engine: the records of an earlier run say what
+        answered, and nothing is left to ask.
         """
         model = checks[0].planned_model
         new = {key: each for key, each in models_and_judges(checks).items() if key not in self.content}
@@ -275,7 +279,7 @@ class _Run:
 
     @contextmanager
     def _kept_note(self) -> Iterator[None]:
-        """Say, where a run ends without a result, that what it evaluated until then is kept."""
+        """Say that what a run evaluated is kept, where it ends without a result."""
         try:
             yield
         except BadInput as error:
@@ -298,9 +302,10 @@ class _Run:
     async def check(
         self, engine: Engine, check: Check, scorers: Scorers, beside: Watch | None = None, *, is_shown: bool = True
     ) -> EvaluatedCheck | None:
-        """The check evaluated; None where a stop was requested before its judge had started.
+        """Evaluate the check.
 
-        What watches it `beside` another side takes the place of its own, and only one of two sides `is_shown`.
+        None where a stop was requested before its judge had started. What watches it `beside` another side takes the
+        place of its own, and only one of two sides `is_shown`.
         """
         options, info = self.options, self.infos[check.model]
         assignment = assignment_of(check, info, options.shard, self._files_of(check))
@@ -352,7 +357,7 @@ class _Run:
         return EvaluatedCheck(check, evaluation)
 
     def item_with_records(self, item: EvaluatedCheck) -> EvaluatedCheck:
-        """The item with what it recorded before its engine failed.
+        """Add to the item what it recorded before its engine failed.
 
         Where its records are not there any more as they were written, it has that reason instead.
         """
@@ -365,7 +370,10 @@ class _Run:
         return item
 
     def _files_of(self, check: Check) -> Mapping[str, str]:
-        """The digests of the files on which a check's records depend, by their names."""
+        """Return the digests of the files on which a check's records depend.
+
+        They are by their names.
+        """
         files = dict(self.content[check.planned_model.key])
         if check.judge is not None:
             marks = self.content[check.judge.key]

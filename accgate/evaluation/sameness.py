@@ -1,4 +1,7 @@
-"""Evidence that shows nothing of a model: the same for every sample, or with no room for a drop."""
+"""Evidence that shows nothing of a model.
+
+It is the same for every sample, or has no room for a drop.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,10 +22,11 @@ LUCK = 0.01  # the share of open answers that are right by accident
 
 
 def sameness_fault(task: Task, records: Sequence[Record]) -> str | None:
-    """Why a check's evidence can show nothing, with the fix; None where it can.
+    """Say why a check's evidence can show nothing, with the fix.
 
-    So it is where a judge marks all answers alike, where all are empty and right, where every confidence is the same,
-    where a difference between groups is of one answer to everything, and where an attack changes no prompt.
+    None where it can. So it is where a judge marks all answers alike, where all are empty and right, where every
+    confidence is the same, where a difference between groups is of one answer to everything, and where an attack
+    changes no prompt.
     """
     if len(records) < FEWEST:
         return None
@@ -52,14 +56,17 @@ def _statistic_fault(task: Task, records: Sequence[Record]) -> str | None:
 
 
 def sameness_note(records: Sequence[Record]) -> str | None:
-    """That all answers are one and the same although targets differ, in words; None where they are not."""
+    """Say that all answers are one and the same although targets differ.
+
+    None where they are not.
+    """
     if len(records) < FEWEST or not _are_alike_answers(records) or _are_alike(each.target for each in records):
         return None
     return f"all {len(records):,} answers are the same: {_quoted(records[0])}"
 
 
 def _are_alike(values: Iterable[object]) -> bool:
-    """Whether all values are one and the same, which is known."""
+    """Tell whether all values are one and the same, which is known."""
     distinct = {*values}
     return len(distinct) == 1 and None not in distinct
 

@@ -1,4 +1,7 @@
-"""One sample asked: the request, the reply, the answer read from it, and its score."""
+"""One sample asked.
+
+It has the request, the reply, the answer read from it, and its score.
+"""
 
 import math
 import re
@@ -22,7 +25,10 @@ from accgate.tasks.conversation import Messages
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The reply to one request, the answer read from it, and its score; `reading` as `Record.reading` has it."""
+    """The reply to one request, the answer read from it, and its score.
+
+    `reading` is as `Record.reading` has it.
+    """
 
     reply: Reply
     answer: str | None
@@ -32,7 +38,10 @@ class _Answer:
 
     @property
     def kind(self) -> str | None:
-        """The reading of a reply to an attacked prompt, which has no finish reason of its own in a record."""
+        """The reading of a reply to an attacked prompt.
+
+        It has no finish reason of its own in a record.
+        """
         if self.reading is None or self.reading == "read":
             return self.reading
         return kind_of_end(self.reading, self.reply.finish_reason)
@@ -56,7 +65,10 @@ class Asker:
         return self.assignment.task
 
     async def record(self, sample: Sample, repeat: int) -> Record:
-        """The record of one sample, asked as its part of the task is; without a reply or score, with the error."""
+        """Record one sample, asked as its part of the task is.
+
+        Without a reply or score it has the error.
+        """
         task = self._task.part_of(sample)
         own = self if task is self._task else replace(self, assignment=replace(self.assignment, task=task))
         return await own._record(sample, repeat)
@@ -137,7 +149,10 @@ class Asker:
         return _Answer(reply, answer, score, confidence, kind)
 
     def _other_way(self, sample: Sample, repeat: int, request: Request) -> Awaitable[_Answer] | None:
-        """The answer of a task that does not read one reply; None of the others."""
+        """Return the answer of a task that does not read one reply.
+
+        None of the others.
+        """
         if isinstance(task := self._task, HarnessTask):
             return self._by_lm_eval(task, sample, repeat)
         if task.metric.kind == "likelihood":
@@ -145,7 +160,7 @@ class Asker:
         return self._likeliest_option(sample, request) if task.by_likelihood else None
 
     async def _perplexity(self, sample: Sample, request: Request) -> _Answer:
-        """The target's perplexity after the prompt."""
+        """Return the target's perplexity after the prompt."""
         (likelihood,) = scores = await likelihoods(self.engine, request, [sample.target])
         if (fault := measurement_fault(scores)) is not None:
             raise NotScored(fault)
@@ -155,7 +170,10 @@ class Asker:
         return _Answer(reply, None, score)
 
     async def _by_lm_eval(self, task: HarnessTask, sample: Sample, repeat: int) -> _Answer:
-        """What lm-eval asks, and how it scores the answers; its reading is that of the answer behind its filter."""
+        """Ask what lm-eval asks, and score the answers as it does.
+
+        The reading is that of the answer behind its filter.
+        """
         from accgate.tasks.lm_eval.requests import responses_of
 
         question = task.documents[sample.id]
@@ -178,7 +196,7 @@ class Asker:
         return _Answer(reply, answer, score, reading=kind_of(kind, task, sample, answer or "", score))
 
     async def _likeliest_option(self, sample: Sample, request: Request) -> _Answer:
-        """The option that the model finds likeliest after the prompt."""
+        """Choose the option that the model finds likeliest after the prompt."""
         task = self._task
         assert task.content.choices is not None
         texts = [continuation(task.content.choices, option) for option in sample.options]
@@ -190,7 +208,10 @@ class Asker:
         return _Answer(reply, label, score, choice.confidence, _kind_of_choice(label))
 
     async def _under_attack(self, sample: Sample, repeat: int, score: float | None) -> list[_Answer | None]:
-        """The answer after each attack, None where none was made."""
+        """Return the answer after each attack.
+
+        None where none was made.
+        """
         task = self._task
         right = score is not None and score == task.metric.best
         return [
@@ -215,7 +236,10 @@ class Asker:
         )
 
     def _check_recorded(self, sample: Sample, score: float | None) -> None:
-        """Refuse a recorded score outside the metric's range: it would hide others, and is not a sample's failure."""
+        """Refuse a recorded score outside the metric's range.
+
+        It would hide others, and is not a sample's failure.
+        """
         metric = self._task.metric
         if score is not None and not is_in_range(metric, score):
             recording = recording_of(self.engine)
@@ -226,12 +250,15 @@ class Asker:
 
 
 def _kind_of_choice(label: str | None) -> str:
-    """How a choice between scored options was read: options that tie are no answer."""
+    """Return how a choice between scored options was read.
+
+    Options that tie are no answer.
+    """
     return "unread" if label is None else "read"
 
 
 def confidence_of(task: Task, reply: Reply, text: str, *, unread: bool = False) -> float | None:
-    """How sure the model is of its answer, 0 to 1.
+    """Return how sure the model is of its answer, 0 to 1.
 
     A reply that says neither an answer nor how sure it is counts as the worst there is: wrong and sure. As a failed
     sample it would leave every statistic undecided, and as unsure it would make a model that says nothing well
@@ -263,7 +290,9 @@ def confidence_of(task: Task, reply: Reply, text: str, *, unread: bool = False) 
 
 
 def _share(text: str) -> float | None:
-    """A share of 1 from "0.8", "80%" or "80"; None where it is none.
+    """Read a share of 1 from "0.8", "80%" or "80".
+
+    None where it is none.
 
     >>> _share("0.8"), _share("80 %"), _share("80"), _share("120%")
     (0.8, 0.8, 0.8, None)

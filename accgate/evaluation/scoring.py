@@ -1,4 +1,7 @@
-"""How an answer gets its points: by the metric's function, by running it, or by a second model's mark."""
+"""How an answer gets its points.
+
+It is by the metric's function, by running it, or by a second model's mark.
+"""
 
 from __future__ import annotations
 
@@ -26,25 +29,34 @@ if TYPE_CHECKING:
 
 
 class NotScored(Exception):
-    """An answer could not be scored; the message becomes the record's `error`."""
+    """An answer could not be scored.
+
+    The message becomes the record's `error`.
+    """
 
 
 class JudgeFailed(CannotEvaluate):
-    """A judge marks nothing any more; tasks that it does not mark can go on."""
+    """A judge marks nothing any more.
+
+    Tasks that it does not mark can go on.
+    """
 
     def __init__(self, judge: str, cause: CannotEvaluate) -> None:
         super().__init__(f"judge {judge}: {cause}")
 
 
 class OtherJudge(CannotEvaluate):
-    """Another judge marks than the one that marked the reference; checks with other references can go on."""
+    """Another judge marks than the one that marked the reference.
+
+    Checks with other references can go on.
+    """
 
 
 class Scoring(Protocol):
     """Gives answers their points."""
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:
-        """The points of an answer.
+        """Return the points of an answer.
 
         Raises
         ------
@@ -59,14 +71,14 @@ class ByFunction:
     """Points from the task's metric."""
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
-        """The metric's points, which must be in its range."""
+        """Return the metric's points, which must be in its range."""
         if task.metric.waits:
             return await asyncio.to_thread(score_of, task, sample, answer)
         return score_of(task, sample, answer)
 
 
 def score_of(task: Task, sample: Sample, answer: str) -> float:
-    """The points that a task's metric gives an answer.
+    """Return the points that a task's metric gives an answer.
 
     Raises
     ------
@@ -83,7 +95,10 @@ def score_of(task: Task, sample: Sample, answer: str) -> float:
 
 
 def in_range(task: Task, score: float) -> float:
-    """A metric's score, which must be in its range; raises NotScored for another."""
+    """Return a metric's score, which must be in its range.
+
+    Raises NotScored for another.
+    """
     metric = task.metric
     if not is_in_range(metric, score):
         what = f"the metric {metric.name} gave {score:g}, which is outside its range"
@@ -92,20 +107,26 @@ def in_range(task: Task, score: float) -> float:
 
 
 def is_in_range(metric: Metric, score: float) -> bool:
-    """Whether a score is finite and one that its metric gives."""
+    """Tell whether a score is finite and one that its metric gives."""
     low, high = metric.lowest, metric.highest
     return math.isfinite(score) and (low is None or score >= low) and (high is None or score <= high)
 
 
 @dataclass(frozen=True)
 class ByRunning:
-    """100 points for code that passes its tests, in a sandbox; `before` runs before a whole program."""
+    """Points for code that passes its tests, in a sandbox.
+
+    They are 100. `before` runs before a whole program.
+    """
 
     sandbox: Sandbox
     before: str = ""
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
-        """100 where the target's program, with the answer in it, ends as it should, or all test cases hold; else 0."""
+        """Return 100 where the answer's program passes, else 0.
+
+        The target's program ends as it should with the answer in it, or all test cases hold.
+        """
         from accgate.sandbox.assertions import split_program
         from accgate.sandbox.process import WorkerEnded
 
@@ -131,7 +152,10 @@ class ByJudge:
     name: str = ""
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:
-        """The last mark in the judge's reply, scaled from the rubric's range; 0 for an empty answer."""
+        """Scale the last mark in the judge's reply from the rubric's range.
+
+        It is 0 for an empty answer.
+        """
         judge = task.content.judge
         assert judge is not None
         assert sample.rubric is not None
@@ -182,7 +206,10 @@ def request_of(sampling: Sampling, sample: Sample, repeat: int, prompt: str, max
 
 
 def _mark(judge: JudgeTable, said: str | None) -> float:
-    """The mark that a judge's words stand for; NaN where they stand for none."""
+    """Return the mark that a judge's words stand for.
+
+    It is NaN where they stand for none.
+    """
     if judge.marks:
         return judge.marks.get(said or "", math.nan)
     try:
@@ -192,14 +219,17 @@ def _mark(judge: JudgeTable, said: str | None) -> float:
 
 
 class Scorers(AsyncExitStack):
-    """The scorings of a run: made once, used by all its checks, and closed with it (an asynchronous context)."""
+    """The scorings of a run, made once and used by all its checks.
+
+    They are closed with it (an asynchronous context).
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._made: dict[tuple[object, ...], Scoring] = {}
 
     async def of(self, check: Check) -> Scoring:
-        """How a check's answers get their points.
+        """Return how a check's answers get their points.
 
         Raises
         ------
@@ -246,7 +276,10 @@ class Scorers(AsyncExitStack):
 
 
 def judge_fault(check: Check, makers: Makers) -> str | None:
-    """That another judge marked a run than its check's reference, in words; None where nothing shows that."""
+    """Say that another judge marked a run than its check's reference.
+
+    None where nothing shows that.
+    """
     recorded = check.recorded
     if check.judge is None or recorded is None:
         return None

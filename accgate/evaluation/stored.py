@@ -1,4 +1,7 @@
-"""The evaluation that records make up: one that an earlier run finished, or one that is read again."""
+"""The evaluation that records make up.
+
+It is one that an earlier run finished, or one that is read again.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -37,11 +40,11 @@ OWN = {"records", *NOT_COMPARED}
 def finished_evaluation(
     assignment: Assignment, present: Sequence[Record], places: Places, stops: StopRule | None, makers: Makers
 ) -> Evaluation | None:
-    """The evaluation of an assignment; None where records are missing that it needs.
+    """Build the evaluation of an assignment.
 
-    `present` are its records in the fixed order, at these places of it. Where later ones are missing, the beginning
-    must decide the check by its rule. What is missing cannot change the verdict: a sequential test goes by the first
-    sample after which it decides.
+    None where records are missing that it needs. `present` are its records in the fixed order, at these places of it.
+    Where later ones are missing, the beginning must decide the check by its rule. What is missing cannot change the
+    verdict: a sequential test goes by the first sample after which it decides.
     """
     if assignment.is_beyond(present):
         return Evaluation(present, complete=False, makers=makers)
@@ -55,7 +58,9 @@ def finished_evaluation(
 
 
 def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: StopRule | None) -> Evaluation | None:
-    """The evaluation that an earlier run finished, so that nothing is left to ask; None where something is.
+    """Build the evaluation that an earlier run finished.
+
+    Nothing must be left to ask. None where something is.
 
     Raises
     ------
@@ -77,7 +82,7 @@ def earlier_evaluation(assignment: Assignment, paths: RecordPaths, stops: StopRu
 
 
 def engine_of(settings: Mapping[str, Any], paths: RecordPaths) -> EngineInfo:
-    """The engine that the settings beside records name.
+    """Return the engine that the settings beside records name.
 
     Raises
     ------
@@ -91,13 +96,13 @@ def engine_of(settings: Mapping[str, Any], paths: RecordPaths) -> EngineInfo:
 
 
 def unfinished_evaluation(check: Check, log: RecordLog) -> Evaluation:
-    """The evaluation of a check whose engine failed after these records."""
+    """Build the evaluation of a check whose engine failed after these records."""
     records, places = in_fixed_order(check.task.samples.ids, check.repeats, log)
     return Evaluation(records.take(np.flatnonzero(places >= 0)), complete=False)
 
 
 def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf) -> EvaluatedRun:
-    """What a run's folder holds of every check, for deciding again.
+    """Read what a run's folder holds of every check, to decide again.
 
     `stop_rule_of` gives the rule by which a check may have ended early. Without it, and without its leave, every sample
     must be there.
@@ -122,7 +127,10 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
 
 
 def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths) -> None:
-    """Refuse records of another model, of other sampling, or of a task that is worded or scored in another way."""
+    """Refuse records of another model, sampling, or wording of the task.
+
+    So are those of a task that is scored in another way.
+    """
     now = settings_of(assignment_of(check, info))
     changed = [key for key in changed_settings(settings, now, OWN) if not key.startswith("task ")]
     then = {part: str(settings.get(f"task {part}")) for part in check.task.fingerprint}

@@ -1,4 +1,7 @@
-"""`accgate propose`: references that a comment requested, as a pull request into the one of the comment."""
+"""The command `accgate propose`.
+
+It makes references that a comment requested a pull request into the one of the comment.
+"""
 
 import re
 from collections.abc import Mapping
@@ -42,9 +45,10 @@ SETTING = (
 
 @dataclass(frozen=True)
 class Options:
-    """The folder of references to propose, the commit they were recorded at, and their folder in the repository.
+    """The folder of references to propose, and their place.
 
-    `recorded` is how the recording job ended, as GitHub says it: `success`, `failure`, `cancelled` or `skipped`.
+    It has the commit they were recorded at, and their folder in the repository. `recorded` is how the recording job
+    ended, as GitHub says it: `success`, `failure`, `cancelled` or `skipped`.
     """
 
     folder: Path
@@ -56,16 +60,20 @@ class Options:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The proposal in words; `url` is None where there was nothing to propose."""
+    """The proposal in words.
+
+    `url` is None where there was nothing to propose.
+    """
 
     text: str
     url: str | None
 
 
 def propose(options: Options, job: Job) -> int:
-    """Commit the references that differ from the head's, and answer the comment that requested them; the exit code.
+    """Commit the references that differ from the head's.
 
-    The output `url` leads to the pull request or the commit. A second call gives the same address.
+    It answers the comment that requested them. Return the exit code. The output `url` leads to the pull request or the
+    commit. A second call gives the same address.
 
     Raises
     ------
@@ -94,7 +102,9 @@ def propose(options: Options, job: Job) -> int:
 
 
 def commit_message(reason: str, login: str, number: int) -> str:
-    """The commit's message, in which the reason mentions nobody, closes no issue and stops no workflow.
+    """Write the commit's message.
+
+    The reason in it mentions nobody, closes no issue and stops no workflow.
 
     >>> commit_message("fixes #3, [skip ci]", "rita", 7).splitlines()[2]
     'fixes #\\u200b3, [\\u200bskip ci]'
@@ -163,7 +173,9 @@ def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, byt
 
 
 def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files that a tree does not have, or has with other content.
+    """Return the files that a tree does not have.
+
+    Those that it has with other content are there, too.
 
     Raises
     ------
@@ -182,7 +194,10 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
 
 
 def _blobs(content: bytes) -> set[str]:
-    """The names that git gives a file of this content, with either line ends."""
+    """Return the names that git gives a file of this content.
+
+    They are with either line ends.
+    """
     plain = with_lf(content)
     return {git_sha(each) for each in (content, plain, plain.replace(b"\n", b"\r\n"))}
 
@@ -206,7 +221,7 @@ def _commit(
 
 
 def _paths_of(files: Mapping[str, bytes], options: Options) -> dict[str, bytes]:
-    """The files of the store by their paths in the repository."""
+    """Return the files of the store by their paths in the repository."""
     return {f"{options.references}/{name}": content for name, content in files.items()}
 
 
@@ -241,7 +256,10 @@ def _pull_request(
 
 
 def _open_pull_request(client: Client, event: Event, head: Side, branch: str) -> str | None:
-    """The address of the open pull request from our branch into the head's."""
+    """Return the address of the open pull request from our branch.
+
+    It leads into the head's.
+    """
     owner = event.repository.split("/")[0]
     for pull in open_pull_requests(client, event, head=f"{owner}:{branch}", base=head.ref):
         if (pull.head.ref, pull.base.ref) == (branch, head.ref) and pull.head.is_in(event.repository):

@@ -1,4 +1,7 @@
-"""`accgate respond`: check that a command in a comment may be carried out, and give its commit to the next jobs."""
+"""The command `accgate respond`.
+
+It checks that a command in a comment may be carried out, and gives its commit to the next jobs.
+"""
 
 from dataclasses import replace
 
@@ -15,15 +18,19 @@ OUTPUTS = ("command", "number", "head-sha", "head-ref", "head-repository", "reas
 
 
 class Declined(Exception):
-    """The command is not carried out; the message says why, and the fix."""
+    """The command is not carried out.
+
+    The message says why, and the fix.
+    """
 
 
 def respond(job: Job, check_name: str) -> int:
-    """Carry out a comment's command as far as this job can, and write outputs for the next jobs; the exit code.
+    """Carry out a comment's command as far as this job can.
 
-    The output `command` is `accept`, `record` or `rerun` where somebody with write permission wrote it and it can be
-    carried out, else `none`: neither a comment without a command nor a declined one fails the job. After an approving
-    review the jobs that failed for loosened rules are started again, and `command` is `none`.
+    It writes outputs for the next jobs. Return the exit code. The output `command` is `accept`, `record` or `rerun`
+    where somebody with write permission wrote it and it can be carried out, else `none`: neither a comment without a
+    command nor a declined one fails the job. After an approving review the jobs that failed for loosened rules are
+    started again, and `command` is `none`.
 
     Raises
     ------
@@ -61,7 +68,7 @@ def respond(job: Job, check_name: str) -> int:
 
 
 def _outputs(client: Client, event: Event, request: IssueComment, command: Command, check_name: str) -> dict[str, str]:
-    """The outputs of a command that may be carried out."""
+    """Return the outputs of a command that may be carried out."""
     comment = request.comment
     if not is_writer(client, event, comment.user):
         raise Declined(f"{comment.user.login} has no write permission here")
@@ -89,7 +96,10 @@ def _outputs(client: Client, event: Event, request: IssueComment, command: Comma
 
 
 def _check_acceptable(client: Client, event: Event, pull: PullRequest, request: IssueComment, check_name: str) -> None:
-    """Decline a head that cannot be recorded, or is not the commit that was there when the comment was written."""
+    """Decline a head that cannot be recorded.
+
+    It must be the commit that was there when the comment was written.
+    """
     if not pull.head.is_in(event.repository):
         raise Declined(
             "a fork's code would run with more rights than its pull request has, and its branch is not ours to write "
@@ -109,7 +119,10 @@ def _check_acceptable(client: Client, event: Event, pull: PullRequest, request: 
 
 
 def _rerun(client: Client, event: Event, pull: PullRequest, check_name: str, *, failed_jobs: bool = False) -> None:
-    """Start the run again, or only its failed jobs, that wrote the head commit's newest check run."""
+    """Start the run again that wrote the head's newest check run.
+
+    It may be only its failed jobs.
+    """
     runs = [origin.run for _, origin in looks_of(client, event, check_name, pull.base.ref)]
     if not runs:
         raise Declined(
@@ -141,7 +154,10 @@ def _run_at(client: Client, path: str) -> WorkflowRun:
 
 
 def _answer_review(client: Client, event: Event, check_name: str) -> str:
-    """Start the failed jobs again where an approval of this commit may change their verdict; what was done."""
+    """Start the failed jobs again after an approval.
+
+    It is where that of this commit may change their verdict. Return what was done.
+    """
     with as_promised(f"{event.repository}#{event.number}"):
         pull = read_pull_request(client, event)
         if pull.head.sha != event.head_sha or find_approval(client, event) is None:

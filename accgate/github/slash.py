@@ -34,14 +34,20 @@ APPROVE = (
 
 @dataclass(frozen=True)
 class Command:
-    """The command in a comment; the reason is as it was written, empty where none was."""
+    """The command in a comment.
+
+    The reason is as it was written, empty where none was.
+    """
 
     name: Name
     reason: str = ""
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with the command as it was written; None where nothing is."""
+        """What is wrong with the command as it was written.
+
+        None where nothing is.
+        """
         if self.name == "accept":
             if not self.reason:
                 return "write why the new accuracy is accepted: /accgate accept REASON"
@@ -61,7 +67,10 @@ class Command:
 
 @checked_dataclass(frozen=True)
 class Comment:
-    """The comment as it was when it was created; later edits do not count."""
+    """The comment as it was when it was created.
+
+    Later edits do not count.
+    """
 
     id: Whole
     user: User
@@ -79,14 +88,19 @@ class IssueComment:
 
     @property
     def command(self) -> Command | None:
-        """Its command; None where it has none, or is not a new comment on an open pull request."""
+        """Its command.
+
+        None where it has none, or is not a new comment on an open pull request.
+        """
         if self.action != "created" or self.issue.pull_request is None or self.issue.state != "open":
             return None
         return command_of(self.comment.body or "")
 
 
 def command_of(body: str) -> Command | None:
-    """The command of a comment's first line; None where there is none.
+    """Read the command of a comment's first line.
+
+    None where there is none.
 
     >>> command_of("/accgate accept new tokenizer\\nsecond line")
     Command(name='accept', reason='new tokenizer')
@@ -105,7 +119,7 @@ def command_of(body: str) -> Command | None:
 
 
 def read_issue_comment(environ: Mapping[str, str]) -> IssueComment:
-    """The comment that the file of GITHUB_EVENT_PATH describes.
+    """Read the comment that the file of GITHUB_EVENT_PATH describes.
 
     Raises
     ------
@@ -122,7 +136,9 @@ TEXT_LIMIT = 2000  # characters
 
 
 def react(client: Client, event: Event, comment: int, content: Literal["eyes", "rocket"]) -> None:
-    """Add a reaction to the comment; a second one of the same kind changes nothing.
+    """Add a reaction to the comment.
+
+    A second one of the same kind changes nothing.
 
     Raises
     ------
@@ -136,9 +152,9 @@ def react(client: Client, event: Event, comment: int, content: Literal["eyes", "
 
 
 def reply(client: Client, event: Event, comment: int, markdown: str) -> str | None:
-    """Write the one answer to a command's comment, or update it; its address.
+    """Write the one answer to a command's comment, or update it.
 
-    `markdown` is written as it is: texts of other people go through `plain` first.
+    Return its address. `markdown` is written as it is: texts of other people go through `plain` first.
 
     Raises
     ------
@@ -150,18 +166,23 @@ def reply(client: Client, event: Event, comment: int, markdown: str) -> str | No
 
 
 def try_reply(client: Client, event: Event, comment: int, markdown: str) -> None:
-    """Write the answer if GitHub takes it: the caller has a failure of its own to report."""
+    """Write the answer if GitHub takes it.
+
+    The caller has a failure of its own to report.
+    """
     with suppress(CannotPublish):
         reply(client, event, comment, markdown)
 
 
 def plain(text: str) -> str:
-    """Text of any origin as Markdown that only displays it."""
+    """Write text of any origin as Markdown that only displays it."""
     return cell(clip(text, TEXT_LIMIT, " …"))
 
 
 def link(text: str, url: object) -> str:
-    """A link; the bare text where the server gave no web address.
+    """Write a link.
+
+    It is the bare text where the server gave no web address.
 
     >>> link("the run", "https://github.com/o/r/actions/runs/1"), link("the run", "javascript:alert(1)")
     ('[the run](https://github.com/o/r/actions/runs/1)', 'the run')

@@ -1,1 +1,4 @@
-"""What people write, read with its lines: TOML files and their typed tables, rows of JSONL and CSV files."""
+"""What people write, read with its lines.
+
+It is TOML files and their typed tables, rows of JSONL and CSV files.
+"""

@@ -1,4 +1,7 @@
-"""What a checkout has in place of a file: a pointer, an encrypted file, an unresolved merge, or nothing."""
+"""What a checkout has in place of a file.
+
+It is a pointer, an encrypted file, an unresolved merge, or nothing.
+"""
 
 import os
 import re
@@ -29,7 +32,10 @@ LINK = 0o120000  # mode of a link
 
 
 def stand_in_of(path: Path) -> tuple[str, str] | None:
-    """What a file is in the place of its content, and what to do; None where it is the content."""
+    """Say what a file is in the place of its content, and what to do.
+
+    None where it is the content.
+    """
     try:
         if path.is_symlink() and not path.exists() and "/annex/objects/" in str(path.readlink()):
             return ANNEXED
@@ -50,7 +56,9 @@ def stand_in_of(path: Path) -> tuple[str, str] | None:
 
 
 def refuse_conflict(path: Path, content: bytes) -> None:
-    """Refuse a text with markers of a merge, which another fault or a changed meaning would else hide.
+    """Refuse a text with markers of a merge.
+
+    Another fault or a changed meaning would else hide them.
 
     Raises
     ------
@@ -63,14 +71,20 @@ def refuse_conflict(path: Path, content: bytes) -> None:
 
 
 def refuse_no_text(path: Path, content: bytes) -> None:
-    """Refuse a file that could not be read as it is in UTF-16, or holds a merge, as `refuse_conflict` does."""
+    """Refuse a file in UTF-16 that could not be read as it is.
+
+    So is one that holds a merge, as `refuse_conflict` does.
+    """
     refuse_conflict(path, content)
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise BadInput(f"{path}: is UTF-16 and not UTF-8; save the file as UTF-8 text")
 
 
 def absence_of(path: Path) -> str | None:
-    """Why a checkout lacks a file of the repository, and what to do; None where nothing shows it."""
+    """Say why a checkout lacks a file of the repository, and what to do.
+
+    None where nothing shows it.
+    """
     place = Path(os.path.abspath(path))  # noqa: PTH100 (a link is a name like any)
     for root in () if os.path.lexists(place) else place.parents:
         try:
@@ -87,14 +101,16 @@ def absence_of(path: Path) -> str | None:
 
 
 def _dvc_absence(root: Path, place: Path) -> str | None:
-    """That DVC keeps a file, or a folder above it."""
+    """Say that DVC keeps a file, or a folder above it."""
     pointers = (Path(f"{each}.dvc") for each in (place, *place.parents) if each.is_relative_to(root))
     found = next((each for each in pointers if each.is_file()), None)
     return f"is kept by DVC; run `dvc pull {found.relative_to(root).as_posix()}`" if found else None
 
 
 def fault_of(path: Path) -> str | None:
-    """Why a checkout does not have a file's content (`stand_in_of`, `absence_of`), and what to do; None where it has.
+    """Say why a checkout does not have a file's content, and what to do.
+
+    See `stand_in_of` and `absence_of`. None where it has.
 
     >>> fault_of(Path(__file__))
     """
@@ -115,7 +131,10 @@ def refuse_stand_in(path: Path) -> None:
 
 
 def _sparse_absence(root: Path, name: Path) -> str | None:
-    """That a sparse checkout leaves a file out, which git's index then has without its content."""
+    """Say that a sparse checkout leaves a file out.
+
+    git's index then has it without its content.
+    """
     if not (_git_of(root) / "info/sparse-checkout").is_file():
         return None
     entries = _entries_of(root)
@@ -127,13 +146,19 @@ def _sparse_absence(root: Path, name: Path) -> str | None:
 
 
 def _git_of(root: Path) -> Path:
-    """The folder of git's own files; a worktree and a submodule have it elsewhere."""
+    """Return the folder of git's own files.
+
+    A worktree and a submodule have it elsewhere.
+    """
     git = root / ".git"
     return root / git.read_text(encoding="utf-8").partition(":")[2].strip() if git.is_file() else git
 
 
 def _entries_of(root: Path) -> dict[str, tuple[int, bool]]:
-    """The mode of each name in git's index, and whether it is left out of the checkout; see gitformat-index(5)."""
+    """Return the mode of each name in git's index.
+
+    It adds whether it is left out of the checkout. See gitformat-index(5).
+    """
     index = (_git_of(root) / "index").read_bytes()
     try:
         return dict(_entries(index, 20))
@@ -142,7 +167,10 @@ def _entries_of(root: Path) -> dict[str, tuple[int, bool]]:
 
 
 def _entries(index: bytes, size: int) -> Iterator[tuple[str, tuple[int, bool]]]:
-    """Names, modes and absences of an index whose ids have so many bytes; raises IndexError for another size."""
+    """Yield names, modes and absences of an index.
+
+    Its ids have so many bytes. Raises IndexError for another size.
+    """
     at, name = 12, b""
     for _ in range(int.from_bytes(index[8:12], "big")):
         start = at + 40 + size

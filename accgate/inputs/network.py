@@ -1,4 +1,7 @@
-"""The way to a server, as the environment gives it: one rule for proxies and certificates in every HTTP client."""
+"""The way to a server, as the environment gives it.
+
+There is one rule for proxies and certificates in every HTTP client.
+"""
 
 import os
 import re
@@ -20,7 +23,9 @@ NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")  # what OpenSSL says of a serv
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host of a URL is this machine by its very name: no name server and no proxy is asked for it.
+    """Tell whether a host of a URL is this machine by its very name.
+
+    No name server and no proxy is asked for it.
 
     >>> [is_this_machine(host) for host in ("localhost", "127.0.0.9", "::1", "0.0.0.0", "10.0.0.1", "127.a.org")]
     [True, True, True, True, False, False]
@@ -32,10 +37,11 @@ def is_this_machine(host: str) -> bool:
 
 
 def proxy_of(url: str) -> str | None:
-    """The proxy that the environment names for a URL: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY.
+    """Return the proxy that the environment names for a URL.
 
-    One without a scheme is an HTTP proxy, as for curl and pip. aiohttp's own `trust_env` looks it up in a thread for
-    each request, which halves the request rate, and knows neither ALL_PROXY nor networks.
+    It reads HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY. One without a scheme is an HTTP proxy, as for curl and pip.
+    aiohttp's own `trust_env` looks it up in a thread for each request, which halves the request rate, and knows neither
+    ALL_PROXY nor networks.
 
     Raises
     ------
@@ -94,7 +100,9 @@ def is_direct(host: str, port: int | None, no_proxy: str) -> bool:
 
 
 def bundle_of() -> tuple[str, str] | None:
-    """The variable that names the authorities to trust in place of the usual ones, and the file or folder it names.
+    """Return the variable that names other authorities to trust.
+
+    It comes with the file or folder it names.
 
     Raises
     ------
@@ -115,7 +123,10 @@ def bundle_of() -> tuple[str, str] | None:
 
 
 def trust() -> ssl.SSLContext | bool:
-    """What asyncio's client checks certificates with; True for the usual authorities."""
+    """Return what asyncio's client checks certificates with.
+
+    It is True for the usual authorities.
+    """
     bundle = bundle_of()
     return True if bundle is None else _context(bundle[1])
 

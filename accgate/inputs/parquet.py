@@ -20,7 +20,10 @@ class Closed(BadInput):
 
 @contextlib.contextmanager
 def without_native_readers() -> Iterator[None]:
-    """Open no Parquet in here: its reader is native code, which a file of anybody's must not meet where a token is."""
+    """Open no Parquet in here.
+
+    Its reader is native code, which a file of anybody's must not meet where a token is.
+    """
     token = _CLOSED.set(True)
     try:
         yield
@@ -35,12 +38,12 @@ def refuse_closed(fault: str) -> None:
 
 
 def is_parquet(path: Path | str | None) -> bool:
-    """Whether a file's name says that it is Parquet."""
+    """Tell whether a file's name says that it is Parquet."""
     return path is not None and Path(path).suffix.lower() == PARQUET
 
 
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a Parquet file, one by one.
+    """Yield the rows of a Parquet file.
 
     Raises
     ------

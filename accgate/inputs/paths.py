@@ -1,4 +1,7 @@
-"""Files that a table names: their paths start from the folder of the file that holds the table."""
+"""Files that a table names.
+
+Their paths start from the folder of the file that holds the table.
+"""
 
 import hashlib
 import json
@@ -19,17 +22,20 @@ BLOCK = 1 << 20  # bytes; as many tell whether a file is text
 
 
 def path_in(folder: Path, name: str) -> Path:
-    """A path relative to a folder, `~` for the home folder."""
+    """Resolve a path relative to a folder, `~` for the home folder."""
     return folder / os.path.expanduser(name)  # noqa: PTH111 (Path's own raises on an unknown user)
 
 
 def has_file(folder: Path, name: str) -> bool:
-    """Whether `path_in(folder, name)` is a file."""
+    """Tell whether `path_in(folder, name)` is a file."""
     return os.path.isfile(path_in(folder, name))  # noqa: PTH113 (Path's own raises on an over-long name)
 
 
 def no_file(folder: Path, name: str, fix: str = "write the path relative to this file") -> str:
-    """That a file is not there which a table names, and why or what to do."""
+    """Say that a file which a table names is not there.
+
+    It adds why or what to do.
+    """
     path = path_in(folder, name)
     names = [each.name for each in path.parent.glob("*") if each.is_file()]
     fix += f"; there is {other!r}" if (other := closest(path.name, names)) else ""
@@ -76,7 +82,10 @@ def plain_size(path: Path, most: int, fix: str = IN_COMMIT) -> int:
 
 
 def read_plain(path: Path, most: int, fix: str = IN_COMMIT) -> bytes:
-    """Read all bytes of a plain file, never more than its size says; raises as `plain_size` does."""
+    """Read all bytes of a plain file, never more than its size says.
+
+    Raises as `plain_size` does.
+    """
     size = plain_size(path, most, fix)
     with reading(path, fix), path.open("rb") as file:
         return file.read(size) if size else b""  # a read of what has no size could wait for ever, or never end
@@ -99,7 +108,10 @@ def read_json(path: Path, most: int, fix: str) -> Any:
 
 
 def json_table(path: Path) -> dict[str, Any]:
-    """Read a JSON object that its reader can do without; empty where it is missing or damaged."""
+    """Read a JSON object that its reader can do without.
+
+    It is empty where it is missing or damaged.
+    """
     try:
         table = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -108,7 +120,9 @@ def json_table(path: Path) -> dict[str, Any]:
 
 
 def has_crlf(start: bytes) -> bool:
-    """Whether a file that starts so is text whose first line ends with CRLF, as git may check it out.
+    """Tell whether a file that starts so is text with CRLF.
+
+    Its first line ends with it, as git may check it out.
 
     >>> has_crlf(b"id,score\\r\\n"), has_crlf(b"id,score\\na,1\\r\\n"), has_crlf(b"\\x89PNG\\r\\n\\x1a\\n\\0")
     (True, False, False)
@@ -118,12 +132,14 @@ def has_crlf(start: bytes) -> bool:
 
 
 def with_lf(content: bytes) -> bytes:
-    """The content of a file, with LF for each CRLF where it `has_crlf`."""
+    """Put LF for each CRLF in the content of a file that `has_crlf`."""
     return content.replace(b"\r\n", b"\n") if has_crlf(content) else content
 
 
 def content_digest(blocks: Iterable[bytes]) -> str:
-    """SHA-256 of a file's content `with_lf`, from its blocks, so that a checkout's line ends do not count.
+    """Return SHA-256 of a file's content `with_lf`, from its blocks.
+
+    So a checkout's line ends do not count.
 
     >>> len({content_digest(blocks) for blocks in ([b"a\\nb\\n"], [b"a\\r\\nb\\r\\n"], [b"a\\r\\nb\\r", b"\\n"])})
     1
@@ -140,7 +156,7 @@ def content_digest(blocks: Iterable[bytes]) -> str:
 
 
 def file_digest(path: Path, most: int = DIGESTED) -> str:
-    """The `content_digest` of a file.
+    """Return the `content_digest` of a file.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Rows of JSONL files and of tables, each with its line: the one place that reads what users bring."""
+"""Rows of JSONL files and of tables, each with its line.
+
+This is the one place that reads what users bring.
+"""
 
 import csv
 import io
@@ -49,10 +52,10 @@ WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
-    """(line, row) of every row of a table, by its ending, or else of a JSONL file, which is never held whole.
+    """Yield (line, row) of every row of a table, or else of a JSONL file.
 
-    Cells are separated by commas, semicolons or tabs, as the header shows. Text is UTF-8; that of a table also UTF-16
-    with its mark, or Windows-1252 where it can be no other.
+    The ending tells. A JSONL file is never held whole. Cells are separated by commas, semicolons or tabs, as the header
+    shows. Text is UTF-8; that of a table also UTF-16 with its mark, or Windows-1252 where it can be no other.
 
     Raises
     ------
@@ -69,7 +72,10 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _jsonl(path: Path, file: BinaryIO) -> Iterator[tuple[int, Row]]:
-    """Rows as the standard json module reads them, most of them by orjson, which is several times faster."""
+    """Yield rows as the standard json module reads them.
+
+    orjson, which is several times faster, reads most of them.
+    """
     from orjson import loads
 
     for number, line in enumerate(iter(partial(file.readline, ROW), b""), 1):
@@ -91,13 +97,19 @@ def _jsonl(path: Path, file: BinaryIO) -> Iterator[tuple[int, Row]]:
 
 
 def _begins_table(path: Path, line: bytes) -> bool:
-    """Return whether a file's first line is of a workbook, or in a .txt of a table."""
+    """Tell whether a file's first line is of a workbook.
+
+    In a .txt it may be of a table.
+    """
     is_text = path.suffix.lower() == ".txt"
     return line.startswith(WORKBOOKS) or (is_text and (line[:2] in UTF16 or HEADER.match(line) is not None))
 
 
 def _has_large(row: Row) -> bool:
-    """Return whether a row holds a float so large that it may stand for a rounded whole number."""
+    """Tell whether a row holds a float that may stand for a whole number.
+
+    It is so large that it may be rounded.
+    """
     rest: list[Any] = [row]
     for value in rest:  # which grows
         kind = type(value)
@@ -154,7 +166,9 @@ def _cells(text: TextIO, delimiter: str) -> Any:
 
 
 def _delimiter(path: Path, text: Callable[[], TextIO]) -> tuple[str, int]:
-    """What separates a table's cells, and how many lines say only that.
+    """Return what separates a table's cells.
+
+    It adds how many lines say only that.
 
     Raises
     ------
@@ -175,7 +189,10 @@ def _delimiter(path: Path, text: Callable[[], TextIO]) -> tuple[str, int]:
 
 
 def _columns(text: TextIO, delimiter: str, rows: int | None = None) -> int:
-    """The number of cells that each of the first rows has; 0 where they differ, or are no CSV."""
+    """Count the cells that each of the first rows has.
+
+    It is 0 where they differ, or are no CSV.
+    """
     try:
         counts = {len(cells) for cells in islice(_cells(text, delimiter), rows) if cells}
     except csv.Error:
@@ -184,7 +201,7 @@ def _columns(text: TextIO, delimiter: str, rows: int | None = None) -> int:
 
 
 def _encoding(path: Path, raw: bytes) -> str:
-    """The encoding of a table's text.
+    """Return the encoding of a table's text.
 
     Raises
     ------
@@ -205,7 +222,7 @@ def _encoding(path: Path, raw: bytes) -> str:
 
 
 def id_of(row: Mapping[str, Any], path: Path, line: int) -> str:
-    """The id of a row of scores, as text.
+    """Return the id of a row of scores, as text.
 
     Raises
     ------
@@ -219,7 +236,7 @@ def id_of(row: Mapping[str, Any], path: Path, line: int) -> str:
 
 
 def repeat_of(row: Mapping[str, Any], path: Path, line: int) -> int:
-    """The repeat of a row of scores, 0 where it has none.
+    """Return the repeat of a row of scores, 0 where it has none.
 
     Raises
     ------
@@ -236,7 +253,9 @@ def repeat_of(row: Mapping[str, Any], path: Path, line: int) -> int:
 
 
 def score_of(row: Mapping[str, Any], path: Path, line: int) -> float | None:
-    """The score of a row of scores, None where its sample failed.
+    """Return the score of a row of scores.
+
+    None where its sample failed.
 
     Raises
     ------
@@ -258,7 +277,7 @@ def score_of(row: Mapping[str, Any], path: Path, line: int) -> float | None:
 
 
 def _number_in(text: str, path: Path, line: int) -> float:
-    """The number that a text is, or that its mark stands for."""
+    """Return the number that a text is, or that its mark stands for."""
     text = text.strip()
     if AMBIGUOUS.fullmatch(text):
         fault = f"score is {text!r}, whose comma may stand before decimals or after thousands"
@@ -268,7 +287,9 @@ def _number_in(text: str, path: Path, line: int) -> float:
 
 
 def is_mark(value: Any) -> bool:
-    """Whether a score is no number but says that an answer is right or wrong.
+    """Tell whether a score is a mark and no number.
+
+    It says that an answer is right or wrong.
 
     >>> is_mark(True), is_mark("passed"), is_mark("TRUE"), is_mark("1")
     (True, True, True, False)
@@ -277,7 +298,9 @@ def is_mark(value: Any) -> bool:
 
 
 def text_of(row: Mapping[str, Any], column: str, path: Path, line: int) -> str | None:
-    """The label of a row of scores in a column, as text; None where it has none.
+    """Return the label of a row of scores in a column, as text.
+
+    None where it has none.
 
     Raises
     ------
@@ -293,7 +316,9 @@ def text_of(row: Mapping[str, Any], column: str, path: Path, line: int) -> str |
 
 
 def plain_of(value: Any) -> str:
-    """A value of a row as text without BOM and spaces that do not count; empty where there is none.
+    """Return a value of a row as text.
+
+    It is without BOM and spaces that do not count, and empty where there is none.
 
     >>> plain_of(" 4\\n 2 "), plain_of(42.0), plain_of(["a"]), plain_of(None)
     ('4 2', '42', '["a"]', '')
@@ -304,12 +329,17 @@ def plain_of(value: Any) -> str:
 
 
 def mark_of(value: Any) -> int:
-    """A number for a value of a row, in this process the same for the same value; 0 where there is none."""
+    """Return a number for a value of a row.
+
+    In this process it is the same for the same value, and 0 where there is none.
+    """
     return 0 if value is None or value == "" else hash(value if isinstance(value, str) else plain_of(value)) or 1
 
 
 def holds_only(data: Any, whole: Any, *, text: int, entries: int | None = None) -> bool:
-    """Whether JSON data has no key that `whole`, plain data, lacks; no text, and no list, is longer than this.
+    """Tell whether JSON data has no key that `whole` lacks.
+
+    `whole` is plain data. No text, and no list, is longer than this.
 
     >>> holds_only({"a": ["b"]}, {"a": (), "c": 1}, text=1), holds_only({"d": 1}, {"a": 1}, text=1)
     (True, False)

@@ -1,6 +1,7 @@
-"""Samples in a file of any tool: which rows they are, and which of their values are id, score and repeat.
+"""Samples in a file of any tool.
 
-What the user names holds. Without that a file is read where its form is known, or where only one value can be meant.
+Here is which rows they are, and which of their values are id, score and repeat. What the user names holds. Without that
+a file is read where its form is known, or where only one value can be meant.
 """
 
 import functools
@@ -34,9 +35,10 @@ LOST = ("empty_patch_ids", "error_ids")  # which SWE-bench counts as not resolve
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a file has its samples; None for what is looked for.
+    """Where a file has its samples.
 
-    `rows` is the JSONPath of the rows. The others are names, with dots between nested ones, or JSONPaths in a row.
+    None for what is looked for. `rows` is the JSONPath of the rows. The others are names, with dots between nested
+    ones, or JSONPaths in a row.
     """
 
     rows: str | None = None
@@ -62,7 +64,9 @@ KNOWN = {
 
 
 def sample_rows(path: Path, layout: Layout) -> Iterator[tuple[int, Row]]:
-    """(line or number, row) of every sample, with `id`, `score` and perhaps `repeat` beside its own columns.
+    """Yield (line or number, row) of every sample.
+
+    A row has `id`, `score` and perhaps `repeat` beside its own columns.
 
     Raises
     ------
@@ -82,7 +86,7 @@ def sample_rows(path: Path, layout: Layout) -> Iterator[tuple[int, Row]]:
 
 
 def _named(rows: Iterable[tuple[int, Row]], layout: Layout) -> Iterator[tuple[int, Row]]:
-    """The rows with what a layout names in its place."""
+    """Yield the rows with what a layout names in its place."""
     labels: dict[str, int] = {}
     for number, row in rows:
         flat = values_of(row)
@@ -113,7 +117,10 @@ def _rows(path: Path, where: str | None) -> Iterable[tuple[int, Row]]:
 
 
 def _samples_in(path: Path, content: Any, where: str | None) -> list[Row]:
-    """The rows that JSON holds: the only ones that could be samples, wherever they are."""
+    """Find the rows that JSON holds.
+
+    They are the only ones that could be samples, wherever they are.
+    """
     if _is_table(content) and (content or where is None):
         return list(content)
     if where is not None and isinstance(content, dict) and all(map(_is_score, content.values())):
@@ -137,7 +144,10 @@ def _is_table(value: Any) -> bool:
 
 
 def _places(place: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
-    """Objects and lists of objects, by their JSONPaths, but for what is in a row."""
+    """Yield objects and lists of objects, by their JSONPaths.
+
+    What is in a row is left out.
+    """
     if isinstance(value, dict) or (value and _is_table(value)):
         yield place, value
     if isinstance(value, dict) and depth:
@@ -146,7 +156,10 @@ def _places(place: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def _table_of(value: Any) -> list[Row]:
-    """Rows from a list of objects, or from objects by their ids of which each has a score."""
+    """Make rows of a list of objects, or of objects by their ids.
+
+    Each of the latter has a score.
+    """
     if isinstance(value, list):
         return value
     rows = [{"id": key, **row} for key, row in value.items() if isinstance(row, dict)]
@@ -159,7 +172,10 @@ def _has_samples(rows: Sequence[Row]) -> bool:
 
 
 def _by_outcome(path: Path, value: Any) -> list[Row]:
-    """Rows from lists of ids that are named for what came of them, as SWE-bench's report has them."""
+    """Make rows of lists of ids that are named for what came of them.
+
+    SWE-bench's report has them so.
+    """
     lists = {key: each for key, each in value.items() if isinstance(each, list)} if isinstance(value, dict) else {}
     marks = {key: MARKS[name] for key in lists if (name := key.casefold().removesuffix("_ids")) in MARKS}
     if {*marks.values()} != {0.0, 1.0}:
@@ -172,7 +188,10 @@ def _by_outcome(path: Path, value: Any) -> list[Row]:
 
 
 def _completed(path: Path, first: Row, flats: Sequence[Row], layout: Layout) -> Layout:
-    """The layout with a name for id and score, and for the repeat where there is one."""
+    """Complete a layout with names for id and score.
+
+    The repeat gets one where there is one.
+    """
     known, names = _known(first) or Layout(), list(dict.fromkeys(chain.from_iterable(flats)))
     if known.id == "index" and all(flat.get(GROUP) is not None for flat in flats):
         known = replace(known, id=GROUP, repeat="index")
@@ -203,13 +222,19 @@ def _known(row: Row) -> Layout | None:
 
 
 def _first(names: Iterable[str], usual: Sequence[str]) -> str | None:
-    """The name that comes first among the usual ones, whatever its case."""
+    """Return the name that comes first among the usual ones.
+
+    Its case does not matter.
+    """
     plain = {name.casefold().replace(" ", "_").replace("-", "_"): name for name in names}
     return next((plain[name] for name in usual if name in plain), None)
 
 
 def _scores_of(flats: Sequence[Row]) -> list[str]:
-    """The names that may be the score: `score` alone where it is one, else all others in use, outer ones first."""
+    """Return the names that may be the score.
+
+    It is `score` alone where it is one, else all others in use, outer ones first.
+    """
     names = dict.fromkeys(chain.from_iterable(flats))
     usual = [name for name in names if _first([name.rpartition(".")[2]], SCORES)]
     usual = [name for name in usual if all(_is_score(flat.get(name)) for flat in flats)]
@@ -224,7 +249,9 @@ def _is_score(value: Any) -> bool:
 
 
 def values_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The single values of a row, with dots between nested names; of objects in a list by what they are named.
+    """Yield the single values of a row, with dots between nested names.
+
+    Of objects in a list they are by what they are named.
 
     >>> values_of({"a": {"b": 1}, "stats": [{"name": {"name": "em"}, "mean": 1.0}], "c": [1]})
     {'a.b': 1, 'stats.em': 1.0}
@@ -264,7 +291,10 @@ def _find(path: str, value: Any) -> list[Any]:
 
 @functools.cache
 def compiled_path(path: str) -> Any:
-    """A JSONPath, ready to find values; raises jsonpath's own errors."""
+    """Compile a JSONPath.
+
+    Raises jsonpath's own errors.
+    """
     import jsonpath
 
     return jsonpath.compile(path)

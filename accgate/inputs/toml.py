@@ -1,4 +1,7 @@
-"""TOML files read so that every error names the file, the line, the key and the fix."""
+"""TOML files whose every error has its place.
+
+It names the file, the line, the key and the fix.
+"""
 
 import os
 import re
@@ -33,23 +36,29 @@ class TomlFile:
     data: Mapping[str, Any]
 
     def path_of(self, name: str) -> Path:
-        """A path that the file names, relative to the file's folder."""
+        """Resolve a path that the file names, relative to its folder."""
         return path_in(self.path.parent, name)
 
     def has_file(self, name: str) -> bool:
-        """Whether `path_of(name)` is a file."""
+        """Tell whether `path_of(name)` is a file."""
         return has_file(self.path.parent, name)
 
     def own_line(self, key: Key) -> int | None:
-        """The line of the key itself; None where the file does not have it."""
+        """Return the line of the key itself.
+
+        None where the file does not have it.
+        """
         return self._lines.get(tuple(map(str, key)))
 
     def line(self, key: Key) -> int:
-        """The line of the key, or of the nearest table around it."""
+        """Return the line of the key, or of the nearest table around it."""
         return next((line for end in range(len(key), 0, -1) if (line := self.own_line(key[:end]))), 1)
 
     def error(self, key: Key, message: str) -> str:
-        """Return `file:line: key: message`, as every message about a key reads."""
+        """Write an error as `file: line`, key and message.
+
+        Every message about a key reads so.
+        """
         return f"{self.path}:{self.line(key)}: {key_text(key)}: {message}"
 
     @contextmanager
@@ -172,7 +181,10 @@ TOKENS = re.compile(
 
 
 def _statements(text: str) -> Iterable[tuple[int, str]]:
-    """(first line, text) of each header and key/value of valid TOML: it ends with a line on which nothing is open."""
+    """Yield (first line, text) of each header and key/value of valid TOML.
+
+    Each ends with a line on which nothing is open.
+    """
     text = text.replace("\r\n", "\n") + "\n"
     start = depth = 0
     line = first = 1
@@ -191,7 +203,10 @@ def _statements(text: str) -> Iterable[tuple[int, str]]:
 
 
 def _table(header: Any, arrays: dict[tuple[str, ...], int]) -> tuple[str, ...]:
-    """Return a parsed header's path, with the index of each array element that it goes through or begins."""
+    """Return a parsed header's path.
+
+    It has the index of each array element that it goes through or begins.
+    """
     table: tuple[str, ...] = ()
     while header:
         ((key, header),) = header.items()
@@ -205,7 +220,10 @@ def _table(header: Any, arrays: dict[tuple[str, ...], int]) -> tuple[str, ...]:
 
 
 def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
-    """Every path of a parsed value with the value there, those through arrays with their indices."""
+    """Yield every path of a parsed value with the value there.
+
+    Those through arrays have their indices.
+    """
     is_table = isinstance(parsed, dict)
     for key, value in parsed.items() if is_table else enumerate(parsed if isinstance(parsed, list) else ()):
         yield (key,), value
@@ -214,5 +232,8 @@ def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
 
 
 def locate_faults(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:
-    """One error with a message for each (key, fault), in the order of the file."""
+    """Make one error with a message for each (key, fault).
+
+    They are in the order of the file.
+    """
     return BadInput(*(file.error(key, fault) for key, fault in sorted(faults, key=lambda f: file.line(f[0]))))

@@ -1,4 +1,7 @@
-"""Tables of a TOML file as frozen dataclasses: strict types, and every fault in words."""
+"""Tables of a TOML file as frozen dataclasses.
+
+Types are strict, and every fault is in words.
+"""
 
 import dataclasses
 import json
@@ -27,7 +30,10 @@ BARE = re.compile(r"[A-Za-z0-9_-]+")  # a key without quotes
 
 
 def setting(default: Any, description: str, **limits: Any) -> Any:
-    """Return the field of a table that may be left out, with its description and pydantic's limits."""
+    """Return the field of a table that may be left out.
+
+    It has its description and pydantic's limits.
+    """
     return Field(default=default, description=description, **limits)
 
 
@@ -65,7 +71,9 @@ def parse_table_of(file: TomlFile, shape: type[T]) -> T:
 
 
 def setting_text(name: str, value: Any, shape: type[Any] | None = None) -> str:
-    """A key and its value as TOML, for people to write; "" where no file can have it, or a table of this shape.
+    """Write a key and its value as TOML, for people to write.
+
+    It is "" where no file can have it, or a table of this shape.
 
     >>> setting_text("files", ["a.csv"]), setting_text("limit", None)
     ('files = ["a.csv"]', '')
@@ -90,7 +98,7 @@ def _inline(value: Any) -> str:
 
 
 def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
-    """A table as a dataclass of type `shape`.
+    """Read a table as a dataclass of type `shape`.
 
     Raises
     ------
@@ -111,7 +119,10 @@ def first_fault(error: ValidationError) -> str:
 
 
 def adapter_of(shape: type[T]) -> TypeAdapter[T]:
-    """What reads a dataclass of this type; made once, which takes longer than to read with it."""
+    """Return what reads a dataclass of this type, made once.
+
+    Making it takes longer than to read with it.
+    """
     return _adapter(shape)  # type: ignore[arg-type] # which mypy does not see to be hashable
 
 
@@ -121,14 +132,17 @@ def _adapter(shape: Any) -> TypeAdapter[Any]:
 
 
 def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str, Any]]:
-    """The faults without the keys that are missing only because they are misspelt: one mistake, one message."""
+    """Return the faults without keys that are only missing as misspelt.
+
+    One mistake has one message.
+    """
     unknown = [fault["loc"] for fault in faults if fault["type"] == "unexpected_keyword_argument"]
     meant = {(*loc[:-1], closest(str(loc[-1]), _known_keys(shape, loc[:-1]))) for loc in unknown}
     return [fault for fault in faults if fault["type"] != "missing" or tuple(fault["loc"]) not in meant]
 
 
 def _fault_text(fault: Mapping[str, Any], shape: Any) -> str:
-    """One fault in words, with the fix."""
+    """Write one fault in words, with the fix."""
     kind, value, context = fault["type"], fault["input"], fault.get("ctx", {})
     if kind == "unexpected_keyword_argument":
         return f"unknown key; {nearest(str(fault['loc'][-1]), _known_keys(shape, fault['loc'][:-1]))}"
@@ -161,7 +175,10 @@ def _toml_kind(value: Any) -> str:
 
 
 def _field_type(shape: Any, loc: Sequence[str | int]) -> Any:
-    """The dataclass at `loc`, walking through tables of tables; None where there is none."""
+    """Return the dataclass at `loc`, through tables of tables.
+
+    None where there is none.
+    """
     for part in loc:
         if dataclasses.is_dataclass(shape):
             hints = get_type_hints(shape)
@@ -180,6 +197,9 @@ def _known_keys(shape: Any, loc: Sequence[str | int]) -> list[str]:
 
 
 def _description(shape: Any, loc: Sequence[str | int], form: str) -> str:
-    """The description of the field at `loc`, put into `form`; empty text where it has none."""
+    """Put the description of the field at `loc` into `form`.
+
+    It is an empty text where it has none.
+    """
     info = getattr(_field_type(shape, loc[:-1]), "__pydantic_fields__", {}).get(str(loc[-1]))
     return form.format(info.description) if info is not None and info.description else ""

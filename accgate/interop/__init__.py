@@ -1,1 +1,4 @@
-"""Files of other evaluation tools: results in, and runs out to trackers and leaderboards."""
+"""Files of other evaluation tools.
+
+Results come in, and runs go out to trackers and leaderboards.
+"""

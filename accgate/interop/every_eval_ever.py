@@ -1,6 +1,7 @@
-"""A run in the schema of Every Eval Ever (evaleval/every_eval_ever): a log per model, its samples beside it.
+"""A run in the schema of Every Eval Ever (evaleval/every_eval_ever).
 
-Written to schema version 0.3.0, where its datastore wants them: a collection, then developer, model and a UUID.
+There is a log per model, with its samples beside it. Written to schema version 0.3.0, where its datastore wants them: a
+collection, then developer, model and a UUID.
 """
 
 import hashlib
@@ -49,9 +50,9 @@ class Source:
 
 
 def export_every_eval_ever(run: RunFolder, out: Path, source: Source) -> list[Path]:
-    """Write a log and its samples for each model of a run, and return the logs.
+    """Write a log and its samples for each model of a run.
 
-    The same run gives the same files. `out` is the folder in which `data/` stands.
+    Return the logs. The same run gives the same files. `out` is the folder in which `data/` stands.
 
     Raises
     ------
@@ -66,7 +67,7 @@ def export_every_eval_ever(run: RunFolder, out: Path, source: Source) -> list[Pa
 def _log(
     run: RunFolder, model: str, checks: tuple[CheckRun, ...], source: Source
 ) -> tuple[Path, dict[str, Any], bytes]:
-    """Where a model's log belongs, the log, and its samples."""
+    """Return where a model's log belongs, the log, and its samples."""
     id_ = _model_id(model, checks, source.model_ids)
     digest = hashlib.sha256(f"{run.sha256} {model}".encode()).digest()
     name = str(uuid.UUID(bytes=digest[:16], version=4))

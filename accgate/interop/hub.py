@@ -1,4 +1,7 @@
-"""A run's scores as the Hugging Face Hub shows them on a model's page: `.eval_results/*.yaml`."""
+"""A run's scores as the Hugging Face Hub shows them on a model's page.
+
+They are `.eval_results/*.yaml`.
+"""
 
 import json
 import re

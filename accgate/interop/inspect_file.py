@@ -1,4 +1,7 @@
-"""A file of Inspect: JSON, or an archive with Zstandard inside, and the texts of a sample in it."""
+"""A file of Inspect, JSON, or an archive with Zstandard inside.
+
+Here are the texts of a sample in it.
+"""
 
 import io
 import json
@@ -22,7 +25,7 @@ ZSTANDARD = 93  # the compression method's number; Python's zipfile knows it fro
 
 @dataclass(frozen=True)
 class Log:
-    """A finished log: its specification, its results, and every sample."""
+    """A finished log, with its specification, its results, and every sample."""
 
     path: Path
     eval: dict[str, Any]
@@ -57,7 +60,7 @@ def read_log(path: Path) -> Log:
 
 
 def _from_archive(path: Path, raw: bytes) -> dict[str, Any]:
-    """The log in an archive as one in JSON holds it."""
+    """Return the log in an archive as one in JSON holds it."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(raw))
     except zipfile.BadZipFile as error:
@@ -76,7 +79,7 @@ def _from_archive(path: Path, raw: bytes) -> dict[str, Any]:
 
 
 def _member(path: Path, raw: bytes, info: zipfile.ZipInfo) -> bytes:
-    """A member's content, checked by its CRC."""
+    """Return a member's content, checked by its CRC."""
     try:
         signature, name_length, extra_length = LOCAL_HEADER.unpack_from(raw, info.header_offset)
         start = info.header_offset + LOCAL_HEADER.size + name_length + extra_length
@@ -90,7 +93,10 @@ def _member(path: Path, raw: bytes, info: zipfile.ZipInfo) -> bytes:
 
 
 def _unpack(packed: bytes, method: int, size: int) -> bytes:
-    """The content of a member that says its size; of one that is larger a byte more, whose checksum differs."""
+    """Unpack the content of a member that says its size.
+
+    Of one that is larger it is a byte more, whose checksum differs.
+    """
     if method == zipfile.ZIP_STORED:
         return packed
     if method == zipfile.ZIP_DEFLATED:
@@ -122,7 +128,9 @@ ATTACHMENT = "attachment://"  # a long text, kept once, by its hash
 
 
 def prompt_text(sample: Mapping[str, Any]) -> str:
-    """The prompt: the input, and the options of a multiple choice one below the other.
+    """Write the prompt.
+
+    It is the input, and the options of a multiple choice one below the other.
 
     >>> prompt_text({"input": [{"role": "user", "content": "2 + 2?", "id": "a1"}], "choices": ["4", "5"]})
     'user: 2 + 2?\\n4\\n5'
@@ -136,7 +144,10 @@ def prompt_text(sample: Mapping[str, Any]) -> str:
 
 
 def message_text(sample: Mapping[str, Any], message: Mapping[str, Any]) -> str | None:
-    """The text of a message, with images and other parts as JSON; None where it has none."""
+    """Return the text of a message.
+
+    Images and other parts are JSON. None where it has none.
+    """
     content = message.get("content")
     if isinstance(content, list):
         return "\n".join(_part(sample, part) for part in content if not _is_reasoning(part))
@@ -144,7 +155,10 @@ def message_text(sample: Mapping[str, Any], message: Mapping[str, Any]) -> str |
 
 
 def reasoning_text(sample: Mapping[str, Any], message: Mapping[str, Any]) -> str | None:
-    """The reasoning of a message; None where it has none."""
+    """Return the reasoning of a message.
+
+    None where it has none.
+    """
     content = message.get("content")
     parts = [part for part in content if _is_reasoning(part)] if isinstance(content, list) else []
     texts = [_whole(sample, part["reasoning"]) for part in parts if part.get("reasoning")]

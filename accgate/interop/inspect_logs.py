@@ -1,4 +1,7 @@
-"""Logs of Inspect as tasks: a scorer's values, of each epoch or as Inspect reduced them."""
+"""Logs of Inspect as tasks.
+
+They have a scorer's values, of each epoch or as Inspect reduced them.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,17 +29,20 @@ T = TypeVar("T")
 
 
 def inspect_files(paths: Iterable[Path]) -> list[Path]:
-    """The logs that are named, one by one or by their folder; raises BadInput."""
+    """List the logs that are named, one by one or by their folder.
+
+    Raises BadInput.
+    """
     return files_of(paths, _logs_in, "holds no logs of Inspect (.eval or .json)")
 
 
 def _logs_in(folder: Path) -> list[Path]:
-    """The logs in a folder, without what Inspect writes beside them."""
+    """List the logs in a folder, without what Inspect writes beside them."""
     return sorted(p for p in folder.rglob("*") if p.suffix in (".eval", ".json") and p.name not in MANIFESTS)
 
 
 def import_inspect(path: Path, choice: Choice) -> TaskLog:
-    """The evaluation of a log.
+    """Import the evaluation of a log.
 
     The metric names a scorer, or of one that gives several values `scorer/key`. Without it the only one is taken, or
     the headline of the log. Epochs that Inspect averages become repeats; with another reducer (mode, median, max,
@@ -127,7 +133,10 @@ def _all_samples(log: Log) -> list[Sample]:
 
 
 def _scorer(log: Log, metric: str | None) -> str:
-    """The chosen scorer, with its key where it gives several values."""
+    """Return the chosen scorer.
+
+    It has its key where it gives several values.
+    """
     names = _scorers(log)
     fitting = [name for name in names if metric in (None, name, name.partition("/")[0])]
     if metric is None and len(fitting) > 1 and (headline := log.results.get("headline")):
@@ -141,7 +150,10 @@ def _scorer(log: Log, metric: str | None) -> str:
 
 
 def _scorers(log: Log) -> list[str]:
-    """Names of scorers, or of those that give several values `scorer/key`."""
+    """Name the scorers.
+
+    Those that give several values are `scorer/key`.
+    """
     plain: dict[str, None] = {}
     keyed: dict[str, None] = {}
     for sample in log.samples:
@@ -156,7 +168,10 @@ def _scorers(log: Log) -> list[str]:
 
 
 def _raw(sample: Sample, name: str, key: str) -> Any:
-    """The value that the scorer gave; None where the sample failed or was left unscored."""
+    """Return the value that the scorer gave.
+
+    None where the sample failed or was left unscored.
+    """
     score = (sample.get("scores") or {}).get(name)
     value = score.get("value") if isinstance(score, dict) else None
     if key and isinstance(value, dict):
@@ -165,7 +180,10 @@ def _raw(sample: Sample, name: str, key: str) -> Any:
 
 
 def _number(log: Log, sample: Sample, value: Any) -> float:
-    """A value as Inspect's accuracy takes it; values that it takes as 0 with a warning are refused."""
+    """Return a value as Inspect's accuracy takes it.
+
+    Values that it takes as 0 with a warning are refused.
+    """
     if isinstance(value, str):
         value = LETTERS.get(value, WORDS.get(value.lower(), value))
     try:
@@ -179,14 +197,20 @@ def _number(log: Log, sample: Sample, value: Any) -> float:
 
 
 def _figures(log: Log, name: str, key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The reducer and the figures of each part of the results that is about a scorer."""
+    """Yield the reducer and the figures of each part about a scorer.
+
+    Parts are those of the results.
+    """
     for score in log.results.get("scores") or ():
         if score.get("scorer") == name and score.get("name") == (key or name):
             yield str(score.get("reducer") or MEAN), score
 
 
 def _reducer(log: Log, name: str, key: str, wanted: str | None) -> str:
-    """How the epochs of a sample become one score: as chosen, else their mean, else the only way of the log."""
+    """Return how the epochs of a sample become one score.
+
+    It is as chosen, else their mean, else the only way of the log.
+    """
     reducers = list(dict.fromkeys(reducer for reducer, _ in _figures(log, name, key))) or [MEAN]
     if wanted in reducers:
         return str(wanted)
@@ -198,7 +222,7 @@ def _reducer(log: Log, name: str, key: str, wanted: str | None) -> str:
 
 
 def _reduced_values(log: Log, samples: Sequence[Sample], name: str, key: str, reducer: str) -> list[Any]:
-    """The value that Inspect made of each sample's epochs."""
+    """Return the value that Inspect made of each sample's epochs."""
     scores = [one for one in log.reductions if (one.get("scorer"), one.get("reducer")) == (name, reducer)]
     values = {str(score["sample_id"]): {"scores": {name: score}} for one in scores for score in one["samples"]}
     ids = [str(sample["id"]) for sample in samples]
@@ -211,7 +235,10 @@ def _reduced_values(log: Log, samples: Sequence[Sample], name: str, key: str, re
 
 
 def _reported_mean(log: Log, name: str, key: str, reducer: str) -> tuple[str, Any] | None:
-    """Return the metric of Inspect that is a mean over samples, and its value, if there is one."""
+    """Return the metric of Inspect that is a mean over samples, and its value.
+
+    None if there is none.
+    """
     figures = [score.get("metrics") or {} for by, score in _figures(log, name, key) if by == reducer]
     metrics = chain.from_iterable(own.values() for own in figures)
     means = (m for m in metrics if str(m.get("name")).rpartition("/")[2] in MEANS and not m.get("group"))
@@ -255,7 +282,10 @@ def _record(id_: str, sample: Sample, score: float | None, name: str) -> Record:
 
 
 def _reading(reply: str | None, score: Mapping[str, Any], *, is_cut: bool) -> str | None:
-    """How Inspect read a reply: a scorer that finds no answer gives an empty one; None where it does not say."""
+    """Return how Inspect read a reply.
+
+    A scorer that finds no answer gives an empty one. None where it does not say.
+    """
     if reply is None or "answer" not in score:
         return None
     if score["answer"] not in (None, ""):
@@ -264,7 +294,10 @@ def _reading(reply: str | None, score: Mapping[str, Any], *, is_cut: bool) -> st
 
 
 def _of(kind: type[T], value: Any) -> T | None:
-    """A value for display; None where it is of another type than expected."""
+    """Return a value for display.
+
+    None where it is of another type than expected.
+    """
     return value if isinstance(value, kind) else None
 
 

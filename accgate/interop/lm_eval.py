@@ -42,18 +42,24 @@ class Line(NamedTuple):
 
 
 def lm_eval_files(paths: Iterable[Path]) -> list[Path]:
-    """The logs that are named, one by one or by the folder that lm-eval was given as --output_path; raises BadInput."""
+    """List the logs that are named, one by one or by their folder.
+
+    It is the folder that lm-eval was given as --output_path. Raises BadInput.
+    """
     lack = "holds no samples_*.jsonl; run lm_eval with --log_samples and --output_path"
     return files_of(paths, lambda folder: sorted(folder.rglob("samples_*.jsonl")) or _older_logs(folder), lack)
 
 
 def _older_logs(folder: Path) -> list[Path]:
-    """The logs of lm-eval before 0.4.3, named `MODEL_TASK.jsonl`, each beside the results of its run."""
+    """List the logs of lm-eval before 0.4.3.
+
+    They are named `MODEL_TASK.jsonl`, each beside the results of its run.
+    """
     return sorted(log for results in folder.rglob(OLDER_RESULTS) for log in results.parent.glob("*.jsonl"))
 
 
 def import_lm_eval(path: Path, choice: Choice) -> TaskLog:
-    """The task of a log.
+    """Import the task of a log.
 
     Raises
     ------
@@ -109,7 +115,10 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the rows of a log with their lines, or with their places in the one list of lm-eval until 0.4.2."""
+    """Yield the rows of a log with their lines.
+
+    Until lm-eval 0.4.2 they have their places in one list.
+    """
     with reading(path, "give a samples_*.jsonl of lm-eval"), path.open("rb") as file:
         is_list = file.read(100).lstrip().startswith(b"[")
     if not is_list:
@@ -122,10 +131,10 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _with_filters(path: Path, lines: list[Line], results: Results | None) -> list[Line]:
-    """The lines with their filters, which older versions of lm-eval do not write: each sample has one line a filter.
+    """Add the filters to lines, which older versions do not write.
 
-    The results name the filters in their order. Without these they are numbered from 1. Lines that repeat a sample with
-    other replies, or with all the same, are no filters.
+    Each sample has one line a filter. The results name the filters in their order. Without these they are numbered from
+    1. Lines that repeat a sample with other replies, or with all the same, are no filters.
     """
     if any("filter" in line.row for line in lines):
         return lines
@@ -147,9 +156,10 @@ def _with_filters(path: Path, lines: list[Line], results: Results | None) -> lis
 
 
 def _choose(path: Path, lines: Sequence[Line], choice: Choice, results: Results | None) -> tuple[str, str]:
-    """Metric and filter: the given ones, or the only ones.
+    """Choose metric and filter.
 
-    A metric that lm-eval does not average over samples is not offered, and refused where it is given.
+    They are the given ones, or the only ones. A metric that lm-eval does not average over samples is not offered, and
+    refused where it is given.
     """
     pairs = dict.fromkeys((metric, line.filter) for line in lines for metric in _metrics_of(line.row))
     means = [pair for pair in pairs if _is_mean(lines, pair[0], results)]
@@ -167,7 +177,10 @@ def _choose(path: Path, lines: Sequence[Line], choice: Choice, results: Results 
 
 
 def _metrics_of(row: Mapping[str, Any]) -> list[str]:
-    """Return the names of the metrics in a row; older versions of lm-eval do not list them."""
+    """Return the names of the metrics in a row.
+
+    Older versions of lm-eval do not list them.
+    """
     named = row.get("metrics")
     return list(map(str, named)) if isinstance(named, list) else [key for key in row if key not in (*OWN, *HASHES)]
 
@@ -211,25 +224,34 @@ def _record(id_: str, target: str, row: Mapping[str, Any], score: float) -> Reco
 
 
 def _requests(row: Mapping[str, Any]) -> list[list[Any]]:
-    """The arguments of each request; the file names them gen_args_0: arg_0, arg_1."""
+    """Return the arguments of each request.
+
+    The file names them gen_args_0 and within that arg_0, arg_1.
+    """
     arguments = row["arguments"]
     groups = arguments.values() if isinstance(arguments, dict) else arguments
     return [list(group.values()) if isinstance(group, dict) else list(group) for group in groups]
 
 
 def _generation(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The options that text was generated with; None where options were scored."""
+    """Return the options that text was generated with.
+
+    None where options were scored.
+    """
     return next((part for request in _requests(row) for part in request[1:] if isinstance(part, dict)), None)
 
 
 def _reply(row: Mapping[str, Any]) -> str | None:
-    """The model's first reply, where it wrote text."""
+    """Return the model's first reply, where it wrote text."""
     reply = _first(row.get("resps"))
     return reply if _generation(row) is not None and isinstance(reply, str) else None
 
 
 def _answer(row: Mapping[str, Any]) -> str | None:
-    """The reply after the filter; of scored options, the likeliest."""
+    """Return the reply after the filter.
+
+    Of scored options it is the likeliest.
+    """
     filtered = row.get("filtered_resps") or ()
     if _generation(row) is not None:
         answer = _first(filtered)
@@ -242,7 +264,10 @@ def _answer(row: Mapping[str, Any]) -> str | None:
 
 
 def _reading(reply: str | None, answer: str | None) -> str | None:
-    """How lm-eval read a reply: its filters say "[invalid]" where they find nothing, and scored options may tie."""
+    """Return how lm-eval read a reply.
+
+    Its filters say "[invalid]" where they find nothing, and scored options may tie.
+    """
     if reply is None:
         return None if answer is None else "read" if answer else "unread"
     if not reply.strip():
@@ -265,7 +290,7 @@ class Results:
     content: Mapping[str, Any]
 
     def figure(self, metric: str, chosen: str) -> Any:
-        """The figure that lm-eval reports of a metric behind a filter."""
+        """Return the figure that lm-eval reports of a metric behind a filter."""
         own, key = self.of("results"), f"{metric},{chosen}"
         if key not in own:
             raise BadInput(f"{self.path}: reports no {key} of task {self.task}; is it of another run?")
@@ -277,7 +302,7 @@ class Results:
         return list(dict.fromkeys(key.partition(",")[2] for key in self.of("results") if "," in key))
 
     def aggregation(self, metric: str) -> str | None:
-        """Return the name of how lm-eval combines the samples' scores, if the file has it."""
+        """Name how lm-eval combines the samples' scores, if the file has it."""
         entries = (entry for entry in self.of("configs").get("metric_list") or () if isinstance(entry, dict))
         how = next((entry.get("aggregation") for entry in entries if entry.get("metric") == metric), None)
         return how if isinstance(how, str) and how.isidentifier() else None
@@ -303,12 +328,18 @@ class Results:
         return effective is not None
 
     def of(self, section: str) -> Any:
-        """Return this task's part of a section; empty where lm-eval's version does not write it."""
+        """Return this task's part of a section.
+
+        It is empty where lm-eval's version does not write it.
+        """
         return (self.content.get(section) or {}).get(self.task) or {}
 
 
 def _older_results(log: Path) -> Results | None:
-    """The results beside a log whose name ends in one of their tasks, as lm-eval wrote both until 0.4.2."""
+    """Find the results beside a log whose name ends in one of their tasks.
+
+    lm-eval wrote both so until 0.4.2.
+    """
     path = log.with_name(OLDER_RESULTS)
     content = read_json(path, RESULTS, "is the file cut off?") if path.is_file() else None
     tasks = content.get("results") if isinstance(content, dict) else None
@@ -317,7 +348,9 @@ def _older_results(log: Path) -> Results | None:
 
 
 def results_beside(log: Path, date: str, task: str) -> Results | None:
-    """The results of the run that wrote a log; None where there are none.
+    """Read the results of the run that wrote a log.
+
+    None where there are none.
 
     Raises
     ------

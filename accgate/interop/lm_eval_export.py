@@ -1,4 +1,7 @@
-"""Run records in lm-evaluation-harness's per-sample form: `samples_*.jsonl` with its `results_*.json`."""
+"""Run records in lm-evaluation-harness's per-sample form.
+
+It is `samples_*.jsonl` with its `results_*.json`.
+"""
 
 import hashlib
 import json
@@ -25,10 +28,10 @@ FILTER = "none"
 def export_lm_eval(
     records: Path, out: Path, *, metric: str, now: datetime, higher_is_better: bool = True
 ) -> tuple[Path, Path]:
-    """Write the records of one model and task as lm-eval writes a task's samples and results; the two files.
+    """Write the records of a model and task as lm-eval does.
 
-    A metric that lm-eval counts in fractions gets points / 100, any other the points as they are. Repeats of a sample
-    are averaged, with all their replies in `resps`.
+    It writes a task's samples and results. Return the two files. A metric that lm-eval counts in fractions gets points
+    / 100, any other the points as they are. Repeats of a sample are averaged, with all their replies in `resps`.
 
     Raises
     ------
@@ -82,7 +85,10 @@ def _rows(records: Sequence[Record], prompts: Mapping[str, str], metric: str, pa
 
 
 def _occurrence(task: str, id_: str, prompt: str, target: str) -> int:
-    """The number of a sample among identical ones, so that an import numbers them alike; 0 for ids of other tools."""
+    """Number a sample among identical ones.
+
+    So an import numbers them alike. It is 0 for ids of other tools.
+    """
     return next((count for count in range(1, 1000) if id_ == sample_id(task, prompt, target, count)), 0)
 
 

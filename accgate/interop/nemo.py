@@ -1,7 +1,8 @@
-"""Results of NeMo Evaluator as run records: its bundles (`eval-*.json` with results.jsonl), and own benchmarks (BYOB).
+"""Results of NeMo Evaluator as run records.
 
-The bundles are those of `nel eval run`; BYOB's folders hold byob_results.json and, where predictions are kept,
-byob_predictions.jsonl. A results.yml has means alone, which no pairing can come from.
+They are its bundles (`eval-*.json` with results.jsonl), and own benchmarks (BYOB). The bundles are those of `nel eval
+run`; BYOB's folders hold byob_results.json and, where predictions are kept, byob_predictions.jsonl. A results.yml has
+means alone, which no pairing can come from.
 """
 
 import json
@@ -30,7 +31,10 @@ NOT_MEASURED = {"infra_error", "system"}  # graded 0 by NeMo Evaluator, though n
 
 @dataclass(frozen=True)
 class Row:
-    """One line: its problem, its prompt, its scores, and the record of it, which gets its id and score later."""
+    """One line.
+
+    It has its problem, its prompt, its scores, and the record of it, which gets its id and score later.
+    """
 
     number: int
     problem: Any
@@ -45,7 +49,9 @@ class Row:
 
 
 def nemo_files(paths: Iterable[Path]) -> list[Path]:
-    """The files with a line per sample that are named, one by one or by a folder above them, each once.
+    """List the files with a line per sample that are named, each once.
+
+    They are named one by one or by a folder above them.
 
     Raises
     ------
@@ -67,7 +73,9 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def import_nemo(path: Path, choice: Choice) -> TaskLog:
-    """The task of one file of samples, with the summary beside it.
+    """Import the task of one file of samples.
+
+    The summary is beside it.
 
     Raises
     ------
@@ -192,7 +200,10 @@ def _task_log(
     settings: Mapping[str, Any],
     **about: Any,
 ) -> TaskLog:
-    """The log of a task; `about` is what else a `TaskLog` holds."""
+    """Return the log of a task.
+
+    `about` is what else a `TaskLog` holds.
+    """
     if not model:
         raise BadInput(f"{path}: nothing beside it names the model; name it with --model")
     ids = _ids(task, rows)
@@ -217,7 +228,10 @@ def _task_log(
 
 
 def _ids(task: str, rows: Sequence[Row]) -> list[str]:
-    """Return the id of each line: identical problems of one repeat count from 0, so that repeats share ids."""
+    """Return the id of each line.
+
+    Identical problems of one repeat count from 0, so that repeats share ids.
+    """
     ids: dict[int, str] = {}
     for repeat in {row.record.repeat for row in rows}:
         own = sorted((row for row in rows if row.record.repeat == repeat), key=lambda row: row.problem)

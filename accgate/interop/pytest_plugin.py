@@ -1,7 +1,8 @@
-"""The pytest plugin: `def test_accuracy(accgate): accgate.check("accuracy.toml", task="gsm8k")`.
+"""The pytest plugin.
 
-pytest loads this module at every start, so it imports nothing of accgate's; a check runs `accgate run` in a process of
-its own, and engines, event loops and warnings there do not meet those of the tests.
+A test is `def test_accuracy(accgate): accgate.check("accuracy.toml", task="gsm8k")`. pytest loads this module at every
+start, so it imports nothing of accgate's; a check runs `accgate run` in a process of its own, and engines, event loops
+and warnings there do not meet those of the tests.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(name="accgate")
 def accgate_fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AccuracyGate:
-    """Run accuracy checks: `accgate.check("accuracy.toml", task="gsm8k")`."""
+    """Run accuracy checks.
+
+    A test calls `accgate.check("accuracy.toml", task="gsm8k")`.
+    """
     name = re.sub(r"[^\w.-]+", "-", request.node.nodeid).strip("-.")
     option = request.config.getoption("--accgate-out")
     if option is None:
@@ -42,14 +46,19 @@ def accgate_fixture(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
 
 
 class AccuracyGate:
-    """What the fixture `accgate` gives: `root` is the folder that paths of configs start from."""
+    """What the fixture `accgate` gives.
+
+    `root` is the folder that paths of configs start from.
+    """
 
     def __init__(self, root: Path, out: Callable[[], Path]) -> None:
         self.root = root
         self._out = out
 
     def check(self, config: str | Path, *, task: str | None = None, model: str | None = None) -> Result:
-        """Run the gate of a config, whole or one model and task of it; the result, if it passed.
+        """Run the gate of a config, whole or one model and task of it.
+
+        Return the result, if it passed.
 
         Parameters
         ----------
@@ -94,13 +103,16 @@ class AccuracyGate:
 
 
 def _no_result(done: subprocess.CompletedProcess[str]) -> str:
-    """Why a run left no result, in its own words."""
+    """Say why a run left no result, in its own words."""
     lines = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
     return "\n".join([f"accgate run ended with exit code {done.returncode} and no verdict:", *lines[-LAST_LINES:]])
 
 
 def _failure(result: Result, out: Path) -> str:
-    """The headline, a sentence for each check that did not pass, at most three changed answers, and the report."""
+    """Write why a test fails.
+
+    It is the headline, a sentence for each check that did not pass, at most three changed answers, and the report.
+    """
     from accgate.report.flips import flips_of_result
     from accgate.report.story import headline_of
     from accgate.text import visible
@@ -122,7 +134,10 @@ def _failure(result: Result, out: Path) -> str:
 
 
 def _answer(name: str, text: str | None, end: int = 1, length: int = 100) -> Sequence[str]:
-    """A text on one line, cut to its beginning, or to its end with an `end` of -1; empty without a text."""
+    """Write a text on one line, cut to its beginning.
+
+    With an `end` of -1 it is cut to its end. It is empty without a text.
+    """
     from accgate.text import visible
 
     if text is None:

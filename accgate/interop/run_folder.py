@@ -1,4 +1,7 @@
-"""A finished run as other tools take it: each check's figures, the samples it was decided on, and their settings."""
+"""A finished run as other tools take it.
+
+It has each check's figures, the samples it was decided on, and their settings.
+"""
 
 import hashlib
 import math
@@ -42,7 +45,10 @@ class CheckRun:
 
     @property
     def mean_error(self) -> float | None:
-        """Standard error of the candidate's mean, points, by clusters where there are any; None where it has none."""
+        """Standard error of the candidate's mean, points.
+
+        It is by clusters where there are any. None where it has none.
+        """
         if isinstance(self.samples, str) or self.verdict.statistic is not None or len(self.samples.ids) < 2:
             return None
         values = self.samples.candidate
@@ -54,7 +60,10 @@ class CheckRun:
 
     @property
     def figures(self) -> dict[str, float]:
-        """The check's numbers by name, in points where they are scores, without those that do not exist."""
+        """Return the check's numbers by name, without those that do not exist.
+
+        They are in points where they are scores.
+        """
         v = self.verdict
         low, high = (None, None) if v.interval is None else v.interval.two_sided
         numbers: dict[str, float | None] = {
@@ -73,16 +82,22 @@ class CheckRun:
 
     @property
     def digests(self) -> dict[str, str]:
-        """What tells this task from another of the same name: digests of its dataset, prompt, metric and so on."""
+        """What tells this task from another of the same name.
+
+        It is digests of its dataset, prompt, metric and so on.
+        """
         return {key.removeprefix("task "): str(v) for key, v in self.settings.items() if key.startswith("task ")}
 
     def table(self, name: str) -> dict[str, Any]:
-        """A table of the model's settings; empty where there is none."""
+        """Return a table of the model's settings.
+
+        It is empty where there is none.
+        """
         table = self.settings.get(name)
         return dict(table) if isinstance(table, dict) else {}
 
     def whole_samples(self) -> Sides:
-        """The samples, each of which has a score.
+        """Return the samples, each of which has a score.
 
         Raises
         ------
@@ -98,7 +113,9 @@ class CheckRun:
 
 
 def write_files(out: Path, files: Mapping[Path, bytes]) -> list[Path]:
-    """Write what a run is exported as into the folder `out`, and return the files.
+    """Write what a run is exported as into the folder `out`.
+
+    Return the files.
 
     Raises
     ------
@@ -113,7 +130,10 @@ def write_files(out: Path, files: Mapping[Path, bytes]) -> list[Path]:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run: its result, its checks, the file they come from and that file's SHA-256."""
+    """A run.
+
+    It has its result, its checks, the file they come from and that file's SHA-256.
+    """
 
     path: Path
     sha256: str
@@ -128,7 +148,9 @@ class RunFolder:
 
 
 def read_run(path: Path, *, tasks: Sequence[str] = ()) -> RunFolder:
-    """A finished run, from its folder or its accgate.json; only checks of these tasks where some are named.
+    """Read a finished run, from its folder or its accgate.json.
+
+    It has only checks of these tasks where some are named.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""One task of another tool's log: its run records and the mean that the tool reported, kept as a run or a reference."""
+"""One task of another tool's log.
+
+Its run records, and the mean that the tool reported, are kept as a run or a reference.
+"""
 
 import math
 from collections import defaultdict
@@ -25,9 +28,10 @@ TOLERANCE = 1e-9  # relative: another order of summation, no more
 
 @dataclass(frozen=True)
 class Choice:
-    """What to import of logs: the metric, and its filter or reducer; None where a log holds only one.
+    """What to import of logs.
 
-    `scale` is the factor to points, and `model` what to call the model.
+    It is the metric, and its filter or reducer, None where a log holds only one. `scale` is the factor to points, and
+    `model` what to call the model.
     """
 
     metric: str | None = None
@@ -71,7 +75,9 @@ class TaskLog:
 
 
 def sample_mean(scores: Iterable[tuple[str, float]]) -> float:
-    """Mean over the samples of (id, score), with the repeats of each averaged first; NaN of none.
+    """Average (id, score) over the samples.
+
+    The repeats of each are averaged first. It is NaN of none.
 
     >>> sample_mean([("a", 100.0), ("a", 0.0), ("b", 100.0)])
     75.0
@@ -133,7 +139,9 @@ def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
 
 
 def write_run(out: Path, log: TaskLog) -> RecordPaths:
-    """Write records, prompts and settings as a run does, under the model's name; present ones must be the same.
+    """Write records, prompts and settings as a run does.
+
+    They are under the model's name, and present ones must be the same.
 
     Raises
     ------
@@ -153,7 +161,9 @@ def write_run(out: Path, log: TaskLog) -> RecordPaths:
 
 
 def files_of(paths: Iterable[Path], inside: Callable[[Path], Sequence[Path]], lack: str = "") -> list[Path]:
-    """The files that are named, one by one or by a folder, each once; `inside` are those of a folder.
+    """List the files that are named, each once.
+
+    They are named one by one or by a folder. `inside` are those of a folder.
 
     Raises
     ------
@@ -188,9 +198,10 @@ def written_as(path: Path, form: str, fix: str = "import the file it wrote") -> 
 def import_each(
     files: Sequence[Path], read: Callable[[Path, Choice], TaskLog], choice: Choice
 ) -> tuple[list[TaskLog], list[str]]:
-    """The logs of files that can be imported, and why each of the others cannot.
+    """Import the logs of files.
 
-    Of two logs of one model and task neither is taken: nothing says which of them is meant.
+    Return those that can be imported, and why each of the others cannot. Of two logs of one model and task neither is
+    taken: nothing says which of them is meant.
 
     Raises
     ------
@@ -219,7 +230,10 @@ def import_each(
 
 
 def missing_scores(records: Sequence[Record]) -> str:
-    """The number and ids of samples without a score, in words; empty where all have one."""
+    """Say how many samples lack a score, and their ids.
+
+    It is empty where all have one.
+    """
     failed = list(dict.fromkeys(record.id for record in records if record.score is None))
     return f"no score for {count_of(len(failed), 'sample')}: {some_of(failed)}" if failed else ""
 

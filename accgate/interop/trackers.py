@@ -1,4 +1,7 @@
-"""A run in experiment trackers: MLflow's store, and Weights & Biases in offline mode."""
+"""A run in experiment trackers.
+
+They are MLflow's store, and Weights & Biases in offline mode.
+"""
 
 import json
 import math
@@ -19,7 +22,10 @@ SHA = "accgate.sha256"  # the tag by which a run is found again
 
 
 def score_rows(check: CheckRun) -> Iterator[tuple[str, float | None, float | None]]:
-    """Each sample that the check used: its id, its score and the reference's, points, repeats averaged."""
+    """Yield each sample that the check used.
+
+    It has its id, its score and the reference's, points, repeats averaged.
+    """
     if isinstance(check.samples, str):
         return
     for i, id_ in enumerate(check.samples.ids):
@@ -107,10 +113,10 @@ def _mlflow_run(client: Any, experiment: str, run: RunFolder, model: str, checks
 
 
 def export_wandb(run: RunFolder, out: Path, *, project: str) -> list[Path]:
-    """Write a run as Weights & Biases keeps one offline, a folder for each model.
+    """Write a run as Weights & Biases keeps one offline.
 
-    Nothing is sent: `wandb sync FOLDER` does that. Summary and table are named as for MLflow, and the same result has
-    the same run id.
+    There is a folder for each model. Nothing is sent: `wandb sync FOLDER` does that. Summary and table are named as for
+    MLflow, and the same result has the same run id.
 
     Raises
     ------
@@ -167,5 +173,5 @@ def _settings(check: CheckRun) -> dict[str, str]:
 
 
 def _key(name: str) -> str:
-    """A name as MLflow allows them."""
+    """Write a name as MLflow allows them."""
     return re.sub(r"[^\w\-. :/]", "_", name).strip("/. ") or "_"

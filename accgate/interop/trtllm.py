@@ -30,12 +30,18 @@ MEDIA = "no task of the library: pictures, sound and video in one request"
 
 
 class NoAccuracies(BadInput):
-    """A file of the suite without accuracies: empty, or with other figures, such as acceptance_length.yaml."""
+    """A file of the suite without accuracies.
+
+    It is empty, or has other figures, such as acceptance_length.yaml.
+    """
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """The suite's values for an entry that sets none; sigma in points. `task` is accgate's name, where it differs."""
+    """The suite's values for an entry that sets none.
+
+    sigma is in points. `task` is accgate's name, where it differs.
+    """
 
     num_samples: int
     sigma: float
@@ -72,7 +78,10 @@ DEFAULTS: Mapping[str, Defaults] = {
 
 @dataclass(frozen=True)
 class SuiteReference:
-    """An entry of the suite with all figures that decide on it; mean and sigma in points."""
+    """An entry of the suite with all figures that decide on it.
+
+    Mean and sigma are in points.
+    """
 
     source: Path
     model: str
@@ -94,7 +103,7 @@ class SuiteReference:
 
 
 def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | None = None) -> list[SuiteReference]:
-    """Every reference in a file of the suite.
+    """Read every reference in a file of the suite.
 
     Parameters
     ----------
@@ -168,7 +177,10 @@ def _content(path: Path) -> dict[Any, Any]:
 
 
 def _fault(events: Iterable[Any]) -> str | None:
-    """What a file of the suite does not have, and what takes a parser's time without end."""
+    """Say what a file of the suite does not have.
+
+    Such takes a parser's time without end, too.
+    """
     depth = 0
     for event in events:
         kind = type(event).__name__
@@ -218,9 +230,10 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
 
 
 def _alpha_of(threshold: float, mean: float, sigma: float, n: int, where: str, *, higher: bool) -> float:
-    """Return the alpha at which the two-sample test's gamma is the threshold that an entry sets.
+    """Return the alpha that makes the entry's threshold the test's gamma.
 
-    The suite's `compute_threshold` is `mean + z(alpha) * sqrt(2 sigma^2 / n)`; this solves it for alpha.
+    The test is the two-sample one. The suite's `compute_threshold` is `mean + z(alpha) * sqrt(2 sigma^2 / n)`; this
+    solves it for alpha.
     """
     room = mean - threshold if higher else threshold - mean
     if room < 0.0 or sigma <= 0.0:
@@ -248,7 +261,9 @@ def _number(
 
 
 def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str | None, date: str) -> list[Path]:
-    """Write the suite's references, each with its mean alone; either all are written or none.
+    """Write the suite's references, each with its mean alone.
+
+    Either all are written or none.
 
     Raises
     ------
@@ -284,7 +299,9 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
 
 
 def task_tables(references: Sequence[SuiteReference]) -> str:
-    """The `[tasks]` of accuracy.toml that decide as the suite does, with the other figures of some references.
+    """Write the `[tasks]` of accuracy.toml that decide as the suite does.
+
+    They have the other figures of some references.
 
     >>> from accgate.interop.trtllm import SuiteReference
     >>> print(task_tables([SuiteReference(Path("mmlu.yaml"), "m", {}, "mmlu", 68.2, 4096, 50.0, 0.05, 0.2, True)]))

@@ -1,6 +1,6 @@
-"""How an answer is scored: functions of answer and target that give points.
+"""How an answer is scored.
 
-`get("exact_match")("4", "4")` is 100.0.
+Functions of answer and target give points. `get("exact_match")("4", "4")` is 100.0.
 """
 
 import lazy_loader

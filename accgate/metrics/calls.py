@@ -1,7 +1,8 @@
-"""Calls of functions, by name and arguments, as the Berkeley Function Calling Leaderboard checks them.
+"""Calls of functions, by name and arguments.
 
-Its `ast_checker` (package bfcl-eval, Python categories) is what the rules are taken from; docs/metrics.md lists what
-differs. Patil et al. 2025, "The Berkeley Function Calling Leaderboard (BFCL)", ICML.
+They are checked as the Berkeley Function Calling Leaderboard does. Its `ast_checker` (package bfcl-eval, Python
+categories) is what the rules are taken from; docs/metrics.md lists what differs. Patil et al. 2025, "The Berkeley
+Function Calling Leaderboard (BFCL)", ICML.
 """
 
 import json
@@ -29,14 +30,19 @@ FORM = 'write {"function": {"argument": [allowed values]}}, a list of such, or [
 
 @dataclass(frozen=True)
 class Call:
-    """A call that is expected: its function, and the allowed values of each argument."""
+    """A call that is expected.
+
+    It has its function, and the allowed values of each argument.
+    """
 
     name: str
     allowed: Mapping[str, Sequence[Any]]
 
 
 def loose(text: str) -> str:
-    """A text without case, spaces and the punctuation that BFCL leaves out, one kind of quote for both.
+    """Strip a text of case, spaces and the punctuation that BFCL leaves out.
+
+    One kind of quote stands for both.
 
     >>> loose("April 1, 2024") == loose("april 1 2024"), loose("it's")
     (True, 'it"s')
@@ -45,7 +51,10 @@ def loose(text: str) -> str:
 
 
 def with_tools(target: str, tools: Sequence[Mapping[str, Any]]) -> str:
-    """A target with the schemas of the functions it may be checked by; one that has its own stays."""
+    """Add to a target the schemas of the functions it may be checked by.
+
+    One that has its own stays.
+    """
     value = json.loads(target)
     if _has_tools(value):
         return target
@@ -57,7 +66,9 @@ def _has_tools(value: Any) -> bool:
 
 
 def expected_calls(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, Any]]]:
-    """Return the expected calls of a target, and the parameters of its tools by name.
+    """Return the expected calls of a target.
+
+    It adds the parameters of its tools by name.
 
     Raises
     ------
@@ -92,7 +103,10 @@ def _call(name: str, allowed: Any) -> Call:
 
 
 def _exact_call(call: Mapping[str, Any]) -> Call:
-    """The expected call of one that was made: every argument with its value alone."""
+    """Return the expected call of one that was made.
+
+    Every argument has its value alone.
+    """
     arguments = arguments_of(call.get("arguments"))
     if isinstance(arguments, str):
         arguments = json.loads(arguments)
@@ -102,7 +116,10 @@ def _exact_call(call: Mapping[str, Any]) -> Call:
 
 
 def _as_allowed(value: Any) -> Any:
-    """A value in the form of allowed ones, in which an object has a list for each of its keys."""
+    """Put a value into the form of allowed ones.
+
+    An object has a list for each of its keys in it.
+    """
     if isinstance(value, dict):
         return {key: [each] for key, each in value.items()}
     if isinstance(value, list):
@@ -111,7 +128,9 @@ def _as_allowed(value: Any) -> Any:
 
 
 def function_name(name: str) -> str:
-    """A function's name as servers take it, without dots, as BFCL sends it.
+    """Write a function's name as servers take it, without dots.
+
+    BFCL sends it so.
 
     >>> function_name("math.gcd")
     'math_gcd'
@@ -120,7 +139,9 @@ def function_name(name: str) -> str:
 
 
 def arguments_of(value: Any) -> Any:
-    """The arguments of a call; an object without any for what servers write where there are none.
+    """Read the arguments of a call.
+
+    What servers write where there are none gives an object without any.
 
     >>> [arguments_of(value) for value in (None, "", " ", "null", {"city": "Rome"})]
     [{}, {}, {}, {}, {'city': 'Rome'}]
@@ -130,7 +151,9 @@ def arguments_of(value: Any) -> Any:
 
 
 def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float:
-    """100 where the answer makes the target's calls, in any order, and no other.
+    """Score 100 where the answer makes the target's calls, and no other.
+
+    The order does not matter.
 
     >>> wanted = '[{"weather": {"city": ["Rome", "Roma"], "unit": ["C", ""]}}]'
     >>> tool_calls('[{"name": "weather", "arguments": {"city": "rome"}}]', wanted)
@@ -148,7 +171,10 @@ def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float
 
 
 def _calls_made(answer: str) -> list[tuple[str, Any]] | None:
-    """The calls of an answer as (name, arguments); None where it is none of ours."""
+    """Return the calls of an answer as (name, arguments).
+
+    None where it is none of ours.
+    """
     try:
         value = json.loads(answer)
         calls = value if isinstance(value, list) else None
@@ -158,7 +184,10 @@ def _calls_made(answer: str) -> list[tuple[str, Any]] | None:
 
 
 def _fits(call: Call, name: str, arguments: Any, schema: Mapping[str, Any] | None, text: Text) -> bool:
-    """Whether a call has the function's name, every argument that it must have, and allowed values."""
+    """Tell whether a call has the function's name and allowed values.
+
+    It must have every argument that it needs.
+    """
     if name != call.name or not isinstance(arguments, dict):
         return False
     properties = None if schema is None else schema.get("properties") or {}
@@ -176,7 +205,7 @@ def _fits(call: Call, name: str, arguments: Any, schema: Mapping[str, Any] | Non
 
 
 def _is_allowed(value: Any, allowed: Sequence[Any], described: Mapping[str, Any], text: Text) -> bool:
-    """Whether one value is of the described type and among the allowed ones.
+    """Tell whether one value is of the described type and allowed.
 
     Where the allowed values are of another type than the description, they stand for a variable and are compared as
     they are.
@@ -202,7 +231,10 @@ def _type(described: Any) -> type | None:
 
 
 def _has_inner_types(value: Sequence[Any], allowed: Sequence[Any], inner: type) -> bool:
-    """Whether every item is of the described type, or of the type that one of the allowed lists begins with."""
+    """Tell whether every item is of the described type.
+
+    Or it is of the type that one of the allowed lists begins with.
+    """
     for each in allowed:
         first = next((type(item) for item in each if item != OMITTED), None) if isinstance(each, list) else None
         if not isinstance(each, list) or all(type(item) in (inner, first) for item in value):
@@ -222,7 +254,7 @@ def _same_value(value: Any, allowed: Sequence[Any], text: Text) -> bool:
 
 
 def _same_object(value: Mapping[str, Any], allowed: Mapping[str, Any], text: Text) -> bool:
-    """Whether an object has allowed values, a list of them for each key."""
+    """Tell whether an object has allowed values, a list of them for each key."""
     if any(key not in value and OMITTED not in options for key, options in allowed.items()):
         return False
     simple = partial(_simple, text=text)

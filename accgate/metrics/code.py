@@ -1,6 +1,7 @@
-"""Code of a user's rules: the files that it consists of, and a metric that is a function in them or in a module.
+"""Code of a user's rules.
 
-Code consists of its folder, and of what its table declares with `files`.
+It is the files that it consists of, and a metric that is a function in them or in a module. Code consists of its
+folder, and of what its table declares with `files`.
 """
 
 import hashlib
@@ -21,11 +22,11 @@ GROUP = "accgate.metrics"  # entry points of installed packages: a name, and the
 
 
 def code_files(file: Path, folder: Path, declared: Sequence[str] = ()) -> tuple[Path, ...]:
-    """A file of code, then all others that it consists of, in a fixed order.
+    """List a file of code, then all others that it consists of.
 
-    These are the files of its folder at any depth, and those that `declared` names from `folder`, that of the table
-    which names the code. Where the code's folder has rules in it as well, a TOML file or that table, the file stands
-    alone: who changes a rule does not change the code.
+    They are in a fixed order. These are the files of its folder at any depth, and those that `declared` names from
+    `folder`, that of the table which names the code. Where the code's folder has rules in it as well, a TOML file or
+    that table, the file stands alone: who changes a rule does not change the code.
 
     Raises
     ------
@@ -38,14 +39,20 @@ def code_files(file: Path, folder: Path, declared: Sequence[str] = ()) -> tuple[
 
 
 def code_folder(file: Path, folder: Path) -> Path | None:
-    """The folder of a file of code, which counts whole; None where rules lie in it too, or the table in `folder`."""
+    """Return the folder of a file of code, which counts whole.
+
+    None where rules lie in it too, or the table in `folder`.
+    """
     around = Path(os.path.abspath(file)).parent  # noqa: PTH100 (a link is a name like any)
     has_rules = Path(os.path.abspath(folder)).is_relative_to(around) or any(around.glob("*.toml"))  # noqa: PTH100
     return None if has_rules else file.parent
 
 
 def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
-    """The files and, at any depth, the files of folders that names lead to; raises as `code_files`."""
+    """List the files that names lead to, those of folders at any depth.
+
+    Raises as `code_files`.
+    """
     for name in declared:
         path = Path(os.path.normpath(path_in(folder, name)))
         if path.is_dir():
@@ -58,7 +65,10 @@ def declared_files(folder: Path, declared: Sequence[str]) -> Iterator[Path]:
 
 
 def files_below(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """The files of a folder at any depth, but for compiled ones of Python and those whose name begins with a dot."""
+    """List the files of a folder at any depth.
+
+    Compiled ones of Python and those whose name begins with a dot are left out.
+    """
     if (real := os.path.realpath(folder)) in seen:  # a link in a circle
         return
     with reading(folder, IN_COMMIT):
@@ -73,7 +83,9 @@ def files_below(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Pa
 
 
 def files_digest(files: Iterable[Path], folder: Path) -> str | None:
-    """SHA-256 over names (from a folder) and contents of files; None where there are none.
+    """Return SHA-256 over names (from a folder) and contents of files.
+
+    None where there are none.
 
     Raises
     ------
@@ -88,14 +100,20 @@ def files_digest(files: Iterable[Path], folder: Path) -> str | None:
 
 
 def entry_point_of(name: str) -> str | None:
-    """The `module:function` that an installed package registers under a name; None where none does."""
+    """Return the `module:function` that a package registers under a name.
+
+    The package is installed. None where none does.
+    """
     from importlib.metadata import entry_points
 
     return next((point.value for point in entry_points(group=GROUP, name=name)), None)
 
 
 def form_fault(name: str, folder: Path) -> str | None:
-    """The fault of `module:function` or `file.py:function` as a name; None where it can be used. Runs no code."""
+    """Say what is wrong with `module:function` or `file.py:function`.
+
+    It is as a name. None where it can be used. It runs no code.
+    """
     place, _, function = name.rpartition(":")
     if place.endswith(".py") and function.isidentifier():
         return None if (folder / place).is_file() else no_file(folder, place)
@@ -105,7 +123,9 @@ def form_fault(name: str, folder: Path) -> str | None:
 
 
 def unloaded_metric(name: str, **options: Any) -> Metric:
-    """What the options say of a user's metric, its bounds and direction; it scores nothing, and no code is loaded.
+    """Return what the options say of a user's metric, its bounds and direction.
+
+    It scores nothing, and no code is loaded.
 
     Raises
     ------
@@ -124,7 +144,9 @@ def unloaded_metric(name: str, **options: Any) -> Metric:
 
 
 def own_file(name: str) -> str | None:
-    """The file of a user's metric; None for a metric of accgate's, and for a module, whose version is its package's.
+    """Return the file of a user's metric.
+
+    None for a metric of accgate's, and for a module, whose version is its package's.
 
     >>> own_file("scores/mine.py:polite"), own_file("mine.scores:polite"), own_file("exact_match")
     ('scores/mine.py', None, None)
@@ -134,18 +156,27 @@ def own_file(name: str) -> str | None:
 
 
 def code_digest(name: str, folder: Path) -> str | None:
-    """SHA-256 of a user's metric file; None where there is none."""
+    """Return SHA-256 of a user's metric file.
+
+    None where there is none.
+    """
     file = own_file(name)
     return None if file is None else file_digest(folder / file)
 
 
 def helpers_digest(name: str, folder: Path, declared: Sequence[str] = ()) -> str | None:
-    """SHA-256 over the other files that a user's metric consists of; None where there are none."""
+    """Return SHA-256 over the other files of a user's metric.
+
+    None where there are none.
+    """
     files = own_files(name, folder, declared)
     return files_digest(files[own_file(name) is not None :], folder)
 
 
 def own_files(name: str, folder: Path, declared: Sequence[str] = ()) -> tuple[Path, ...]:
-    """The files that a user's metric consists of, its own first; of a module those that are declared."""
+    """List the files that a user's metric consists of, its own first.
+
+    Of a module they are those that are declared.
+    """
     file = own_file(name)
     return tuple(declared_files(folder, declared)) if file is None else code_files(folder / file, folder, declared)

@@ -1,8 +1,9 @@
-"""Whether two mathematical answers are equal, by math-verify; the process that the metric `math` asks.
+"""Whether two mathematical answers are equal, by math-verify.
 
-It answers each line of JSON, `[answer, target]`, with one line. Simplifying what a model wrote can take for ever
-(`10^{10^{10}}`), in C code that no signal handler interrupts: the kernel ends the process at the limit on processor
-time, by a signal that has no handler. math-verify's own time limit needs the main thread, so it is off.
+The metric `math` asks this process. It answers each line of JSON, `[answer, target]`, with one line. Simplifying what a
+model wrote can take for ever (`10^{10^{10}}`), in C code that no signal handler interrupts: the kernel ends the process
+at the limit on processor time, by a signal that has no handler. math-verify's own time limit needs the main thread, so
+it is off.
 """
 
 import json
@@ -63,14 +64,15 @@ _MIXED = re.compile(r"(?<![\d.\w])(\d+)[ ]+(\d+)/(\d+)(?![\d.])")
 
 
 def latex_boxes(text: str) -> str:
-    """The text with LaTeX's boxes in place of GLM's marks."""
+    """Put LaTeX's boxes in place of GLM's marks."""
     return text.replace("<|begin_of_box|>", r"\boxed{").replace("<|end_of_box|>", "}")
 
 
 def box_content(text: str) -> str | None:
-    r"""What the last \boxed{} of a text holds, braces in it matched; None without one, and for one not closed.
+    r"""Return what the last \boxed{} of a text holds, braces in it matched.
 
-    Boxes with nothing but "and", "or", commas or space between them are one answer.
+    None without one, and for one not closed. Boxes with nothing but "and", "or", commas or space between them are one
+    answer.
 
     >>> box_content(r"so \boxed{1}, no, \boxed{\frac{1}{2}}."), box_content(r"\boxed{1"), box_content("1")
     ('\\frac{1}{2}', None, None)
@@ -103,7 +105,9 @@ def end_of_box(text: str, place: int) -> int | None:
 
 
 def is_equal(answer: str, target: str) -> bool:
-    """Whether an answer, the last \\boxed{} of it where there is one, is equal to the target.
+    """Tell whether an answer is equal to the target.
+
+    It is the last \boxed{} of it where there is one.
 
     Raises
     ------
@@ -133,7 +137,10 @@ def is_equal(answer: str, target: str) -> bool:
 
 
 def _is_number(answer: str, value: Number) -> bool | None:
-    """Whether an answer, or the last number of prose without a formula, is this number; None for a formula."""
+    """Tell whether an answer is this number.
+
+    It may be the last number of prose without a formula. None for a formula.
+    """
     own = None if _FACTORIAL.search(answer) and _is_bare(answer) else number_of(answer)
     if own is not None and same_number(own, value):
         return True
@@ -144,7 +151,7 @@ def _is_number(answer: str, value: Number) -> bool | None:
 
 
 def _plain(text: str) -> str:
-    r"""Return a text with one form of degrees, decimal commas, repeating decimals and the empty set.
+    r"""Write degrees, decimal commas, repeating decimals and the empty set in one form.
 
     >>> _plain(r"0.1\overline{6} + 0{,}5"), _plain(r"\sin 30°"), _plain(r"90°")
     ('\\frac{15}{90} + 0.5', '\\sin {(\\frac{30\\pi}{180})}', '90^\\circ ')
@@ -162,7 +169,7 @@ def _fraction(match: re.Match[str]) -> str:
 
 
 def _form(text: str) -> str:
-    """The text without what only sets it."""
+    """Strip what only sets a text."""
     for pattern, form in _STYLE:
         text = pattern.sub(form, text)
     return text
@@ -187,9 +194,10 @@ def _verify(answer: str, target: str) -> bool:
 
 @cache
 def _library() -> tuple[Any, Any]:
-    """Return math-verify's `parse` and `verify`, which then takes no small numbers as equal that differ.
+    """Return math-verify's `parse` and `verify`.
 
-    It compares decimals to six places and other numbers to 15, so that 1/2^71 were 1/2^73 (Math-Verify issue 14).
+    They take no small numbers as equal that differ. It compares decimals to six places and other numbers to 15, so that
+    1/2^71 were 1/2^73 (Math-Verify issue 14).
     """
     from math_verify import grader, parse, verify
 
@@ -202,7 +210,10 @@ def _library() -> tuple[Any, Any]:
 
 
 def _differ(left: Any, right: Any) -> bool:
-    """Whether two expressions are different numbers: at all, or with decimals by more than a share of `_TOLERANCE`."""
+    """Tell whether two expressions are different numbers.
+
+    It is at all, or with decimals by more than a share of `_TOLERANCE`.
+    """
     from sympy import Float, Rational, log
 
     pair = [each.xreplace({n: Rational(str(n)) for n in each.atoms(Float)}).doit() for each in (left, right)]
@@ -222,13 +233,16 @@ def _differ(left: Any, right: Any) -> bool:
 
 
 def _is_bare(text: str) -> bool:
-    """Whether a text is a formula alone, not prose that holds one."""
+    """Tell whether a text is a formula alone, not prose that holds one."""
     words = _WORDS.findall(_COMMAND.sub(" ", text))
     return "$" not in text and r"\(" not in text and r"\[" not in text and _FUNCTIONS.issuperset(words)
 
 
 def _parse(parse: Any, text: str, *, bare: bool = False) -> list[Any]:
-    """What math-verify reads in a text: all of a formula alone, or of a `bare` target; of prose the last formula."""
+    """Return what math-verify reads in a text.
+
+    It reads all of a formula alone, or of a `bare` target, and of prose the last formula.
+    """
     bare = bare or _is_bare(text)
     text = _MIXED.sub(r"\1\\frac{\2}{\3}" if bare else r"$\1\\frac{\2}{\3}$", text[-_TAIL:])
     text = _GROUPS.sub(",", text)

@@ -1,4 +1,7 @@
-"""Forms in which texts are compared: SQuAD's, and that of a label, which keeps every sign that tells labels apart."""
+"""Forms in which texts are compared.
+
+They are SQuAD's, and that of a label, which keeps every sign that tells labels apart.
+"""
 
 import re
 import string
@@ -37,7 +40,9 @@ _KEPT = "#%&*/@\\'\u00a7\u00b6\u2020\u2021\u2030\u2031\u2032\u2033\u2034\u066a" 
 
 
 def squad_form(text: str) -> str:
-    """The text as SQuAD's evaluation compares it: no case, ASCII punctuation, English articles and repeated space.
+    """Write a text as SQuAD's evaluation compares it.
+
+    It is without case, ASCII punctuation, English articles and repeated space.
 
     >>> squad_form("The Eiffel  tower.")
     'eiffel tower'
@@ -47,7 +52,7 @@ def squad_form(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def label_form(text: str) -> str:
-    """The label without case, quotes, brackets, emphasis and sentence marks around it.
+    """Strip case, quotes, brackets, emphasis and sentence marks around a label.
 
     Signs that tell labels apart stay, as in `-1`, `C++`, `.NET`, `5*`, `<=50K` and `A+`; what consists of marks alone
     stays whole. Letters of another width, with separate accents, and Turkish i's of any kind have one form.
@@ -65,7 +70,10 @@ def label_form(text: str) -> str:
 
 
 def _peeled(text: str) -> str:
-    """The text without what stands outermost: a pair of marks, Markdown that is not closed, or marks at one end."""
+    """Strip what stands outermost of a text.
+
+    It is a pair of marks, Markdown that is not closed, or marks at one end.
+    """
     if wrapped := _WRAPPED.fullmatch(text):
         return wrapped[2].strip()
     if begun := _BEGUN.match(text):
@@ -90,16 +98,19 @@ def _kind(character: str) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Whether a character is a quotation mark, or ends or divides sentences in any script."""
+    """Tell whether a character quotes, or ends or divides sentences.
+
+    It may be of any script.
+    """
     kind = _kind(character)
     return kind in ("Pi", "Pf") or (kind == "Po" and character not in _KEPT) or (character or " ") in _LOW_QUOTES
 
 
 def filled(form: Form, text: str, *, as_published: bool = False) -> str:
-    """The form of a text, or that of a label where nothing would be left of a text that says something.
+    """Return the form of a text, or that of a label.
 
-    So `A` is compared as `a` and is neither `the` nor an empty answer. As published scripts have it, nothing stays
-    nothing.
+    The latter is where nothing would be left of a text that says something. So `A` is compared as `a` and is neither
+    `the` nor an empty answer. As published scripts have it, nothing stays nothing.
 
     >>> filled(squad_form, "The end."), filled(squad_form, "A"), filled(squad_form, "A", as_published=True)
     ('end', 'a', '')
@@ -108,7 +119,9 @@ def filled(form: Form, text: str, *, as_published: bool = False) -> str:
 
 
 def one_spelling(names: Iterable[str]) -> Callable[[str], str]:
-    """A function that gives a label as the first of `names` spells it; what is none of them stays.
+    """Return a function that spells a label as the first of `names` does.
+
+    What is none of them stays.
 
     >>> one_spelling(["No", "Yes"])(" yes."), one_spelling(["No", "Yes"])("maybe")
     ('Yes', 'maybe')

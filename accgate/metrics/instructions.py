@@ -1,4 +1,6 @@
-"""Instructions that a program can check, as IFEval and IFBench have them: "no commas", "at least 300 words".
+"""Instructions that a program can check, as IFEval and IFBench have them.
+
+Such are "no commas", "at least 300 words".
 
 References: Zhou et al. 2023, arXiv 2311.07911; Pyatkin et al. 2025, arXiv 2507.02833. Names and options are those of
 the datasets google/IFEval and allenai/IFBench_test.
@@ -32,7 +34,10 @@ def _holds(count: int, relation: str, number: int) -> bool:
 
 
 def _matches(pattern: str, text: str) -> int:
-    """Matches of a word of the dataset, which is a regular expression where it can be one."""
+    """Find matches of a word of the dataset.
+
+    It is a regular expression where it can be one.
+    """
     try:
         return len(re.findall(pattern, text, re.IGNORECASE))
     except re.error:
@@ -65,9 +70,10 @@ def _language(text: str, language: str) -> bool:
 
 
 def sentences(text: str) -> int:
-    """Number of sentences, by a rule: they end at . ! or ? before white space and no small letter.
+    """Count sentences by a rule.
 
-    IFEval's own code takes nltk's trained Punkt, whose data no package carries; the two differ on rare abbreviations.
+    They end at . ! or ? before white space and no small letter. IFEval's own code takes nltk's trained Punkt, whose
+    data no package carries; the two differ on rare abbreviations.
 
     >>> sentences("Dr. Low met J. Doe at 3.30. Why? Nobody knows..."), sentences("")
     (3, 0)
@@ -209,10 +215,11 @@ def instruction_following(
     strict: bool = True,
     checks: Mapping[str, Check] = CHECKS,
 ) -> float:
-    """100 where the answer follows every instruction of the target; by `level = "instruction"` the share followed.
+    """Score 100 where the answer follows every instruction of the target.
 
-    `target` is JSON with `instruction_id_list` and `kwargs`, one object for each. Where not `strict` an instruction
-    counts as followed too where it is without the first line, the last, or asterisks. An empty answer follows nothing.
+    By `level = "instruction"` it is the share followed. `target` is JSON with `instruction_id_list` and `kwargs`, one
+    object for each. Where not `strict` an instruction counts as followed too where it is without the first line, the
+    last, or asterisks. An empty answer follows nothing.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""The kinds of metrics that need more than an answer and a target: log-probabilities, a sandbox, or a judge."""
+"""The kinds of metrics that need more than an answer and a target.
+
+They need log-probabilities, a sandbox, or a judge.
+"""
 
 import importlib.metadata
 import math
@@ -12,7 +15,9 @@ Per = Literal["token", "word", "byte"]
 
 
 def perplexity(log_probability: float, *, tokens: int, text: str, per: Per = "token") -> float | None:
-    """exp of the mean negative log-probability of a text, per token, word or UTF-8 byte; None for an empty text.
+    """Return exp of the mean negative log-probability of a text.
+
+    It is per token, word or UTF-8 byte. None for an empty text.
 
     >>> by_token, by_word = (perplexity(-6.0, tokens=3, text="one two", per=per) for per in ("token", "word"))
     >>> round(by_token, 3), round(by_word, 3)

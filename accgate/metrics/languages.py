@@ -1,6 +1,7 @@
-"""How languages write numbers: `1.200,5` in German, `12 600` in Russian, `7万` and `十八` in Japanese and Chinese.
+"""How languages write numbers.
 
-`in_english` writes them as English does, which `numbers.py` reads. A language is a code of ISO 639-1.
+It is `1.200,5` in German, `12 600` in Russian, `7万` and `十八` in Japanese and Chinese. `in_english` writes them as
+English does, which `numbers.py` reads. A language is a code of ISO 639-1.
 """
 
 import re
@@ -36,7 +37,9 @@ _IN_PROSE = re.compile(rf"(?:[{_DIGIT}十]|[百千][{_DIGIT}]).*[{_UNIT}]|十[{_
 
 
 def language_of(text: str) -> str:
-    """Return the language of the last word for "answer" in a reply; "" without one.
+    """Return the language of the last word for "answer" in a reply.
+
+    It is "" without one.
 
     >>> language_of("Antwort: 1.200"), language_of("1.200")
     ('de', '')
@@ -45,11 +48,11 @@ def language_of(text: str) -> str:
 
 
 def in_english(text: str, language: str = "") -> str:
-    """Return a text whose digits are ASCII with the numbers of its language as English writes them.
+    """Write the numbers of a text's language as English does.
 
-    Figures with ideograms (`7万`) are read in every language, numerals of ideograms alone after a word for "answer", as
-    the whole text, and in Chinese and Japanese where they are no other word. With a decimal comma, `1,200` stays 1200:
-    nobody ends a decimal so, and models write it in every language.
+    The digits of the text are ASCII. Figures with ideograms (`7万`) are read in every language, numerals of ideograms
+    alone after a word for "answer", as the whole text, and in Chinese and Japanese where they are no other word. With a
+    decimal comma, `1,200` stays 1200: nobody ends a decimal so, and models write it in every language.
 
     >>> in_english("1.200,5 und 12 600", "de"), in_english("1.200,5"), in_english("7万", "ja"), in_english("答え: 十八")
     ('1200.5 und 12600', '1.200,5', '70000', '答え: 18')
@@ -80,7 +83,10 @@ def _in_figures(match: re.Match[str], language: str) -> str:
 
 
 def _value(numeral: str, language: str) -> Decimal:
-    """Return what a numeral stands for: digits in their places, or before the units that they count."""
+    """Return what a numeral stands for.
+
+    Its digits are in their places, or before the units that they count.
+    """
     tokens = [token.replace(",", "") for token in re.findall(_TOKEN, numeral)]
     if len(tokens) > 1 and set(tokens) <= set(_DIGIT):
         return Decimal("".join(f"{unicodedata.numeric(token):.0f}" for token in tokens))

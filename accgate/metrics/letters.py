@@ -137,7 +137,10 @@ _TEXT_AFTER = _compile(rf"(?:{_ANSWER}|\bit){_BETWEEN}(?:{LINK}|{_SIGN})|\bit['�
 
 
 class _Labels(NamedTuple):
-    """The labels of options as they may be written, each with its own form, and what finds them."""
+    """The labels of options as they may be written.
+
+    Each has its own form, and what finds them.
+    """
 
     own: dict[str, str]
     folded: dict[str, str]
@@ -145,18 +148,19 @@ class _Labels(NamedTuple):
     alone: re.Pattern[str]
 
     def of(self, text: str) -> str:
-        """The label that a text of the pattern stands for."""
+        """Return the label that a text of the pattern stands for."""
         return self.own.get(text) or self.folded[text.casefold()]
 
 
 def by_letter(reply: str, options: Sequence[tuple[str, str]] = ()) -> str | None:
-    """The label of the option that a reply chooses; None where it chooses none, or several alike.
+    """Return the label of the option that a reply chooses.
 
-    The last answer that the reply states counts, in a box, after "the answer is" or as in "B is the answer". Without
-    one, the only label that is alone on the first or last line counts, then an option's text, the only label that is
-    called right, that begins a line, or that is named. `A` and `I` are words too: before a small letter they are labels
-    only where the sentence goes on, as in "A because". A label that is denied ("not A", "A is wrong") counts for
-    nothing, the latter unless it is all there is: some questions ask what is wrong.
+    None where it chooses none, or several alike. The last answer that the reply states counts, in a box, after "the
+    answer is" or as in "B is the answer". Without one, the only label that is alone on the first or last line counts,
+    then an option's text, the only label that is called right, that begins a line, or that is named. `A` and `I` are
+    words too: before a small letter they are labels only where the sentence goes on, as in "A because". A label that is
+    denied ("not A", "A is wrong") counts for nothing, the latter unless it is all there is: some questions ask what is
+    wrong.
 
     Parameters
     ----------
@@ -190,7 +194,10 @@ def by_letter(reply: str, options: Sequence[tuple[str, str]] = ()) -> str | None
 
 
 def _pick(statements: Sequence[tuple[str, str | None]]) -> str | None:
-    """The label of the last statement that tells the answer, else the only one of the surest kind."""
+    """Choose the label of the last statement that tells the answer.
+
+    Else it is the only one of the surest kind.
+    """
     conflict = False
     for kind in _KINDS:
         labels = [label for each, label in statements if each == kind]
@@ -205,12 +212,18 @@ def _pick(statements: Sequence[tuple[str, str | None]]) -> str | None:
 
 
 def _characters(text: str) -> str:
-    """The text in one form of each character, without those that nobody sees."""
+    """Write each character of a text in one form.
+
+    Those that nobody sees go.
+    """
     return _HIDDEN.sub("", unicodedata.normalize("NFKC", text.translate(_FORMS)))
 
 
 def _plain(reply: str) -> str:
-    """The reply without the marks of Markdown, HTML and LaTeX; a box stays."""
+    """Strip the marks of Markdown, HTML and LaTeX from a reply.
+
+    A box stays.
+    """
     text = _characters(latex_boxes(reply))
     for pattern, plain in _MARKUP:
         text = re.sub(pattern, plain, text)
@@ -218,7 +231,10 @@ def _plain(reply: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """An option's text as it is compared: no case, article, or marks around it."""
+    """Write an option's text as it is compared.
+
+    It is without case, article, or marks around it.
+    """
     return re.sub(r"\A(?:an?|the) ", "", text.strip(" \n.:,\"'“”").casefold())
 
 
@@ -259,7 +275,10 @@ def _labels(labels: tuple[str, ...]) -> _Labels:
 
 
 def _without_formulas(reply: str, labels: _Labels) -> str:
-    """The reply without formulas but those of a label, in which other letters are variables and units."""
+    """Remove formulas but those of a label from a reply.
+
+    Other letters are variables and units in them.
+    """
 
     def kept(match: re.Match[str]) -> str:
         content = _plain(match[0]).strip(_OPENED + "\n}")
@@ -272,7 +291,10 @@ def _without_formulas(reply: str, labels: _Labels) -> str:
 
 
 def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:
-    """The text with boxes that hold a label or an option's text as answers, and no other boxes."""
+    """Write boxes that hold a label or an option's text as answers.
+
+    Other boxes go.
+    """
     parts, place = [], 0
     for match in BOX.finditer(text):
         if match.start() < place:
@@ -290,7 +312,10 @@ def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:
 
 
 def _with_prefix(text: str, labels: _Labels, texts: dict[str, str]) -> str:
-    """The text with "Answer:" for an "A:" before another label, or before another option's text."""
+    """Write "Answer:" for an "A:" before another label.
+
+    It stands before another option's text, too.
+    """
     match = re.search(r"(?m)^\W{0,3}A\s*:\s*", text)
     if match is None or re.search(r"\n\W{0,3}B\s*:", text):
         return text
@@ -304,7 +329,10 @@ def _with_prefix(text: str, labels: _Labels, texts: dict[str, str]) -> str:
 
 
 def _without_denied(text: str, labels: _Labels) -> str:
-    """The text without labels that are denied by what follows, as in Japanese, so that the next is told instead."""
+    """Remove labels that are denied by what follows, as in Japanese.
+
+    So the next is told instead.
+    """
     for run in reversed(_runs(text, labels)):
         if denied := _DENIED.match(text, run[-1].end()):
             text = text[: run[0].start()] + text[denied.end() :]
@@ -312,7 +340,10 @@ def _without_denied(text: str, labels: _Labels) -> str:
 
 
 def _of_lines(text: str, labels: _Labels, texts: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Each label alone, or with its text, on the first or last line, and each whose text is told as the answer."""
+    """Yield each label alone, or with its text, on the first or last line.
+
+    Each whose text is told as the answer counts, too.
+    """
     lines = text.split("\n")
     for line in dict.fromkeys((lines[0], lines[-1])):
         if match := labels.alone.fullmatch(line):
@@ -329,9 +360,9 @@ def _of_lines(text: str, labels: _Labels, texts: dict[str, str]) -> Iterator[tup
 def _of_labels(
     text: str, runs: Sequence[Sequence[re.Match[str]]], labels: _Labels, texts: dict[str, str], *, wrong: bool
 ) -> Iterator[tuple[str, str | None]]:
-    """Each label of the text with the kind of statement it is in; None for several that are joined.
+    """Yield each label of the text with the kind of statement it is in.
 
-    A label that is called wrong is in none, unless `wrong`.
+    None for several that are joined. A label that is called wrong is in none, unless `wrong`.
     """
     end = 0
     for run in runs:
@@ -353,7 +384,7 @@ def _of_labels(
 
 
 def _runs(text: str, labels: _Labels) -> list[list[re.Match[str]]]:
-    """The labels of a text, those joined by "or", "and" or commas together."""
+    """Group the labels of a text that "or", "and" or commas join."""
     runs: list[list[re.Match[str]]] = []
     for match in labels.mention.finditer(text):
         joined = _JOIN.fullmatch(text, runs[-1][-1].end(), match.start()) if runs else None
@@ -365,7 +396,10 @@ def _runs(text: str, labels: _Labels) -> list[list[re.Match[str]]]:
 
 
 def _kind_before(before: str, *, ends: bool) -> str | None:
-    """The kind of statement that the words before a label make, which `ends` a sentence or not."""
+    """Return the kind of statement that the words before a label make.
+
+    They `ends` a sentence or not.
+    """
     before = before.rstrip(_OPENED)
     befores = {before, _NOUN.sub("", before).rstrip(_OPENED)}
     for pattern, kind in _BEFORE:
@@ -382,7 +416,10 @@ def _kind_before(before: str, *, ends: bool) -> str | None:
 
 
 def _kind_of_place(text: str, start: int, end: int, before: str, *, is_own: bool, has_text: bool) -> str | None:
-    """The kind of statement that a label is by its place: at a line's beginning, in brackets, or named."""
+    """Return the kind of statement that a label is by its place.
+
+    It is at a line's beginning, in brackets, or named.
+    """
     bare = _NOUN.sub("", before.rstrip(_OPENED)).rstrip(_OPENED)
     is_small = not is_own and end - start == 1  # "(a)" is often a part of the question
     if re.search(r"(?:\d|[+*/^=×·])[\s{}~]*\Z", before):  # a unit, or part of a formula

@@ -60,10 +60,11 @@ def _rouge_l(*, language: Language = "en") -> Metric:
 
 
 def rouge_l(answer: str, target: str) -> float:
-    """ROUGE-L of the package `rouge`, in points: sentences end at full stops, and a word counts once.
+    """Score ROUGE-L of the package `rouge`, in points.
 
-    The words that stand in a longest common subsequence of any two sentences, over the different words of the answer
-    (precision) and of the target (recall); F-measure of the two. A text without a sentence scores 0.
+    Sentences end at full stops, and a word counts once. The words that stand in a longest common subsequence of any two
+    sentences, over the different words of the answer (precision) and of the target (recall); F-measure of the two. A
+    text without a sentence scores 0.
 
     >>> round(rouge_l("the cat sat. it slept", "the cat slept"), 2)
     75.0
@@ -83,7 +84,10 @@ def _sentences(text: str) -> list[list[str]]:
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> set[str]:
-    """The words of the longest common subsequence that `rouge` picks where there are several."""
+    """Return the words of the longest common subsequence.
+
+    It is the one that `rouge` picks where there are several.
+    """
     lengths = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for i, word in enumerate(left, 1):
         above, row = lengths[i - 1], lengths[i]
@@ -102,7 +106,9 @@ def _common(left: Sequence[str], right: Sequence[str]) -> set[str]:
 
 
 def number_share(answer: str, target: str) -> float:
-    """Share of the whole numbers in the answer that are the target, in points; 0 without a number.
+    """Return the share of the answer's whole numbers that are the target.
+
+    It is in points, 0 without a number.
 
     >>> number_share("Paragraph 3, not paragraph 12", "3"), number_share("none", "3")
     (50.0, 0.0)
@@ -112,9 +118,10 @@ def number_share(answer: str, target: str) -> float:
 
 
 def class_named(answer: str, target: str) -> float:
-    """100 divided by the number of classes that the answer names, where the right one is among them; else 0.
+    """Score 100 over the number of classes that the answer names.
 
-    `target` is JSON with `label` and `classes`. A class that is a part of the right one's name does not count.
+    The right one must be among them, else it is 0. `target` is JSON with `label` and `classes`. A class that is a part
+    of the right one's name does not count.
 
     >>> target = json.dumps({"label": "animal", "classes": ["animal", "food", "sport"]})
     >>> class_named("Type: animal", target), class_named("animal or food", target), class_named("sport", target)
@@ -132,10 +139,11 @@ def class_named(answer: str, target: str) -> float:
 
 
 def code_line_similarity(answer: str, target: str, *, blank_lines: bool = False) -> float:
-    """Similarity of the answer's first line of code to the target in whole points, as fuzzywuzzy's `ratio`.
+    """Compare the answer's first line of code to the target.
 
-    Lines with a back quote, `#` or `//` are passed over. Blank ones too, as in lm-evaluation-harness; with
-    `blank_lines` one after the first line of text is taken, as the benchmark's own code does.
+    The similarity is in whole points, as fuzzywuzzy's `ratio`. Lines with a back quote, `#` or `//` are passed over.
+    Blank ones too, as in lm-evaluation-harness; with `blank_lines` one after the first line of text is taken, as the
+    benchmark's own code does.
 
     >>> code_line_similarity("# next\\n    return a + b", "    return a + b"), code_line_similarity("", "x = 1")
     (100.0, 0.0)
@@ -156,7 +164,9 @@ def _line_of_code(answer: str, *, blank_lines: bool = False) -> str:
 
 
 def exponential_similarity(answer: str, target: str) -> float:
-    """100 where the answer's first number is the target, halved with every 10 points between them; 0 without one.
+    """Score 100 where the answer's first number is the target.
+
+    It is halved with every 10 points between them, 0 without one.
 
     >>> exponential_similarity("70%", "70"), exponential_similarity("about 60", "70%")
     (100.0, 50.0)
@@ -168,7 +178,9 @@ def exponential_similarity(answer: str, target: str) -> float:
 
 
 def concordance_index(answer: str, target: str) -> float:
-    """Share of the pairs of numbers that are in the target's order, in points; 0 unless it has the same numbers.
+    """Return the share of pairs of numbers that are in the target's order.
+
+    It is in points, 0 unless it has the same numbers.
 
     >>> concordance_index("2, 1, 3", "1, 2, 3"), concordance_index("1, 2", "1, 2, 3")
     (66.66666666666667, 0.0)

@@ -1,4 +1,7 @@
-"""Scores by comparison: text, numbers, JSON and its schemas, labels. Each gives 0 to 100 points."""
+"""Scores by comparison of text, numbers, JSON and its schemas, and labels.
+
+Each gives 0 to 100 points.
+"""
 
 import json
 import re
@@ -28,7 +31,9 @@ def _points(right: bool) -> float:
 
 
 def exact_match(answer: str, target: str, *, ignore_case: bool = False) -> float:
-    """100 where answer and target are the same text but for white space around them.
+    """Score 100 where answer and target are the same text.
+
+    White space around them does not count.
 
     >>> exact_match(" Paris", "Paris"), exact_match("paris", "Paris"), exact_match("paris", "Paris", ignore_case=True)
     (100.0, 0.0, 100.0)
@@ -38,9 +43,10 @@ def exact_match(answer: str, target: str, *, ignore_case: bool = False) -> float
 
 
 def normalized_match(answer: str, target: str) -> float:
-    """`exact_match` without case, punctuation, English articles and repeated space, as SQuAD normalises.
+    """Score `exact_match` of texts as SQuAD normalises them.
 
-    Where nothing would be left of a text it stays, so that only `A` is `A`.
+    They are without case, punctuation, English articles and repeated space. Where nothing would be left of a text it
+    stays, so that only `A` is `A`.
 
     >>> normalized_match("The Eiffel  tower.", "eiffel tower"), normalized_match("the", "A"), normalized_match("a", "A")
     (100.0, 0.0, 100.0)
@@ -49,7 +55,7 @@ def normalized_match(answer: str, target: str) -> float:
 
 
 def contains(answer: str, target: str) -> float:
-    """100 where the answer contains the target, by case.
+    """Score 100 where the answer contains the target, by case.
 
     >>> contains("The pass key is 71432.", "71432")
     100.0
@@ -58,7 +64,9 @@ def contains(answer: str, target: str) -> float:
 
 
 def contains_share(answer: str, target: str) -> float:
-    """Share of the target's texts, a JSON list, that the answer contains, whatever the case: RULER's string_match_all.
+    """Return the share of the target's texts that the answer contains.
+
+    They are a JSON list, whatever the case, as RULER's string_match_all has it.
 
     >>> contains_share("Those are 12 and ABC.", '["12", "abc", "34", "56"]')
     50.0
@@ -71,7 +79,9 @@ def contains_share(answer: str, target: str) -> float:
 
 
 def numeric_match(answer: str, target: str) -> float:
-    """100 where both are the same number, whatever the notation: `1,234.0` is `1{,}234`, `.5` is `1/2`.
+    """Score 100 where both are the same number, whatever the notation.
+
+    `1,234.0` is `1{,}234`, `.5` is `1/2`.
 
     >>> numeric_match("$18", "18"), numeric_match("18.5", "18"), numeric_match("-$1/2", "-0.5")
     (100.0, 0.0, 100.0)
@@ -81,7 +91,7 @@ def numeric_match(answer: str, target: str) -> float:
 
 
 def json_match(answer: str, target: str) -> float:
-    """100 where both are the same JSON value.
+    """Score 100 where both are the same JSON value.
 
     >>> json_match('{"b": 2, "a": 1.0}', '{"a": 1, "b": 2}')
     100.0
@@ -91,7 +101,9 @@ def json_match(answer: str, target: str) -> float:
 
 
 def json_fields(answer: str, target: str) -> float:
-    """Share of the target object's fields that the answer has with the same value, in points.
+    """Return the share of the target object's fields that the answer has.
+
+    They have the same value, and it is in points.
 
     >>> json_fields('{"name": "Ada", "age": 36}', '{"name": "Ada", "age": 37}')
     50.0
@@ -105,9 +117,10 @@ def json_fields(answer: str, target: str) -> float:
 
 
 def json_value(text: str, whole: Callable[[str], float] = int) -> tuple[Any] | None:
-    """Return the JSON value in a tuple, since null is a value too; None where the text is not JSON (RFC 8259).
+    """Return the JSON value in a tuple, since null is a value too.
 
-    `whole` reads whole numbers, of which Python's `int` takes no more than 4,300 digits.
+    None where the text is not JSON (RFC 8259). `whole` reads whole numbers, of which Python's `int` takes no more than
+    4,300 digits.
 
     >>> json_value("null"), json_value("{'a': 1}"), json_value("NaN")
     ((None,), None, None)
@@ -124,7 +137,7 @@ def _refuse_constant(constant: str) -> None:
 
 
 def json_valid(answer: str, _: str = "", *, kind: JsonKind = "any") -> float:
-    """100 where the answer is JSON, and of the kind that `kind` names.
+    """Score 100 where the answer is JSON of the kind that `kind` names.
 
     >>> json_valid('{"a": 1}'), json_valid("[1]", kind="object"), json_valid('{"a": 1,}')
     (100.0, 0.0, 0.0)
@@ -146,7 +159,10 @@ def _json_schema(*, formats: bool = False) -> Metric:
 
 
 def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
-    """From a schema's text to the function that says whether a value keeps to it."""
+    """Return the function that tells whether a value keeps to a schema.
+
+    It is by the schema's text.
+    """
     jsonschema = required("jsonschema", "json_schema needs jsonschema")
     from jsonschema_specifications import REGISTRY
     from referencing.exceptions import Unresolvable
@@ -181,7 +197,10 @@ def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
 
 
 def _whole(digits: str) -> int | float:
-    """The number; Python turns no more than 4,300 digits to an int."""
+    """Read the number.
+
+    Python turns no more than 4,300 digits to an int.
+    """
     return int(digits) if len(digits) < 4300 else float(digits)
 
 
@@ -203,7 +222,9 @@ def same(left: Any, right: Any) -> bool:
 
 
 def choice(text: str) -> str | None:
-    """The label of the choice that a text names, in upper case; None where it names none.
+    """Return the label of the choice that a text names, in upper case.
+
+    None where it names none.
 
     >>> choice("(b)"), choice("B. Paris"), choice("A dog"), choice("-1")
     ('B', 'B', None, '-1')
@@ -213,7 +234,9 @@ def choice(text: str) -> str | None:
 
 
 def multiple_choice(answer: str, target: str) -> float:
-    """100 where the answer names the target's choice, with or without brackets, dot, emphasis and the choice's text.
+    """Score 100 where the answer names the target's choice.
+
+    It is with or without brackets, dot, emphasis and the choice's text.
 
     >>> multiple_choice("(B)", "B"), multiple_choice("**B.** Paris", "(B)"), multiple_choice("B or C", "B")
     (100.0, 100.0, 0.0)
@@ -223,7 +246,9 @@ def multiple_choice(answer: str, target: str) -> float:
 
 
 def classification(answer: str, target: str) -> float:
-    """100 where both are the same label, whatever the case, quotes, brackets, emphasis and sentence marks around it.
+    """Score 100 where both are the same label.
+
+    Case, quotes, brackets, emphasis and sentence marks around it do not count.
 
     >>> classification(" **Not entailment**.", "not entailment"), classification("not-entailment", "not entailment")
     (100.0, 0.0)

@@ -1,4 +1,7 @@
-"""The metric `math`: mathematical answers that are equal, by math-verify in a process that can be ended."""
+"""The metric `math` of mathematical answers that are equal.
+
+math-verify tells in a process that can be ended.
+"""
 
 import atexit
 import importlib.util
@@ -21,11 +24,17 @@ _START = "import sys; sys.path[:] = {!r}; from accgate.metrics.equality import s
 
 
 class NoDecision(Exception):
-    """Two answers could not be compared within the limits: neither right nor wrong."""
+    """Two answers could not be compared within the limits.
+
+    They are neither right nor wrong.
+    """
 
 
 class Comparer:
-    """A process that compares answers, one pair after the other; a new one takes the place of one that ended."""
+    """A process that compares answers, one pair after the other.
+
+    A new one takes the place of one that ended.
+    """
 
     def __init__(self, seconds: float, megabytes: int = MEGABYTES) -> None:
         self._seconds, self._megabytes = seconds, megabytes
@@ -33,7 +42,7 @@ class Comparer:
         self._lock = threading.Lock()
 
     def points(self, answer: str, target: str) -> float:
-        """100 where the answer is equal to the target, else 0.
+        """Score 100 where the answer is equal to the target, else 0.
 
         Raises
         ------
@@ -81,14 +90,17 @@ class Comparer:
         return process
 
     def _end(self, process: subprocess.Popen[str]) -> str:
-        """Why the process ended."""
+        """Say why the process ended."""
         self.stop()
         if process.returncode in {-signal.SIGPROF, -signal.SIGALRM}:
             return f"it took more than {self._seconds:g} s of processor time"
         return f"its process ended with code {process.returncode}"
 
     def stop(self) -> None:
-        """End the process; harmless where there is none."""
+        """End the process.
+
+        It is harmless where there is none.
+        """
         process, self._process = self._process, None
         if process is not None:
             atexit.unregister(self.stop)
@@ -109,7 +121,10 @@ def _refuse_missing() -> None:
 
 
 def _has_answer(answer: str, target: str) -> bool:
-    """Whether an answer has something in a box or, without one, is a word, the target, or prose with mathematics."""
+    """Tell whether an answer holds something to compare.
+
+    It has something in a box or, without one, is a word, the target, or prose with mathematics.
+    """
     if (boxed := box_content(answer)) is not None:
         return bool(boxed)
     words = re.findall(r"[^\W\d_]{2,}", answer)

@@ -1,4 +1,7 @@
-"""A metric: its function, bounds, direction and options, and the errors of naming one."""
+"""A metric with its function, bounds, direction and options.
+
+Here are the errors of naming one, too.
+"""
 
 import importlib
 import inspect
@@ -17,7 +20,10 @@ Built = TypeVar("Built")
 
 
 def needs_more(answer: str, target: str) -> float:  # noqa: ARG001
-    """Refuse to score: the metric is no function of an answer and a target."""
+    """Refuse to score.
+
+    The metric is no function of an answer and a target.
+    """
     raise TypeError("this score needs more than answer and target")
 
 
@@ -50,11 +56,13 @@ class Metric:
     prepare: Callable[[], object] = lambda: None
 
     def __call__(self, answer: str, target: str) -> float:
-        """The score of an answer, in points."""
+        """Return the score of an answer, in points."""
         return self.function(answer, target)
 
     def against(self, answer: str, targets: Sequence[str]) -> float:
-        """The score of an answer against several reference texts: by the metric's own rule, else the best, in points.
+        """Score an answer against several reference texts, in points.
+
+        It is by the metric's own rule, else the best.
 
         Raises
         ------
@@ -75,9 +83,10 @@ class Metric:
         return best(self.function(answer, target) for target in targets)
 
     def found(self, answer: str, targets: Sequence[str], score: float) -> bool | None:
-        """Whether something was read in an answer that got this score; None where its extraction alone knows.
+        """Tell whether something was read in an answer that got this score.
 
-        An answer of which its form leaves nothing was read where it is a target itself.
+        None where its extraction alone knows. An answer of which its form leaves nothing was read where it is a target
+        itself.
         """
         if self.finds is not None:
             return any(self.finds(answer, target) for target in targets)
@@ -87,7 +96,10 @@ class Metric:
 
     @property
     def width(self) -> float | None:
-        """Points from the worst score to the best; None where there is no bound."""
+        """Points from the worst score to the best.
+
+        None where there is no bound.
+        """
         return None if self.lowest is None or self.highest is None else self.highest - self.lowest
 
     @property
@@ -110,11 +122,17 @@ def required(module: str, fault: str, extra: str = "metrics") -> Any:
 
 
 class UnknownMetric(ValueError):
-    """No metric has this name; the message says which one is near."""
+    """No metric has this name.
+
+    The message says which one is near.
+    """
 
 
 class BadOption(ValueError):
-    """A metric's option is unknown or out of range; `option` names it, None where it is not one alone."""
+    """A metric's option is unknown or out of range.
+
+    `option` names it, None where it is not one alone.
+    """
 
     def __init__(self, message: str, option: str | None = None) -> None:
         super().__init__(message)
@@ -128,7 +146,10 @@ Builders = dict[str, Builder]
 def builders_of(
     *functions: Callable[..., float], form: Form | None = None, finds: Callable[[str, str], bool] | None = None
 ) -> Builders:
-    """Make a builder of each function `(answer, target, *, options) -> points`, by the function's name."""
+    """Make a builder of each function, by the function's name.
+
+    Functions are `(answer, target, *, options) -> points`.
+    """
 
     def builder_of(function: Callable[..., float]) -> Builder:
         @wraps(function)
@@ -142,7 +163,9 @@ def builders_of(
 
 
 def build_with(name: str, build: Callable[..., Built], options: Mapping[str, Any]) -> Built:
-    """Build the metric or statistic of a name from its options, the keyword-only parameters of `build`.
+    """Build the metric or statistic of a name from its options.
+
+    They are the keyword-only parameters of `build`.
 
     Raises
     ------

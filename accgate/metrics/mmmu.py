@@ -1,4 +1,6 @@
-"""MMMU's score: a letter found in the reply for multiple choice, a number or phrase for open questions.
+"""MMMU's score.
+
+It takes a letter found in the reply for multiple choice, a number or phrase for open questions.
 
 Reference: Yue et al. 2023, arXiv 2311.16502, and the evaluation code that its authors publish.
 """
@@ -23,11 +25,11 @@ NUMBERS = (
 
 
 def mmmu(answer: str, target: str, *, as_published: bool = False) -> float:
-    """100 where the reply has the right letter, number or phrase by MMMU's rules.
+    """Score 100 where the reply has the right letter, number or phrase.
 
-    `target` is JSON with the dataset's `question_type`, `options` and `answer`; lists may be written as Python writes
-    them. Where MMMU's own code finds no letter and would draw one at random, the letter is read as that of any other
-    multiple choice, or this gives 0 if `as_published`.
+    It goes by MMMU's rules. `target` is JSON with the dataset's `question_type`, `options` and `answer`; lists may be
+    written as Python writes them. Where MMMU's own code finds no letter and would draw one at random, the letter is
+    read as that of any other multiple choice, or this gives 0 if `as_published`.
 
     >>> question = {"question_type": "multiple-choice", "options": "['cat', 'dog']", "answer": "B"}
     >>> mmmu("The answer is (B).", json.dumps(question)), mmmu("Neither.", json.dumps(question))
@@ -56,7 +58,10 @@ def _letter(answer: str, question: Any, *, as_published: bool) -> str | None:
 
 
 def _finds(answer: str, target: str, *, as_published: bool) -> bool:
-    """Whether a reply holds a letter where one is asked for, and else anything."""
+    """Tell whether a reply holds a letter where one is asked for.
+
+    Else it holds anything.
+    """
     question = json.loads(target)
     if question["question_type"] == "multiple-choice":
         return _letter(answer, question, as_published=as_published) is not None
@@ -64,7 +69,10 @@ def _finds(answer: str, target: str, *, as_published: bool) -> bool:
 
 
 def _list(value: object) -> list[str]:
-    """A list, or a text that is one in Python's notation; any other text as the only item."""
+    """Read a list, or a text that is one in Python's notation.
+
+    Any other text is the only item.
+    """
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = ast.literal_eval(value)
@@ -74,7 +82,9 @@ def _list(value: object) -> list[str]:
 
 
 def letter_of(reply: str, options: list[str]) -> str | None:
-    """The letter that a reply names: in brackets, alone, or by an option's text; the last of several.
+    """Return the letter that a reply names, the last of several.
+
+    It is in brackets, alone, or by an option's text.
 
     >>> letter_of("(A) is wrong, so (B)", ["cat", "dog"]), letter_of("it must of course be the dog", ["cat", "dog"])
     ('B', 'B')
@@ -95,7 +105,10 @@ def letter_of(reply: str, options: list[str]) -> str | None:
 
 
 def _open_answers(reply: str) -> Iterator[str | float]:
-    """The answers that an open reply may give: the ends of its telling sentences, and the numbers in them."""
+    """Return the answers that an open reply may give.
+
+    They are the ends of its telling sentences, and the numbers in them.
+    """
     parts = re.split(r"\.\s(?=[A-Z])|\n", reply.strip().strip(".").lower())
     ends = []
     for number, part in enumerate(parts, 1):
@@ -114,7 +127,10 @@ def _open_answers(reply: str) -> Iterator[str | float]:
 
 
 def _forms(text: str) -> list[str | float]:
-    """The number to two places where it is one; else the text in small letters, a single one with a space beside it."""
+    """Write a number to two places, or a text in small letters.
+
+    A single letter has a space beside it.
+    """
     bare = text.strip()
     try:
         return [round(float(bare.replace(",", "")), 2)]

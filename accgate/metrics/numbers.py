@@ -1,6 +1,7 @@
-"""Numbers as people and models write them: `$1,234.50`, `1{,}234`, `½`, `2 1/2`, `1e3`, `٢١`; one reading for all.
+"""Numbers as people and models write them, with one reading for all.
 
-docs/tasks.md says what is read which way, and where lm-evaluation-harness reads otherwise.
+They are `$1,234.50`, `1{,}234`, `½`, `2 1/2`, `1e3`, `٢١`. docs/tasks.md says what is read which way, and where
+lm-evaluation-harness reads otherwise.
 """
 
 import re
@@ -60,7 +61,10 @@ _BEFORE, _AFTER = "$€£¥₹*_` ", ".,;:!*_`$€£¥₹% \u00a0"
 
 
 def numbers_in(text: str, language: str = "") -> Iterator[Number]:
-    """The numbers in a text, in its order: not exponents (`m^2`), indices (`x_1`) and figures of a name (`CO2`)."""
+    """Yield the numbers in a text, in its order.
+
+    Exponents (`m^2`), indices (`x_1`) and figures of a name (`CO2`) are none.
+    """
     text = _FOOTNOTE.sub("", plain(text, language))
     for match in _NUMBER.finditer(text):
         if not _is_part_of_a_name(text, match) and (value := _value(match)) is not None:
@@ -68,10 +72,10 @@ def numbers_in(text: str, language: str = "") -> Iterator[Number]:
 
 
 def number_in(text: str, which: Literal["first", "last"] = "last", language: str = "") -> str | None:
-    """Return the first or last number in a text, in plain notation; None where there is none.
+    """Return the first or last number in a text, in plain notation.
 
-    The last is what stands alone behind the first `####`, GSM8K's mark, where a text has it. Numbers are read as the
-    language writes them, or that of the text's last word for "answer".
+    None where there is none. The last is what stands alone behind the first `####`, GSM8K's mark, where a text has it.
+    Numbers are read as the language writes them, or that of the text's last word for "answer".
 
     >>> number_in("That makes $1,234.50, as wanted."), number_in("Half of it: 1/2"), number_in("It is 6-3")
     ('1234.5', '0.5', '3')
@@ -90,7 +94,9 @@ def number_in(text: str, which: Literal["first", "last"] = "last", language: str
 
 
 def number_of(text: str, language: str = "") -> Number | None:
-    """The number that a whole text is, currency, percent sign and full stop aside; None where it is none.
+    """Return the number that a whole text is.
+
+    Currency, percent sign and full stop do not count. None where it is none.
 
     >>> number_of("-$5"), number_of("18 apples"), number_of("1/3")
     (Decimal('-5'), None, Fraction(1, 3))
@@ -106,7 +112,9 @@ def number_of(text: str, language: str = "") -> Number | None:
 
 
 def same_number(left: Number, right: Number) -> bool:
-    """Whether two numbers are equal, exactly: 0.333 is not 1/3.
+    """Tell whether two numbers are equal, exactly.
+
+    0.333 is not 1/3.
 
     >>> same_number(Decimal("0.5"), Fraction(1, 2)), same_number(Decimal("0.333"), Fraction(1, 3))
     (True, False)
@@ -146,7 +154,10 @@ def plain(text: str, language: str = "") -> str:
 
 
 def _ascii(character: str) -> str:
-    """A digit of any script, a full-width sign and a vulgar fraction in ASCII; others as they are."""
+    """Write a digit, full-width sign or vulgar fraction in ASCII.
+
+    Digits are of any script, and others stay as they are.
+    """
     if character.isascii():
         return character
     if (digit := unicodedata.decimal(character, None)) is not None:
@@ -159,7 +170,10 @@ def _ascii(character: str) -> str:
 
 
 def _is_part_of_a_name(text: str, match: re.Match[str]) -> bool:
-    """Whether digits are an exponent or its base, an index, or one figure after a letter: `m^2`, `x_{12}`, `CO2`."""
+    """Tell whether digits are an exponent or its base, an index, or part of a name.
+
+    One figure after a letter is part of one, as in `m^2`, `x_{12}`, `CO2`.
+    """
     if _BASE.match(text, match.end()):
         return True
     before = text[max(0, match.start() - 8) : match.start()]
@@ -189,7 +203,10 @@ def _value(match: re.Match[str]) -> Number | None:
 
 
 def _power_of(value: Decimal, power: str | None) -> Number | None:
-    """A power; the sign binds less: -2^2 is -4. None where it is too large to be written out."""
+    """Compute a power.
+
+    The sign binds less, so that -2^2 is -4. None where it is too large to be written out.
+    """
     if power is None:
         return value
     if abs(int(power)) * max(1, len(value.as_tuple().digits)) > _LONGEST or (not value and int(power) < 0):
@@ -199,7 +216,7 @@ def _power_of(value: Decimal, power: str | None) -> Number | None:
 
 
 def _plain_text(value: Number) -> str:
-    """A number in plain notation where that is short."""
+    """Write a number in plain notation where that is short."""
     if isinstance(value, Fraction):
         decimal = Decimal(value.numerator) / Decimal(value.denominator)
         if Fraction(decimal) != value:

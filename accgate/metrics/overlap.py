@@ -1,4 +1,7 @@
-"""Tokens that answer and target share, whatever their order: precision, recall, F, SQuAD's scores, EM_h."""
+"""Tokens that answer and target share, whatever their order.
+
+They give precision, recall, F, SQuAD's scores, and EM_h.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -14,7 +17,10 @@ Mean = Callable[[float, float, float], float]  # of precision and recall, with a
 
 
 class Matched(NamedTuple):
-    """How many tokens answer and target share, and how many the answer and the target have."""
+    """How many tokens answer and target share.
+
+    It has how many the answer and the target have, too.
+    """
 
     shared: float
     answer: float
@@ -22,26 +28,38 @@ class Matched(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """Share of the answer that is matched; 0 for an empty answer."""
+        """Share of the answer that is matched.
+
+        It is 0 for an empty answer.
+        """
         return self.shared / self.answer if self.answer else 0.0
 
     @property
     def recall(self) -> float:
-        """Share of the target that is matched; 0 for an empty target."""
+        """Share of the target that is matched.
+
+        It is 0 for an empty target.
+        """
         return self.shared / self.target if self.target else 0.0
 
     @property
     def f(self) -> float:
-        """Harmonic mean of precision and recall; 0 where nothing is matched."""
+        """Harmonic mean of precision and recall.
+
+        It is 0 where nothing is matched.
+        """
         return harmonic_mean(self.precision, self.recall)
 
     def points(self, measure: Measure) -> float:
-        """One of the three, in points."""
+        """Return one of the three, in points."""
         return 100.0 * float(getattr(self, measure))
 
 
 def harmonic_mean(precision: float, recall: float) -> float:
-    """F1, 0 where both are 0, by the operations of rouge-score and SQuAD in their order: equal to the last bit."""
+    """Compute F1, 0 where both are 0.
+
+    It takes the operations of rouge-score and SQuAD in their order, equal to the last bit.
+    """
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
@@ -55,7 +73,7 @@ def in_common(answer: Iterable[Hashable], target: Iterable[Hashable]) -> int:
 
 
 def n_grams(tokens: Sequence[str], n: int) -> Iterable[Hashable]:
-    """Every run of n tokens.
+    """Yield every run of n tokens.
 
     >>> list(n_grams(["a", "b", "c"], 2))
     [('a', 'b'), ('b', 'c')]
@@ -69,9 +87,10 @@ LEAST, MOST = 0.001, 1000.0  # of a and beta, so that their squares stay finite
 
 
 def f_a(precision: float, recall: float, a: float) -> float:
-    """F_a = (1 + a^2) P R / (a^2 (P + R)) as Hu and Zhou print it (arXiv 2404.09135); 0 where P and R are 0.
+    """Compute F_a = (1 + a^2) P R / (a^2 (P + R)).
 
-    Above 1 for a below 1: its largest value is (1 + a^2) / (2 a^2).
+    Hu and Zhou print it so (arXiv 2404.09135). It is 0 where P and R are 0. Above 1 for a below 1: its largest value is
+    (1 + a^2) / (2 a^2).
 
     >>> round(f_a(0.5, 1.0, 1.0), 4), round(f_a(0.5, 1.0, 2.0), 4)
     (0.6667, 0.4167)
@@ -81,7 +100,9 @@ def f_a(precision: float, recall: float, a: float) -> float:
 
 
 def f_beta(precision: float, recall: float, beta: float) -> float:
-    """F_beta = (1 + beta^2) P R / (beta^2 P + R), van Rijsbergen's; 0 where P and R are 0.
+    """Compute van Rijsbergen's F_beta = (1 + beta^2) P R / (beta^2 P + R).
+
+    It is 0 where P and R are 0.
 
     >>> round(f_beta(0.5, 1.0, 1.0), 4), round(f_beta(0.5, 1.0, 2.0), 4)
     (0.6667, 0.8333)
@@ -91,7 +112,7 @@ def f_beta(precision: float, recall: float, beta: float) -> float:
 
 
 def squad_exact_match(answer: str, target: str) -> float:
-    """100 where both are the same as SQuAD's evaluation normalises them.
+    """Score 100 where both are the same as SQuAD normalises them.
 
     >>> squad_exact_match("The Eiffel  tower.", "eiffel tower")
     100.0
@@ -100,7 +121,7 @@ def squad_exact_match(answer: str, target: str) -> float:
 
 
 def squad_f1(answer: str, target: str, *, version: Literal["1.1", "2.0"] = "1.1") -> float:
-    """SQuAD's F1, 0 to 100 points.
+    """Compute SQuAD's F1, 0 to 100 points.
 
     They differ where nothing is left of a text: version 1.1 gives 0, 2.0 gives 100 where nothing is left of both.
 
@@ -116,9 +137,9 @@ def squad_f1(answer: str, target: str, *, version: Literal["1.1", "2.0"] = "1.1"
 def _counting(
     name: str, points: Callable[[Matched], float], split_by: Tokenizer, stem: bool, highest: float = 100.0
 ) -> Metric:
-    """Build the metric that gives points for the counts of two texts; of two blank ones everything is matched.
+    """Build the metric that gives points for the counts of two texts.
 
-    A text that has no token counts as a label, so that `A` is not `the`.
+    Of two blank ones everything is matched. A text that has no token counts as a label, so that `A` is not `the`.
     """
     split = tokenizer(split_by, stem=stem)
 

@@ -1,4 +1,7 @@
-"""Short answers to questions, by the rules of the benchmarks' own scripts: SQuAD 2, TriviaQA, DROP."""
+"""Short answers to questions, by the rules of the benchmarks' own scripts.
+
+They are SQuAD 2, TriviaQA, and DROP.
+"""
 
 import json
 import re
@@ -25,10 +28,11 @@ def squad_v2(
     no_answer: str = "unanswerable",
     as_published: bool = False,
 ) -> float:
-    """SQuAD 2's score, 0 to 100 points: the best over the targets, of which an empty one means that there is no answer.
+    """Compute SQuAD 2's score, 0 to 100 points.
 
-    An answer that says `no_answer` is the empty one, which is right where the question has no answer and nowhere else.
-    `as_published` takes a text of which the normalisation leaves nothing for an empty one, as the script does.
+    It is the best over the targets, of which an empty one means that there is no answer. An answer that says
+    `no_answer` is the empty one, which is right where the question has no answer and nowhere else. `as_published` takes
+    a text of which the normalisation leaves nothing for an empty one, as the script does.
 
     >>> squad_v2("Unanswerable.", [""]), squad_v2("in Paris", [""]), squad_v2("in Paris", ["Paris"])
     (100.0, 0.0, 66.66666666666666)
@@ -46,9 +50,10 @@ def squad_v2(
 
 
 def triviaqa(answer: str, target: str, *, measure: Measure = "exact", as_published: bool = False) -> float:
-    """TriviaQA's score, 0 to 100 points: punctuation is space, so that `Grand-Prix` is two words.
+    """Compute TriviaQA's score, 0 to 100 points.
 
-    `as_published` compares texts of which nothing is left as the script does, to which they are all the same.
+    Punctuation is space, so that `Grand-Prix` is two words. `as_published` compares texts of which nothing is left as
+    the script does, to which they are all the same.
 
     >>> triviaqa("The Grand Prix!", "grand-prix"), triviaqa("grand prix of Rome", "Grand Prix", measure="f1")
     (100.0, 66.66666666666666)
@@ -72,10 +77,10 @@ def _shared(ours: Sequence[str], theirs: Sequence[str]) -> float:
 def drop(
     answer: str, target: str, *, measure: Measure = "f1", separator: str = "", as_published: bool = False
 ) -> float:
-    """DROP's score, 0 to 100 whole points: the best over the right answers, each of one span or more.
+    """Compute DROP's score, 0 to 100 whole points.
 
-    Words are compared as sets. A span with numbers earns nothing unless the answer's has one of them, and spans are
-    paired so that the sum is largest.
+    It is the best over the right answers, each of one span or more. Words are compared as sets. A span with numbers
+    earns nothing unless the answer's has one of them, and spans are paired so that the sum is largest.
 
     Parameters
     ----------
@@ -115,7 +120,10 @@ def _right_answers(target: str) -> list[list[str]]:
 
 
 def _drop_form(text: str) -> str:
-    """A span as DROP compares it: words, also of a hyphen, and numbers as floats."""
+    """Write a span as DROP compares it.
+
+    It is words, also of a hyphen, and numbers as floats.
+    """
     words = (_drop_word(token.lower()) for token in re.split(r"[ -]", text))
     return " ".join(" ".join(words).split())
 
@@ -144,7 +152,10 @@ def _drop_f1(ours: Sequence[str], theirs: Sequence[str]) -> float:
 
 
 def _share(answer: Bag, target: Bag) -> float:
-    """F1 of two sets of words; an empty set has precision, or recall, 1."""
+    """Compute F1 of two sets of words.
+
+    An empty set has precision, or recall, 1.
+    """
     numbers = {word for word in target if _is_number(word)}
     if numbers and not numbers & answer:
         return 0.0
@@ -155,7 +166,10 @@ def _share(answer: Bag, target: Bag) -> float:
 
 
 def best_pairs(shares: list[list[float]]) -> float:
-    """The largest sum over pairs of a row and a column, each used once."""
+    """Return the largest sum over pairs of a row and a column.
+
+    Each is used once.
+    """
     if len(shares) == len(shares[0]) == 1:
         return shares[0][0]
     import numpy as np
@@ -166,7 +180,7 @@ def best_pairs(shares: list[list[float]]) -> float:
 
 
 def _all_spans_form(text: str) -> str:
-    """The spans of all right answers in their form, or of an answer."""
+    """Write the spans of all right answers, or of an answer, in their form."""
     return " ".join(_drop_form(span) for spans in _right_answers(text) for span in spans).strip()
 
 

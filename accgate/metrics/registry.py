@@ -1,4 +1,7 @@
-"""The metrics and the statistics over samples by name, with their options, bounds and direction."""
+"""The metrics and the statistics over samples by name.
+
+They have their options, bounds and direction.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ FAMILIES = (
 
 
 class UnknownAggregate(ValueError):
-    """No statistic has this name; the message says which one is near."""
+    """No statistic has this name.
+
+    The message says which one is near.
+    """
 
 
 @cache
@@ -96,7 +102,7 @@ def _built(name: str, options: Mapping[str, Any]) -> Metric:
 
 
 def aggregate(name: str, **options: Any) -> Aggregate:
-    """The statistic over samples of this name, with these options.
+    """Return the statistic over samples of this name, with these options.
 
     Raises
     ------

@@ -1,7 +1,8 @@
-"""ROUGE: n-grams and subsequences that an answer shares with the target text, 0 to 100 points.
+"""ROUGE, by what an answer shares with the target text, 0 to 100 points.
 
-Source: C.-Y. Lin, ROUGE: a package for automatic evaluation of summaries, ACL workshop 2004. With the default options
-`rouge_1`, `rouge_2`, `rouge_n`, `rouge_l` and `rouge_lsum` are rouge-score's F-measures to the last bit.
+It is n-grams and subsequences. Source: C.-Y. Lin, ROUGE: a package for automatic evaluation of summaries, ACL workshop
+2004. With the default options `rouge_1`, `rouge_2`, `rouge_n`, `rouge_l` and `rouge_lsum` are rouge-score's F-measures
+to the last bit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ Rule = Callable[[Sequence[str], Sequence[str]], Matched]
 
 
 def shared_n_grams(answer: Sequence[str], target: Sequence[str], n: int) -> Matched:
-    """ROUGE-N's counts of two lists of tokens.
+    """Return ROUGE-N's counts of two lists of tokens.
 
     >>> shared_n_grams("the cat sat".split(), "the cat ran away".split(), 2)
     Matched(shared=1, answer=2, target=3)
@@ -31,12 +32,18 @@ def shared_n_grams(answer: Sequence[str], target: Sequence[str], n: int) -> Matc
 
 
 def shared_subsequence(answer: Sequence[str], target: Sequence[str]) -> Matched:
-    """ROUGE-L's counts: length of the longest common subsequence, and both lengths."""
+    """Return ROUGE-L's counts.
+
+    They are the length of the longest common subsequence, and both lengths.
+    """
     return Matched(lcs_length(answer, target), len(answer), len(target))
 
 
 def shared_union(answer: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Matched:
-    """ROUGE-Lsum's counts over sentences: the union of each target sentence's subsequences, no token counted twice."""
+    """Return ROUGE-Lsum's counts over sentences.
+
+    It is the union of each target sentence's subsequences, no token counted twice.
+    """
     union: list[str] = []
     for sentence in target:
         positions = set[int]().union(*(lcs_positions(sentence, other) for other in answer))
@@ -58,7 +65,9 @@ def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def lcs_positions(reference: Sequence[str], candidate: Sequence[str]) -> list[int]:
-    """Positions in the reference of one longest common subsequence: of several, the one that rouge-score takes.
+    """Find one longest common subsequence's positions in the reference.
+
+    Of several it is the one that rouge-score takes.
 
     >>> lcs_positions("a b c d".split(), "b x d".split())
     [1, 3]
@@ -79,7 +88,7 @@ def lcs_positions(reference: Sequence[str], candidate: Sequence[str]) -> list[in
 
 
 def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
-    """The rows of the subsequences' table, one for each token of the first.
+    """Return the rows of the subsequences' table, one a token of the first.
 
     A row is the bits of one integer: bit j is 0 where the length grows from column j to j + 1, so that a length is a
     count of zeros. Source: H. Hyyrö, Bit-parallel LCS-length computation revisited, AWOCA 2004.
@@ -97,9 +106,10 @@ def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
 
 
 def skip_bigrams(answer: Sequence[str], target: Sequence[str], skip: int | None, *, unigrams: bool = False) -> Matched:
-    """ROUGE-S's counts of two lists of tokens: pairs with at most `skip` tokens between, of any distance for None.
+    """Return ROUGE-S's counts of two lists of tokens.
 
-    With `unigrams` ROUGE-SU's: every single token counts too.
+    They are pairs with at most `skip` tokens between, of any distance for None. With `unigrams` ROUGE-SU's: every
+    single token counts too.
 
     Source: Lin 2004, section 5.
 
@@ -119,7 +129,7 @@ def skip_bigrams(answer: Sequence[str], target: Sequence[str], skip: int | None,
 
 
 def _seconds(codes: npt.NDArray[np.int64], first: int, kinds: int, skip: int | None) -> npt.NDArray[np.int64]:
-    """How often each token comes after the first within the distance."""
+    """Count how often each token comes after the first within the distance."""
     seen = np.concatenate(([0], np.cumsum(codes == first)))  # seen[i]: among the i tokens before position i
     before = seen[:-1].copy()
     if skip is not None:
@@ -129,16 +139,16 @@ def _seconds(codes: npt.NDArray[np.int64], first: int, kinds: int, skip: int | N
 
 
 def _pairs(length: int, skip: int | None) -> int:
-    """Number of pairs of positions with at most `skip` others between."""
+    """Count the pairs of positions with at most `skip` others between."""
     widest = max(length - 1 if skip is None else min(skip + 1, length - 1), 0)
     return widest * length - widest * (widest + 1) // 2
 
 
 def weighted_lcs(answer: Sequence[str], target: Sequence[str], weight: float) -> Matched:
-    """ROUGE-W's shares of two lists of tokens, with f(k) = k ** weight for k words in a row.
+    """Return ROUGE-W's shares of two lists of tokens.
 
-    `shared` is f^-1(WLCS / f(target)) of the target and so on: precision and recall are Lin's equations 14 and 13. Time
-    grows with the product of both lengths.
+    k words in a row count f(k) = k ** weight. `shared` is f^-1(WLCS / f(target)) of the target and so on: precision and
+    recall are Lin's equations 14 and 13. Time grows with the product of both lengths.
 
     Source: Lin 2004, section 3.3; the table is the paper's, which is greedy where weight is above 1.
 

@@ -19,7 +19,7 @@ _HAN = re.compile("([\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff])")
 
 
 def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
-    """The function that splits a text into tokens.
+    """Return the function that splits a text into tokens.
 
     Its first call loads the package that it needs.
 
@@ -64,12 +64,18 @@ def rouge(text: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters, marks and digits of any script, in lower case and NFKC form."""
+    """Split a text into runs of letters, marks and digits of any script.
+
+    They are in lower case and NFKC form.
+    """
     return _plain(text).translate(_SPACED).split()
 
 
 def characters(text: str) -> list[str]:
-    """Letters and digits of any script, each with the marks that follow it, in lower case and NFKC form."""
+    """Split a text into letters and digits of any script, with their marks.
+
+    They are in lower case and NFKC form.
+    """
     letters: list[str] = []
     for word in words(text):
         for place, character in enumerate(word):
@@ -91,7 +97,10 @@ def _plain(text: str) -> str:
 
 
 class _Spaced(dict[int, str]):
-    """Translation of every character that is in no word to a space, looked up once per character."""
+    """Translation of every character that is in no word to a space.
+
+    It is looked up once per character.
+    """
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

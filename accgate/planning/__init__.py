@@ -1,1 +1,4 @@
-"""From accuracy.toml to checks: task, reference, design and samples of each, and what they cost."""
+"""From accuracy.toml to checks.
+
+Each has its task, reference, design and samples, and what they cost.
+"""

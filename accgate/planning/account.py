@@ -1,4 +1,7 @@
-"""The account of alpha of a run: what each thing that can fail it may spend, and what all may spend together."""
+"""The account of alpha of a run.
+
+It says what each thing that can fail a run may spend, and what all may spend together.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -30,11 +33,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Account:
-    """How all that can fail a run shares alpha, with a claim of each of its checks.
+    """How all that can fail a run shares alpha.
 
-    The overall checks have a fifth of alpha where there are any, the limits on costs another. Where
-    `drift` and `groups` can fail a check, each has a tenth. The checks share what is left by the correction. With
-    `none` nothing is shared: every check and every limit has its whole alpha, every overall check a fifth.
+    It has a claim of each of the run's checks. The overall checks have a fifth of alpha where there are any, the limits
+    on costs another. Where `drift` and `groups` can fail a check, each has a tenth. The checks share what is left by
+    the correction. With `none` nothing is shared: every check and every limit has its whole alpha, every overall check
+    a fifth.
 
     A pull request's new checks have an account of their own, so that they take nothing from those of its base, and so
     have advisory checks.
@@ -53,7 +57,10 @@ class Account:
 
     @cached_property
     def pooled(self) -> Mapping[str, float]:
-        """The models that have an overall check, with the least alpha of the checks that it pools."""
+        """The models that have an overall check.
+
+        Each has the least alpha of the checks that it pools.
+        """
         names = [claim.pooled_by for claim in self.claims]
         models = dict.fromkeys(name for name in names if name is not None and names.count(name) > 1)
         return {model: min(claim.alpha for claim in self.claims if claim.pooled_by == model) for model in models}
@@ -76,19 +83,25 @@ class Account:
         return sum(claim.has_groups for claim in self.claims) if self.groups else 0
 
     def of_drift(self, alpha: float) -> float | None:
-        """The alpha of one check's decline over all merges; None where it only is reported."""
+        """Return the alpha of one check's decline over all merges.
+
+        None where it only is reported.
+        """
         return TENTH * alpha / (1 if self.correction == "none" else len(self.claims)) if self.drift else None
 
     def of_groups(self, alpha: float) -> float | None:
-        """The alpha that the groups of one check have together; None where they only are reported."""
+        """Return the alpha that the groups of one check have together.
+
+        None where they only are reported.
+        """
         return TENTH * alpha / (1 if self.correction == "none" else self.grouped) if self.grouped else None
 
     def of_check(self, alpha: float) -> float:
-        """The alpha that one check has for certain."""
+        """Return the alpha that one check has for certain."""
         return share_of_alpha(alpha, self.correction, len(self.claims), left=self.left)
 
     def of_overall(self, model: str) -> float:
-        """The alpha of the overall check of one model."""
+        """Return the alpha of the overall check of one model."""
         return SHARE * self.pooled[model] / (1 if self.correction == "none" else len(self.pooled))
 
     def of_limits(self, alpha: float) -> float:
@@ -96,12 +109,15 @@ class Account:
         return alpha if self.correction == "none" else SHARE * alpha
 
     def of_limit(self, alpha: float) -> float:
-        """The alpha that one of them has for certain."""
+        """Return the alpha that one of them has for certain."""
         return share_of_alpha(self.of_limits(alpha), self.correction, self.limits)
 
     @property
     def allowed(self) -> Allowed:
-        """How many harmless changes the run fails at most: what each part may spend, added up."""
+        """How many harmless changes the run fails at most.
+
+        It is what each part may spend, added up.
+        """
         return Allowed(
             checks=sum(self.of_check(claim.alpha) for claim in self.claims),
             overall=sum(map(self.of_overall, self.pooled)),
@@ -117,7 +133,10 @@ def account_by(gate: Gate, claims: Iterable[Claim]) -> Account:
 
 
 def reason_not_pooled(reference: Scores | Mean | Target | None, design: Design) -> str | None:
-    """Why an overall check leaves a check out; None for one that it pools: 0/100 scores of which no drop is allowed."""
+    """Say why an overall check leaves a check out.
+
+    None for one that it pools, of 0/100 scores of which no drop is allowed.
+    """
     if design.tier == "advisory":
         return "advisory"
     if reference is None:

@@ -1,4 +1,7 @@
-"""How many test cases to annotate when there is no dataset yet; standard library only, so that it starts fast."""
+"""How many test cases to annotate when there is no dataset yet.
+
+It takes the standard library alone, so that it starts fast.
+"""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +16,10 @@ FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand mil
 
 @dataclass(frozen=True)
 class AnnotationRow:
-    """The guarantee of `n` test cases: the margin at the plan's confidence, and the confidence of the plan's margin."""
+    """The guarantee of `n` test cases.
+
+    It is the margin at the plan's confidence, and the confidence of the plan's margin.
+    """
 
     n: int
     margin: float
@@ -22,11 +28,11 @@ class AnnotationRow:
 
 @dataclass(frozen=True)
 class AnnotationPlan:
-    """Test cases after which the mean score is within the margin of the truth, whatever the scores are.
+    """Test cases that bring the mean score within the margin of the truth.
 
-    `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n` is the answer: `n_hoeffding`, or
-    fewer with a `population` to draw from without replacement. `n_approximate` is what the
-    normal approximation gives at the largest standard deviation there can be; it guarantees nothing.
+    They do whatever the scores are. `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n`
+    is the answer: `n_hoeffding`, or fewer with a `population` to draw from without replacement. `n_approximate` is what
+    the normal approximation gives at the largest standard deviation there can be; it guarantees nothing.
     """
 
     margin: float
@@ -40,7 +46,7 @@ class AnnotationPlan:
     curve: tuple[AnnotationRow, ...]
 
     def sentence(self) -> str:
-        """The answer in words, with its assumptions and the approximate number."""
+        """Say the answer in words, with its assumptions and the approximate number."""
         confidence = f"{100.0 * self.confidence:.10g}%"
         scores = f"whatever the scores from {self.low:g} to {self.high:g} are"
         cases, truth, source = count_of(self.n, "test case"), "the truth", "Hoeffding"
@@ -67,17 +73,20 @@ class AnnotationPlan:
         return "test cases", margin, f"confidence that the mean is within {self.margin:g}"
 
     def rows(self) -> tuple[tuple[str, str, str], ...]:
-        """The curve as text: margins rounded up and confidences down, since both are guarantees."""
+        """Return the curve as text.
+
+        Margins are rounded up and confidences down, since both are guarantees.
+        """
         return tuple((f"{row.n:,}", _up(row.margin), _percent(row.confidence)) for row in self.curve)
 
 
 def annotation_plan(
     margin: float, *, confidence: float = 0.95, low: float = 0.0, high: float = 1.0, population: int | None = None
 ) -> AnnotationPlan:
-    """The test cases to annotate so that the mean score is less than `margin` from the truth.
+    """Plan the test cases whose mean score is near the truth.
 
-    Holds for any scores in [low, high], of test cases drawn at random: independently, or from a `population`
-    without replacement, where the truth is the mean over all of it.
+    It is less than `margin` from it. Holds for any scores in [low, high], of test cases drawn at random: independently,
+    or from a `population` without replacement, where the truth is the mean over all of it.
 
     Parameters
     ----------
@@ -139,7 +148,10 @@ def _check_arguments(margin: float, confidence: float, low: float, high: float, 
 
 
 def _normal_n(margin: float, confidence: float, width: float, population: int | None) -> int:
-    """The same by the normal approximation, at the largest standard deviation that a range of this width has."""
+    """Return the same by the normal approximation.
+
+    It takes the largest standard deviation that a range of this width has.
+    """
     needed = (quantile((1.0 + confidence) / 2.0) * width / 2.0 / margin) ** 2
     if population is not None:
         needed /= 1.0 + max(0.0, needed - 1.0) / population
@@ -147,7 +159,10 @@ def _normal_n(margin: float, confidence: float, width: float, population: int | 
 
 
 def _round_numbers(n: int, population: int | None) -> list[int]:
-    """50, 100, 200, 500 and so on up to three times n, or from 10 where n is small, with n and the population."""
+    """List 50, 100, 200, 500 and so on up to three times n.
+
+    It begins with 10 where n is small, and has n and the population.
+    """
     most = population if population is not None else 3 * n
     powers = range(1, len(str(most)))
     steps = [step * 10**power for power in powers for step in (1, 2, 5)]
@@ -164,5 +179,5 @@ def _up(value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share in percent with at most four decimals, rounded down."""
+    """Write a share in percent with at most four decimals, rounded down."""
     return f"{math.floor(share * 1e6 * (1.0 + 1e-12)) / 1e4:.10g}%"

@@ -1,4 +1,7 @@
-"""The references that models are held against, by name: which there can be, and why one is missing."""
+"""The references that models are held against, by name.
+
+Here is which there can be, and why one is missing.
+"""
 
 from collections.abc import Iterator
 
@@ -11,12 +14,17 @@ from accgate.verdict import Reason
 
 
 def labels_of(config: Config) -> set[str]:
-    """The names under which the models of a config's file are recorded, with their variants."""
+    """Return the names under which the models of a config's file are recorded.
+
+    They have their variants.
+    """
     return {baseline_of(name, each.variant, None) for name, each in config.models_in_file.items()}
 
 
 def is_recordable(baseline: str, labels: set[str]) -> bool:
-    """Whether some model is recorded under a baseline's name, which may leave the variant out or give its values alone.
+    """Tell whether some model is recorded under a baseline's name.
+
+    The name may leave the variant out or give its values alone.
 
     >>> labels = {"m@quant=bf16"}
     >>> [is_recordable(name, labels) for name in ("m@quant=bf16", "m@bf16", "m", "m@fp8", "n")]
@@ -32,7 +40,9 @@ def _names(label: str) -> set[str]:
 
 
 def refuse_unknown_baselines(config: Config) -> None:
-    """Refuse a `baseline` that names neither a recorded reference nor a model of the file: it can never have one.
+    """Refuse a `baseline` that can never have a reference.
+
+    It names neither a recorded one nor a model of the file.
 
     Raises
     ------
@@ -67,7 +77,7 @@ def _is_recorded(config: Config, baseline: str, task: str) -> bool:
 
 
 def missing_note(config: Config, model: PlannedModel, baseline: str, task: str) -> Reason:
-    """Why there is no reference, and how to record one."""
+    """Say why there is no reference, and how to record one."""
     own = baseline_of(model.name, model.variant, None)
     recordable = is_recordable(baseline, labels_of(config))
     text = missing_reference(config.references, baseline, task, own=own, recordable=recordable)

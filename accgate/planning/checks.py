@@ -1,4 +1,7 @@
-"""The checks of a config: for each model and task the samples, the reference, the test, and the drop it can detect."""
+"""The checks of a config.
+
+Each model and task has samples, a reference, a test, and the drop it can detect.
+"""
 
 from __future__ import annotations
 
@@ -117,19 +120,28 @@ class Check:
 
     @property
     def reference_mean(self) -> float | None:
-        """Mean of the reference, points; None where another statistic is decided on."""
+        """Mean of the reference, points.
+
+        None where another statistic is decided on.
+        """
         return None if self.reference is None or self.task.content.aggregate is not None else self.reference.mean
 
     @property
     def reference_readings(self) -> Readings | None:
-        """How the reference's replies were read; None where it does not say, or a target or a mean stands for it."""
+        """How the reference's replies were read.
+
+        None where it does not say, or a target or a mean stands for it.
+        """
         if self.recorded is None or not isinstance(self.reference, Scores):
             return None
         return self.recorded.about.readings
 
     @property
     def silence_is_loss(self) -> bool:
-        """Whether a reply that is empty or cut off is a lost answer: the reference's were read."""
+        """Whether a reply that is empty or cut off is a lost answer.
+
+        It is where the reference's were read.
+        """
         readings = self.reference_readings
         return readings is not None and readings.share <= self.max_unread
 
@@ -152,7 +164,7 @@ def plan_checks(
     known_sizes: bool = False,
     account: Account | None = None,
 ) -> tuple[Check, ...]:
-    """Every check of a config, with tasks loaded and references matched.
+    """Plan every check of a config, with tasks loaded and references matched.
 
     `recording` looks for no reference, and sizes the samples for all checks of the file: later runs have them all.
     `stored` takes the samples of a check from its reference, where it has scores: such a check can be decided on
@@ -227,7 +239,10 @@ def with_own_sides(checks: Sequence[Check]) -> tuple[Check, ...]:
 
 
 def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
-    """The account of alpha of these checks, which are all that share it."""
+    """Return the account of alpha of these checks.
+
+    They are all that share it.
+    """
 
     def claim_of(check: Check) -> Claim:
         pooled_by = check.model if gate.overall and check.not_pooled is None else None
@@ -237,7 +252,10 @@ def account_of(gate: Gate, checks: Sequence[Check]) -> Account:
 
 
 def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored: bool = False) -> Account:
-    """The account of the checks of these pairs; one that cannot be planned is in no overall check."""
+    """Return the account of the checks of these pairs.
+
+    One that cannot be planned is in no overall check.
+    """
     return _account(config, _drafts(config, pairs, {}, recording=False, stored=stored), pairs)
 
 
@@ -265,9 +283,9 @@ class _Draft:
         return reason_not_pooled(self.reference, self.design)
 
     def choice(self, n: int | None = None, clusters: int | None = None, *, alpha: float | None = None) -> Choice:
-        """Return the test of so many samples and clusters, at the alpha that the check has.
+        """Choose the test of so many samples and clusters.
 
-        Before they are read it is that of as many samples as the reference has.
+        It is at the alpha that the check has. Before they are read it is that of as many samples as the reference has.
         """
         reference, content = self.reference, self.source.content
         bounds, runs = self.source.bounds, 1
@@ -294,7 +312,10 @@ class _Draft:
 def _drafts(
     config: Config, pairs: Sequence[tuple[str, str]], faults: dict[str, None], *, recording: bool, stored: bool
 ) -> list[_Draft]:
-    """The drafts of those pairs that have no fault; the others' are added to `faults`."""
+    """Draft the checks of those pairs that have no fault.
+
+    The others' are added to `faults`.
+    """
     drafts = []
     sources: dict[str, TaskSource] = {}  # what the checks of several models share is read once
     others = set() if recording else config.other_sides
@@ -311,7 +332,10 @@ def _drafts(
 
 
 def _with_shares(design: Design, draft: _Draft, account: Account) -> Design:
-    """Return the design with what its groups and its decline may spend, where these can fail the check."""
+    """Add to a design what its groups and its decline may spend.
+
+    They may where they can fail the check.
+    """
     content = draft.source.content
     groups = account.of_groups(design.alpha) if has_groups(draft.source.definition) else None
     drift = account.of_drift(design.alpha) if content.aggregate is None else None  # an anchor keeps no statistic
@@ -333,14 +357,17 @@ def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str
 
 
 def _account_of_file(config: Config) -> Account:
-    """The account that a later run of the whole file may have, for which references are recorded."""
+    """Return the account that a later run of the whole file may have.
+
+    References are recorded for it.
+    """
     pooled_by = "any" if config.gate.overall and config.pools_in_file else None
     others = (Claim(config.gate.alpha, pooled_by),) * (config.checks_in_file - 1)
     return account_by(config.gate, (Claim(config.gate.alpha, pooled_by, config.limits_in_file, True), *others))
 
 
 def _draft(config: Config, model_name: str, source: TaskSource, *, recording: bool) -> _Draft:
-    """The draft of the check of a model and a task.
+    """Draft the check of a model and a task.
 
     Raises
     ------
@@ -397,10 +424,10 @@ def _plan_check(
     stored: bool,
     known_sizes: bool,
 ) -> Check:
-    """The check of a draft, decided at this alpha where no other check is rejected.
+    """Plan the check of a draft at this alpha.
 
-    Of one that must equal another model each way has half of it. It takes the samples of that model's own check, its
-    `side`, where there is one.
+    It is decided so where no other check is rejected. Of one that must equal another model each way has half of it. It
+    takes the samples of that model's own check, its `side`, where there is one.
 
     Raises
     ------
@@ -465,7 +492,10 @@ def _obstacles(choice: Choice) -> tuple[str, ...]:
 def _all_samples(
     config: Config, draft: _Draft, sizing: Sizing, *, stored: bool, known_sizes: bool
 ) -> tuple[Task, tuple[Reason, ...]]:
-    """The task with every sample there is, and a note where they were not read."""
+    """Return the task with every sample there is.
+
+    A note says where they were not read.
+    """
     source, recorded = draft.source, draft.recorded
     size = source.content.num_samples or source.settings.num_samples
     if stored and (isinstance(draft.reference, Scores) or not source.is_local):
@@ -484,14 +514,20 @@ def _all_samples(
 
 
 def _refuse_theta(source: TaskSource, fault: str | None) -> None:
-    """Refuse the target theta for a fault, at its place in accuracy.toml or in the task's definition."""
+    """Refuse the target theta for a fault, at its place.
+
+    It is in accuracy.toml or in the task's definition.
+    """
     if fault is not None:
         own = source.settings.theta is not None
         raise KeyFaults((("theta",), fault)) if own else source.definition.fault(("theta",), fault)
 
 
 def _reference(settings: TaskSettings, recorded: Reference | None) -> Scores | Mean | Target | None:
-    """The reference of the task's table (a target or a mean), else the recorded one."""
+    """Return the reference of the task's table, else the recorded one.
+
+    That of the table is a target or a mean.
+    """
     if settings.target is not None:
         return Target(settings.target)
     if settings.reference is not None and settings.reference_num_samples is not None:
@@ -502,7 +538,10 @@ def _reference(settings: TaskSettings, recorded: Reference | None) -> Scores | M
 def _refuse_out_of_range(
     reference: Scores | Mean | Target | None, recorded: Reference | None, settings: TaskSettings, task: Task
 ) -> None:
-    """Refuse a reference that the task's metric cannot give: one score far out would move its mean by points."""
+    """Refuse a reference that the task's metric cannot give.
+
+    One score far out would move its mean by points.
+    """
     low, high = task.metric.lowest, task.metric.highest
     if isinstance(reference, Scores):
         assert recorded is not None
@@ -519,7 +558,10 @@ def _refuse_out_of_range(
 
 
 def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | None:
-    """The number of clusters, by the task or else by its reference; None where the samples are independent."""
+    """Count the clusters, by the task or else by its reference.
+
+    None where the samples are independent.
+    """
     names: Sequence[str | None] | None = task.samples.names("cluster")
     if names is None and isinstance(reference, Scores):
         names = reference.take(task.samples.ids).clusters
@@ -527,7 +569,10 @@ def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | 
 
 
 def _with_expectations(check: Check, sizing: Sizing) -> Check:
-    """The check with the theta, gamma and mean samples that its plan expects; of a mean alone."""
+    """Add theta, gamma and mean samples, as planned, to a check.
+
+    It is one of a mean alone.
+    """
     assumed = replace(sizing.assumptions(), test=check.test, reference_n=check.reference_n)
     if check.task.content.aggregate is not None or (assumed.sigma is None and assumed.discordance is None):
         return check
@@ -550,7 +595,10 @@ def _with_expectations(check: Check, sizing: Sizing) -> Check:
 
 
 def _chance_notes(check: Check) -> tuple[Reason, ...]:
-    """A note where the reference is no better than guessing: it cannot fall, and the gate would always pass."""
+    """Note a reference that is no better than guessing.
+
+    It cannot fall, and the gate would always pass.
+    """
     mean, chance, n = check.reference_mean, check.task.content.chance, check.reference_n
     if mean is None or chance is None or n is None or not check.design.higher_is_better:
         return ()

@@ -42,7 +42,10 @@ class Speed:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of so many samples; a figure is None where no earlier run tells it."""
+    """The cost of so many samples.
+
+    A figure is None where no earlier run tells it.
+    """
 
     samples: float
     tokens: float | None
@@ -52,9 +55,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of a check: at most, and with early stopping on average where nothing changed and after a drop.
+    """The cost of a check.
 
-    `drop` is that drop in points. A check `ends` early, or with all samples, or as a recording without a verdict.
+    It is at most, and with early stopping on average where nothing changed and after a drop. `drop` is that drop in
+    points. A check `ends` early, or with all samples, or as a recording without a verdict.
     """
 
     model: str
@@ -75,7 +79,7 @@ def estimate_of(
     done: int = 0,
     free: int = 0,
 ) -> Estimate:
-    """The cost of a check, from run folders or else from its reference.
+    """Estimate the cost of a check, from run folders or its reference.
 
     Tokens are those of any run. Seconds follow from the engine's `speed`, a text where it could not be measured, else
     from a run on the hardware that `hardware` says an engine has here. Of a check that goes on, `done` records have not
@@ -113,7 +117,7 @@ def estimate_of(
 def _notes(
     engine: str, here: str | None, measured: Sequence[Measured], rated: Measured | None, counted: Measured | None
 ) -> list[str]:
-    """Where the figures come from, or why there are none."""
+    """Say where the figures come from, or why there are none."""
     if engine == "recorded":
         return ["recorded answers cost nothing"]
     notes = [f"tokens as in {counted.source}"] if counted is not None else ["no earlier run counted tokens"]
@@ -127,7 +131,10 @@ def _notes(
 
 
 def _of_run(check: Check, folder: Path) -> Measured | None:
-    """The cost that a run folder's records of the same model and variant show."""
+    """Measure the cost that a run folder's records show.
+
+    They are of the same model and variant.
+    """
     model, paths = check.planned_model.settings, paths_of(folder, *check.key)
     if not paths.settings.is_file() or not paths.records.is_file():
         return None
@@ -151,7 +158,7 @@ def _of_run(check: Check, folder: Path) -> Measured | None:
 
 
 def _rate(measured: Any) -> float | None:
-    """Samples a second, from the time that a run's settings hold."""
+    """Return samples a second, from the time that a run's settings hold."""
     match measured:
         case {"records": int() | float() as records, "seconds": int() | float() as seconds} if seconds > 0:
             return records / seconds or None
@@ -174,13 +181,19 @@ def _fits(measured: str, here: str | None) -> bool:
 
 
 def _gpus(hardware: str) -> int:
-    """GPUs that a hardware's name counts; 0 for processors and for servers, which do not say."""
+    """Count the GPUs that a hardware's name has.
+
+    It is 0 for processors and for servers, which do not say.
+    """
     several = SEVERAL.fullmatch(hardware)
     return int(several[1]) if several and GPU.search(hardware) else int(bool(GPU.search(hardware)))
 
 
 def hardware_here(engine: str) -> str | None:
-    """The hardware that an engine would run on here, as it names it; None where that is not known."""
+    """Name the hardware that an engine would run on here.
+
+    It is as the engine names it, None where that is not known.
+    """
     if engine == "llamacpp":
         return cpu_name()
     if engine == "openai":

@@ -1,4 +1,7 @@
-"""A check before its samples are read: task, judge and design, from accuracy.toml and the task's definition."""
+"""A check before its samples are read.
+
+Its task, judge and design come from accuracy.toml and the task's definition.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskSource:
-    """A task whose samples are not read yet: its table in accuracy.toml and its definition.
+    """A task whose samples are not read yet.
 
-    `harness` is the task as lm-evaluation-harness has loaded it, None for one of accgate's.
+    It has its table in accuracy.toml and its definition. `harness` is the task as lm-evaluation-harness has loaded it,
+    None for one of accgate's.
     """
 
     name: str
@@ -53,12 +57,18 @@ class TaskSource:
 
     @property
     def theta(self) -> float | None:
-        """The drop in points that must be detectable: that of accuracy.toml, else the definition's."""
+        """The drop in points that must be detectable.
+
+        It is that of accuracy.toml, else the definition's.
+        """
         return self.content.theta if self.settings.theta is None else self.settings.theta
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        """The lowest and the highest score of the metric, points; None where there is no bound, or lm-eval knows it."""
+        """The lowest and the highest score of the metric, points.
+
+        None where there is no bound, or lm-eval knows it.
+        """
         if self.settings.lm_eval is not None:
             return None, None
         metric = self.definition.metric(loaded=False)
@@ -66,12 +76,17 @@ class TaskSource:
 
     @property
     def max_unread(self) -> float:
-        """The share of replies that may hold no answer: that of accuracy.toml, else the definition's, else 0.2."""
+        """The share of replies that may hold no answer.
+
+        It is that of accuracy.toml, else the definition's, else 0.2.
+        """
         named = (self.settings.max_unread, self.content.max_unread)
         return next((share for share in named if share is not None), MAX_UNREAD)
 
     def task(self, config: Config, count: int | None, *, loaded: bool = True) -> Task:
-        """The task with its samples, rendered once; `count` is the number to generate of a task that is generated.
+        """Return the task with its samples, rendered once.
+
+        `count` is the number to generate of a task that is generated.
 
         Raises
         ------
@@ -105,9 +120,10 @@ class TaskSource:
         return settings.lm_eval is None and is_here
 
     def stored_task(self, config: Config, recorded: Reference | None, count: int | None) -> Task:
-        """The task of a reference's samples, as far as its files hold them; it can be decided, and not asked.
+        """Return the task of a reference's samples, as far as its files hold them.
 
-        Without a reference's scores it has so many samples of which nothing is known (`is_unread`).
+        It can be decided, and not asked. Without a reference's scores it has so many samples of which nothing is known
+        (`is_unread`).
 
         Raises
         ------
@@ -126,9 +142,10 @@ class TaskSource:
 
 
 def task_source(config: Config, name: str, *, loaded: bool = True) -> TaskSource:
-    """A task of accuracy.toml with its definition: of the harness, of a file, or of the library.
+    """Find a task of accuracy.toml with its definition.
 
-    Unless `loaded`, neither lm-eval nor a user's metric is loaded: the task can only be decided on what is recorded.
+    The definition is the harness's, a file's, or the library's. Unless `loaded`, neither lm-eval nor a user's metric is
+    loaded: the task can only be decided on what is recorded.
 
     Raises
     ------
@@ -174,7 +191,9 @@ def _refuse_lacking(settings: TaskSettings, definition: Definition, kind: Kind) 
 
 
 def design_of(config: Config, task: TaskSource) -> Design:
-    """The error rates and the test of a check: those of accuracy.toml, else the definition's.
+    """Return the error rates and the test of a check.
+
+    They are those of accuracy.toml, else the definition's.
 
     Raises
     ------
@@ -203,25 +222,28 @@ def design_of(config: Config, task: TaskSource) -> Design:
 
 
 def has_groups(definition: Definition) -> bool:
-    """Whether the scores of a task come in groups."""
+    """Tell whether the scores of a task come in groups."""
     content = definition.content
     return content.aggregate is None and (content.columns.group is not None or bool(content.dataset.parts))
 
 
 def planned_model(config: Config, name: str) -> PlannedModel:
-    """The model of this name, in the file that holds [models]."""
+    """Return the model of this name, in the file that holds [models]."""
     return PlannedModel(name, config.models[name], config.models_file, workspace=config.workspace)
 
 
 def planned_judge(config: Config, name: str) -> PlannedModel:
-    """The judge of this name, as a model that can be asked."""
+    """Return the judge of this name, as a model that can be asked."""
     judge = config.judges[name]
     settings = Model(engine=judge.engine, model=judge.model, options=judge.options, sampling=judge.sampling)
     return PlannedModel(name, settings, config.source, "judges", code=judge_code(config, name))
 
 
 def _with_judge(task: Task, judge: Judge) -> Task:
-    """The task with its judge in the fingerprint: another judge gives other marks."""
+    """Put the judge into a task's fingerprint.
+
+    Another judge gives other marks.
+    """
     named = {key: value for key, value in asdict(judge).items() if key not in ("options", "files")}
     digest = hashlib.sha256(f"{task.fingerprint['metric']}{sorted(named.items())}".encode()).hexdigest()[:16]
     return replace(task, fingerprint={**task.fingerprint, "metric": digest})

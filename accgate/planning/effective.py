@@ -1,4 +1,7 @@
-"""What the rules of accuracy.toml do: the effective record of each check, whatever the level that sets a value."""
+"""What the rules of accuracy.toml do.
+
+It is the effective record of each check, whatever the level that sets a value.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +37,10 @@ OF_HUB = ("hub", "name", "subsets", "split", "revision", "options")  # what a da
 
 
 class RowsFile(NamedTuple):
-    """A file with rows, of which `key` names those of a JSON object; `ending` says how it is read."""
+    """A file with rows.
+
+    `key` names those of a JSON object, and `ending` says how it is read.
+    """
 
     path: Path
     key: str | None
@@ -43,12 +49,15 @@ class RowsFile(NamedTuple):
 
     @property
     def rows(self) -> Any:
-        """The rows, each with its keys in their order; of Parquet, which is not read here, the digest of its bytes."""
+        """The rows, each with its keys in their order.
+
+        Parquet is not read here, and has the digest of its bytes.
+        """
         return read_rows(self.path, self.key) if self.ending != ".parquet" else self.sha256
 
 
 def rows_file(path: Path, key: str | None) -> RowsFile:
-    """The file of rows at a path.
+    """Return the file of rows at a path.
 
     Raises
     ------
@@ -59,7 +68,10 @@ def rows_file(path: Path, key: str | None) -> RowsFile:
 
 
 def has_same_rows(before: Any, after: Any) -> bool:
-    """Whether two files of rows give the same rows, or one those that are written; only other bytes are read."""
+    """Tell whether two files give the same rows.
+
+    One may be those that are written. Only other bytes are read.
+    """
     sides = before, after
     if isinstance(before, RowsFile) and isinstance(after, RowsFile) and before[1:] == after[1:]:
         return True
@@ -98,7 +110,10 @@ class EffectiveTask:
         return self.is_mean and self.values["theta"] is not None and self.values["test"] == "auto"
 
     def samples(self, name: str, models: Iterable[str]) -> list[int | None]:
-        """The number of samples that each of these models is asked; None where the dataset or theta says it."""
+        """Return the number of samples that each of these models is asked.
+
+        None where the dataset or theta says it.
+        """
         own, content, numbers = self.settings, self.definition.content, list[int | None]()
         for model in models:
             number = own.num_samples
@@ -109,7 +124,10 @@ class EffectiveTask:
         return numbers
 
     def _reference_n(self, model: str, name: str) -> int | None:
-        """The samples of a model's reference; None where it has none, or is an absolute mean."""
+        """Return the number of samples of a model's reference.
+
+        None where it has none, or is an absolute mean.
+        """
         own, entry = self.settings, self.config.models[model]
         if entry.equal_to is not None:
             return None
@@ -120,7 +138,9 @@ class EffectiveTask:
 
 
 def definition_of(config: Config, name: str) -> Definition:
-    """The definition of a task of the config: its own file, or the library's; nothing of lm-eval is loaded.
+    """Read the definition of a task of the config.
+
+    It is its own file, or the library's. Nothing of lm-eval is loaded.
 
     Raises
     ------
@@ -134,9 +154,10 @@ def definition_of(config: Config, name: str) -> Definition:
 
 
 def effective_task(config: Config, name: str, definition: Definition | None = None) -> EffectiveTask:
-    """The effective record of a task. Neither a dataset of the hub nor a user's code is loaded for it.
+    """Return the effective record of a task.
 
-    `definition` is one to take in place of the task's own.
+    Neither a dataset of the hub nor a user's code is loaded for it. `definition` is one to take in place of the task's
+    own.
 
     Raises
     ------
@@ -172,7 +193,10 @@ def effective_task(config: Config, name: str, definition: Definition | None = No
 
 
 def _rows_values(config: Config, settings: TaskSettings, definition: Definition) -> dict[str, Any]:
-    """Where the rows and the solved examples come from, without what is set and not looked at."""
+    """Return where the rows and the solved examples come from.
+
+    What is set and not looked at is left out.
+    """
     content, folder = definition.content, definition.folder
     try:
         chosen = with_subset(definition, Source({}, 0, subset=settings.subset)).content.dataset
@@ -202,7 +226,10 @@ def _rows_values(config: Config, settings: TaskSettings, definition: Definition)
 def _examples(
     config: Config, settings: TaskSettings, shots: dict[str, Any], folder: Path, key: str | None
 ) -> dict[str, Any]:
-    """How solved examples are chosen, and which there are: those of the table's file, written ones, or a file's."""
+    """Return how solved examples are chosen, and which there are.
+
+    They are those of the table's file, written ones, or a file's.
+    """
     written, file, split = shots.pop("examples"), shots.pop("file"), shots.pop("split")
     examples: Any = list(written) or None
     if settings.few_shot_dataset is not None:
@@ -215,7 +242,9 @@ def _examples(
 def shares_of_alpha(
     config: Config, pairs: Sequence[tuple[str, str]], tasks: Mapping[str, EffectiveTask]
 ) -> dict[str, float]:
-    """The alpha that the account leaves each task's checks for certain, where these pairs are all there are.
+    """Return the alpha that the account leaves each task's checks for certain.
+
+    These pairs are all there are.
 
     References are not read for it: a check may be pooled where its rules allow that.
     """

@@ -1,4 +1,7 @@
-"""The files of a judge: what its settings name in the repository, and what they declare."""
+"""The files of a judge.
+
+Its settings name them in the repository, or declare them.
+"""
 
 import os
 import re
@@ -18,7 +21,10 @@ LONGEST = 1000  # characters of a path
 
 
 def judge_code(config: Config, name: str) -> Code | None:
-    """The code that a judge's command consists of; None where it has none, or no repository decides."""
+    """Return the code that a judge's command consists of.
+
+    None where it has none, or no repository decides.
+    """
     judge = config.judges[name]
     if not config.trees or not judge.options.get("serve"):
         return None
@@ -28,7 +34,9 @@ def judge_code(config: Config, name: str) -> Code | None:
 
 
 def judge_files(config: Config, judge: Judge) -> Iterator[tuple[str, Path]]:
-    """Name and path of every file of the repository that a judge's settings name, of folders at any depth.
+    """Return name and path of every file that a judge's settings name.
+
+    They are the repository's, and of folders at any depth.
 
     Raises
     ------
@@ -45,7 +53,10 @@ def judge_files(config: Config, judge: Judge) -> Iterator[tuple[str, Path]]:
 
 
 def judge_names(config: Config, judge: Judge) -> Iterator[str]:
-    """What names a file or folder in a judge's settings: weights, templates, words of its command, `files`."""
+    """Yield what names a file or folder in a judge's settings.
+
+    It is weights, templates, words of its command, and `files`.
+    """
     yield from judge.files
     words = (word for text in texts_in([judge.model, judge.options, judge.sampling.extra]) for word in _words(text))
     for text in dict.fromkeys(words):
@@ -55,7 +66,10 @@ def judge_names(config: Config, judge: Judge) -> Iterator[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """A text, the parts of it that may be a path, as in `--chat-template=judge.jinja`, and the file of a module."""
+    """Split a text into the parts that may be a path.
+
+    `--chat-template=judge.jinja` has one, and a module has its file.
+    """
     yield text
     if len(text) < LONGEST:  # a name may hold what parts others; -mFILE
         yield from (text[match.end() :] for match in re.finditer(rf"{PARTING}|^-\w", text))
@@ -66,7 +80,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text in a value of a table, at any depth."""
+    """Yield every text in a value of a table, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (Mapping, list, tuple)):

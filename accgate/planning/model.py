@@ -1,4 +1,7 @@
-"""A model as a plan holds it: its settings, and the engine that they ask for."""
+"""A model as a plan holds it.
+
+It has its settings, and the engine that they ask for.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ ModelKey = tuple[str, str, Path]  # table, name and folder
 
 @dataclass(frozen=True)
 class PlannedModel:
-    """A table of [models] or [judges], with the file that holds it, and the code that a judge's command consists of."""
+    """A table of [models] or [judges], with the file that holds it.
+
+    It has the code that a judge's command consists of, too.
+    """
 
     name: str
     settings: Model
@@ -37,7 +43,10 @@ class PlannedModel:
 
     @property
     def key(self) -> ModelKey:
-        """What tells models and judges apart: a pull request's new checks have judges of its own file."""
+        """What tells models and judges apart.
+
+        A pull request's new checks have judges of its own file.
+        """
         return self.table, self.name, self.folder
 
     @property
@@ -47,15 +56,21 @@ class PlannedModel:
 
     @property
     def variant(self) -> Mapping[str, Any]:
-        """Labels of the model that runs: dtype, quantisation, kind of GPU."""
+        """Labels of the model that runs.
+
+        Such are dtype, quantisation, kind of GPU.
+        """
         return self.settings.variant
 
     def locating(self) -> AbstractContextManager[None]:
-        """Adds file and line to the faults of this model's table, as its engine raises them."""
+        """Add file and line to the faults of this model's table.
+
+        Its engine raises them.
+        """
         return self.source.locating((self.table, self.name))
 
     def engine(self) -> Engine:
-        """The engine, not yet started.
+        """Return the engine, not yet started.
 
         Raises
         ------
@@ -92,7 +107,9 @@ class PlannedModel:
             check_template(self.settings.engine, self._engine_table(), requests)
 
     def server(self) -> OpenAIEngine | None:
-        """The engine where it asks servers, not yet started; None where it loads the model.
+        """Return the engine where it asks servers, not yet started.
+
+        None where it loads the model.
 
         Raises
         ------
@@ -103,7 +120,9 @@ class PlannedModel:
             return server_engine(self.settings.engine, self._engine_table())
 
     def probe(self) -> tuple[str, ...]:
-        """Ask the servers of the model once whether they have it; what each answered, if there are any.
+        """Ask the servers of the model once whether they have it.
+
+        Return what each answered, if there are any.
 
         Raises
         ------
@@ -119,7 +138,9 @@ class PlannedModel:
             return server.probe()
 
     async def reach(self) -> None:
-        """Ask the servers of the model once, long before its turn in a run, whether they have it.
+        """Ask the servers of the model once whether they have it.
+
+        That is long before its turn in a run.
 
         Raises
         ------
@@ -139,7 +160,10 @@ class PlannedModel:
 
 
 def check_engines(models: Sequence[PlannedModel]) -> Mapping[tuple[str, str], Reason]:
-    """Notes on engines that could not be checked on this machine, by table and name; raises the others' faults."""
+    """Check the engines' options, and note those that cannot be checked here.
+
+    Notes are by table and name. Raises the others' faults.
+    """
     notes: dict[tuple[str, str], Reason] = {}
     faults: list[str] = []
     for model in models:

@@ -1,4 +1,7 @@
-"""How noisy a task is, from recorded runs of one model: sigma, discordance, and the samples that follow."""
+"""How noisy a task is, from recorded runs of one model.
+
+It gives sigma, discordance, and the samples that follow.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +18,10 @@ from accgate.stats.noise import Estimate, VarianceParts, estimate_discordance, e
 
 @dataclass(frozen=True)
 class DesignRow:
-    """The samples that a design needs to detect theta, and the drop that the samples there are detect; points.
+    """The samples that a design needs to detect theta, points.
 
-    `expected_n_healthy` is the mean number of samples of a run in which nothing changed.
+    Beside it is the drop that the samples there are detect. `expected_n_healthy` is the mean number of samples of a run
+    in which nothing changed.
     """
 
     test: str
@@ -28,10 +32,11 @@ class DesignRow:
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of a task; sigma and differences_sigma in points, discordance a share.
+    """The noise of a task.
 
-    `discordance` and `differences_sigma` come from two runs, or from repeats of one; None where there is only one
-    answer to each sample. `parts` has the variance between and within questions where there are repeats.
+    sigma and differences_sigma are in points, discordance is a share. `discordance` and `differences_sigma` come from
+    two runs, or from repeats of one; None where there is only one answer to each sample. `parts` has the variance
+    between and within questions where there are repeats.
     """
 
     n: int
@@ -56,7 +61,9 @@ def noise_of(
     bounds: tuple[float, float] | None = None,
     layout: Layout = AS_FOUND,
 ) -> Noise:
-    """The noise that one run shows, or two runs of the same model on the same samples (A/A).
+    """Measure the noise that one run shows, or two of the same model (A/A).
+
+    The two have the same samples.
 
     Raises
     ------
@@ -84,7 +91,10 @@ def noise_of(
 
 
 def _designs(scores: Scores, noise: Noise) -> tuple[DesignRow, ...]:
-    """The unpaired, the paired and the sequential design, as far as their noise is known."""
+    """Return the unpaired, the paired and the sequential design.
+
+    They go as far as their noise is known.
+    """
     rows, discordance, differences = [], noise.discordance, noise.differences_sigma
     q = discordance.value if discordance is not None and scores.is_binary else None
     sd = differences.value if differences is not None and not scores.is_binary else None

@@ -71,7 +71,7 @@ def plan(
     n_max: int | None = None,
     checks: int = 1,
 ) -> Plan:
-    """The samples needed to see a drop of `theta` points.
+    """Plan the samples needed to see a drop of `theta` points.
 
     Parameters
     ----------
@@ -140,10 +140,10 @@ def plan(
 
 
 def n_without_early_stopping(verdict: Figures) -> int:
-    """Return the samples that a check would have taken without early stopping, at most those that it had.
+    """Return the samples that a check would take without early stopping.
 
-    They see the same theta at the same rates, at the discordance that was planned for, else at the one seen. A test at
-    a fixed n takes what it took.
+    They are at most those that it had. They see the same theta at the same rates, at the discordance that was planned
+    for, else at the one seen. A test at a fixed n takes what it took.
     """
     if verdict.stop is None or verdict.n_max is None:
         return verdict.n
@@ -164,12 +164,13 @@ def _fixed_n(
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What samples are planned with: a test, its error rates, and the noise that it will meet.
+    """What samples are planned with.
 
-    `sigma` (points) is the standard deviation of one score, of a paired test that of the differences. `discordance` is
-    the share of paired 0/100 samples that change; None for other scores. `reference_n` are the reference's samples,
-    None where it has as many as the candidate. With a `margin` (points) a drop of it is allowed, or must be ruled out,
-    and theta is what exceeds it. `loss` is the most points that one sample can lose, infinite where nothing bounds it.
+    It is a test, its error rates, and the noise that it will meet. `sigma` (points) is the standard deviation of one
+    score, of a paired test that of the differences. `discordance` is the share of paired 0/100 samples that change;
+    None for other scores. `reference_n` are the reference's samples, None where it has as many as the candidate. With a
+    `margin` (points) a drop of it is allowed, or must be ruled out, and theta is what exceeds it. `loss` is the most
+    points that one sample can lose, infinite where nothing bounds it.
     """
 
     test: str
@@ -192,9 +193,9 @@ class Assumptions:
         return self.test in SEQUENTIAL_TESTS
 
     def fixed_n(self, theta: float) -> int | None:
-        """Return the samples that the test needs at a fixed n, a sequential one those of the paired test.
+        """Return the samples that the test needs at a fixed n.
 
-        None where no number is enough beside so few of the reference.
+        A sequential one needs those of the paired test. None where no number is enough beside so few of the reference.
 
         Raises
         ------
@@ -226,7 +227,10 @@ class Assumptions:
         return one_sample_n(theta, sd=sd, alpha=self.alpha, beta=self.beta)
 
     def most_n(self, theta: float) -> int | None:
-        """Return the most samples that the test is planned with; None where no number is enough."""
+        """Return the most samples that the test is planned with.
+
+        None where no number is enough.
+        """
         if self.margin is not None and self.is_binary:
             return math.ceil(self.normal_n(theta) * self._cost)
         if (fixed := self.fixed_n(theta)) is None:
@@ -234,7 +238,10 @@ class Assumptions:
         return math.ceil(GSPRT_MAXIMUM * fixed) + GSPRT_MORE if self.test == "gsprt" else self.least_n(fixed)
 
     def least_n(self, fixed: int) -> int:
-        """Return the fewest samples that give the test its power, from those of the test at a fixed n."""
+        """Return the fewest samples that give the test its power.
+
+        They follow from those of the test at a fixed n.
+        """
         return math.ceil(self._cost * fixed)
 
     @property
@@ -249,15 +256,16 @@ class Assumptions:
         return {"gsprt": GSPRT_LEAST, "e-process": E_PROCESS_MAXIMUM}.get(self.test, 1.0)
 
     def theta(self, n: int, target: float | None = None) -> float | None:
-        """Return the drop in points that `n` samples detect with probability 1 - beta, None where none is.
+        """Return the drop in points that `n` samples detect.
 
-        Exact for 0/100 scores at a known discordance. The bounds of a sequential test are drawn for its target.
+        They do with probability 1 - beta. None where none is. Exact for 0/100 scores at a known discordance. The bounds
+        of a sequential test are drawn for its target.
         """
         theta = self._theta_at(n / self._cost)
         return theta if theta is None or not self.is_sequential else max(theta, target or 0.0)
 
     def _theta_at(self, n: float) -> float | None:
-        """The same of a test at a fixed n."""
+        """Return the same of a test at a fixed n."""
         rates = {"alpha": self.alpha, "beta": self.beta}
         if self.discordance is None or not self.is_binary:
             least = quantile_sum(**rates) * self.error(n)
@@ -268,7 +276,10 @@ class Assumptions:
         return theta_of(int(n), discordance=self.discordance, **rates)
 
     def _of_whole_losses(self, n: float, least: float) -> float | None:
-        """The drop that a test by the spread of the differences detects if it is made of whole losses; or `least`."""
+        """Return the drop of whole losses that a test by the spread detects.
+
+        The spread is that of the differences. Or it is `least`.
+        """
         assert self.sigma is not None
         if n > COUNTED:  # theta^2 = k^2 (sigma^2 + loss (margin + theta)) / n, as `_graded_n` has it
             share = quantile_sum(self.alpha, self.beta) ** 2 / n
@@ -298,10 +309,10 @@ class Assumptions:
         return error_of_mean(self.sigma, n, (self.reference_n or n) if self.test == "two-sample" else None)
 
     def expected_n(self, n: int, theta: float) -> tuple[float, float]:
-        """Return the mean samples when nothing changed and after a drop of theta, of `n` planned.
+        """Return the mean samples when nothing changed and after a drop of theta.
 
-        Mostly within a tenth of the simulated means, a fifth where few samples change (benchmarks/decisions.py prints
-        both).
+        `n` are planned. Mostly within a tenth of the simulated means, a fifth where few samples change
+        (benchmarks/decisions.py prints both).
         """
         if not self.is_sequential:
             return float(n), float(n)
@@ -324,7 +335,10 @@ class Assumptions:
 
     @property
     def _beyond(self) -> tuple[float, float]:
-        """How far the log likelihood ratios at which runs pass and fail lie beyond Wald's bounds."""
+        """Return how far the bounds of runs lie beyond Wald's.
+
+        They are the log likelihood ratios at which runs pass and fail.
+        """
         if self.test == "e-process":
             return (0.75 if self.discordance is None else 0.35), 0.6
         return 0.7 + max(0.0, self.beta - 0.2), 0.7
@@ -332,7 +346,10 @@ class Assumptions:
 
 @functools.lru_cache(maxsize=256)
 def _graded_n(assumed: Assumptions, theta: float) -> int:
-    """The pairs at which a test of other scores than 0/100 detects theta, past some thousands roughly."""
+    """Return the pairs at which a test of graded scores detects theta.
+
+    Graded are others than 0/100. Past some thousands it is rough.
+    """
     assert assumed.sigma is not None
     if not math.isfinite(assumed.loss):
         return assumed.normal_n(theta)
@@ -354,6 +371,9 @@ def _graded_n(assumed: Assumptions, theta: float) -> int:
 
 
 def visible_theta(n: int, discordance: float | None, alpha: float, beta: float) -> float | None:
-    """Return the drop that a sequential test of 0/100 scores without a target looks for, if n samples show one."""
+    """Return the drop that a sequential test of 0/100 scores looks for.
+
+    It has no target. None where n samples show no drop.
+    """
     q = TYPICAL if discordance is None else discordance
     return mcnemar_theta(int(n / GSPRT_MAXIMUM), discordance=q, alpha=alpha, beta=beta)

@@ -25,9 +25,10 @@ MOST_WHOLE = 500  # rows of one's own that are all asked without an early stop: 
 
 @dataclass(frozen=True)
 class Sizing:
-    """How many samples a check wants: from the task's settings, the target theta, or the reference.
+    """How many samples a check wants.
 
-    `bounds` are the lowest and the highest score of the metric, points; None where there is no bound, or none is known.
+    It follows from the task's settings, the target theta, or the reference. `bounds` are the lowest and the highest
+    score of the metric, points; None where there is no bound, or none is known.
     """
 
     source: TaskSource
@@ -40,14 +41,18 @@ class Sizing:
 
     @property
     def flicker(self) -> float:
-        """The discordance that the reference's runs show among themselves; 0 where it has one run."""
+        """The discordance that the reference's runs show among themselves.
+
+        It is 0 where it has one run.
+        """
         return 0.0 if self.about is None or self.about.discordance is None else self.about.discordance
 
     @property
     def stated_discordance(self) -> float | None:
-        """The discordance that accuracy.toml gives, or that the reference's runs show where it is more than is assumed.
+        """The discordance that accuracy.toml gives.
 
-        Two builds differ by what the runs of one do, and more.
+        It is what the reference's runs show where that is more than is assumed. Two builds differ by what the runs of
+        one do, and more.
         """
         if self.source.settings.discordance is not None:
             return self.source.settings.discordance
@@ -64,10 +69,10 @@ class Sizing:
         return self.reference.values.shape[1] if isinstance(self.reference, Scores) else 1
 
     def noise(self, reference_runs: int) -> float:
-        """The discordance at which single answers are as noisy as the answers on both sides are together.
+        """The discordance that stands for both sides' noise.
 
-        More runs take away what one build's runs show among themselves. Of what lies between builds, a drop of theta
-        may be a part, or all.
+        At it single answers are as noisy as the answers on both sides are together. More runs take away what one
+        build's runs show among themselves. Of what lies between builds, a drop of theta may be a part, or all.
         """
         flicker = min(self.flicker, self.discordance)
         if not flicker:
@@ -84,7 +89,10 @@ class Sizing:
 
     @property
     def scale(self) -> float:
-        """Points that one sample can lose at most; 100 where the scores have no bounds."""
+        """Points that one sample can lose at most.
+
+        It is 100 where the scores have no bounds.
+        """
         low, high = self.bounds
         return 100.0 if low is None or high is None else high - low
 
@@ -100,15 +108,18 @@ class Sizing:
 
     @property
     def theta(self) -> float | None:
-        """The drop that samples are planned for; None where their number is set, or no mean is decided on."""
+        """The drop that samples are planned for.
+
+        None where their number is set, or no mean is decided on.
+        """
         is_planned = self.source.settings.num_samples is None and self.source.content.aggregate is None
         return self.design.theta if is_planned else None
 
     def theta_fault(self, available: int | None = None) -> str | None:
-        """Why no number of samples can see the target theta; None where one can, or none is planned for.
+        """Say why no number of samples can see the target theta.
 
-        With `available`, the samples that the dataset has, it is also why these cannot, even if nothing changed but
-        what a drop of theta changes.
+        None where one can, or none is planned for. With `available`, the samples that the dataset has, it is also why
+        these cannot, even if nothing changed but what a drop of theta changes.
         """
         theta = self.theta
         if theta is None:
@@ -124,7 +135,10 @@ class Sizing:
         return _too_small(theta, f"{available:,} samples", math.ceil(least * 100.0))
 
     def _fault_of_range(self, theta: float) -> str | None:
-        """Why no mean can drop by theta; None where one can, or nothing bounds the scores."""
+        """Say why no mean can drop by theta.
+
+        None where one can, or nothing bounds the scores.
+        """
         low, high = self.bounds
         if low is None or high is None:
             if self.test not in PAIRED_TESTS or not self.binary:
@@ -135,7 +149,10 @@ class Sizing:
         return f"is {theta:g}; scores of {low:g} to {high:g} cannot drop by more than {high - low:g} points, write less"
 
     def _fault_of_most(self, theta: float) -> str | None:
-        """Why theta takes more samples than are planned, or for a task without a limit than are generated."""
+        """Say why theta takes more samples than are planned.
+
+        For a task without a limit it is more than are generated.
+        """
         most, who = N_LIMIT, "the most that are planned"
         if self.source.content.dataset.generator is not None and self.source.settings.limit is None:
             most, who = MOST_GENERATED, "the most that are generated"
@@ -147,7 +164,10 @@ class Sizing:
         return _too_small(theta, f"{most:,} samples, {who},", hundredths)
 
     def _least_theta(self, n: int) -> float | None:
-        """The smallest drop (points) that n single samples scored 0 or 100 detect at any discordance."""
+        """Return the smallest drop (points) that n single samples detect.
+
+        They are scored 0 or 100, at any discordance.
+        """
         is_single = self.reference_runs == self.source.settings.repeats == 1
         if self.test not in PAIRED_TESTS or self.paired_sigma() is not None or not is_single:
             return None
@@ -155,7 +175,10 @@ class Sizing:
         return replace(self.assumptions(), test=test, discordance=0.0).theta(n)
 
     def wanted(self) -> int | None:
-        """Samples that the check wants; None for all there are."""
+        """Samples that the check wants.
+
+        None for all there are.
+        """
         settings = self.source.settings
         if settings.num_samples is not None:
             return settings.num_samples
@@ -171,15 +194,19 @@ class Sizing:
         return min(limits, default=None)
 
     def takes_whole(self, available: int) -> bool:
-        """Whether all samples of a dataset are asked, though fewer would show theta.
+        """Whether all samples of a dataset are asked.
 
-        Rows of one's own are few and cost little, and more of them see smaller drops. An early stop saves what it can.
+        Fewer would show theta then. Rows of one's own are few and cost little, and more of them see smaller drops. An
+        early stop saves what it can.
         """
         is_few = self.source.is_local and self.source.content.dataset.generator is None and available <= MOST_WHOLE
         return is_few and self.theta is not None and self.test not in SEQUENTIAL_TESTS
 
     def assumptions(self, reference_runs: int | None = None) -> Assumptions:
-        """What the samples are planned with, for the reference's runs or so many."""
+        """Return what the samples are planned with.
+
+        It is for the reference's runs or so many.
+        """
         design, sigma, q, n = self.design, self.design.sigma, None, None
         if self.test in PAIRED_TESTS:
             sigma = self.paired_sigma()
@@ -191,7 +218,10 @@ class Sizing:
         return Assumptions(self.test, self.alpha, design.beta, sigma, q, n, margin, loss)
 
     def samples_for(self, theta: float, reference_runs: int | None = None) -> int | None:
-        """Samples that see theta, with the reference's runs or so many; None where it is too small for any number."""
+        """Return the samples that see theta.
+
+        It is with the reference's runs or so many, None where theta is too small for any number.
+        """
         assumed = self.assumptions(reference_runs)
         if assumed.sigma is None and assumed.discordance is None:
             return self.source.content.num_samples
@@ -203,9 +233,10 @@ def _too_small(theta: float, samples: str, hundredths: int) -> str:
 
 
 def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Task:
-    """The task with the samples of the check: the first of the order, as many as wanted.
+    """Reduce a task to the samples of the check.
 
-    Where rows were added since the reference was recorded, they are the first that it has.
+    They are the first of the order, as many as wanted. Where rows were added since the reference was recorded, they are
+    the first that it has.
 
     Raises
     ------
@@ -237,7 +268,10 @@ def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Ta
 
 
 def notes_on_samples(task: Task, sizing: Sizing, available: int) -> tuple[Reason, ...]:
-    """Notes where the samples of a check are too few to detect its theta, or not all that the dataset has by now."""
+    """Note samples that are too few for theta, or not all that there are.
+
+    The dataset may have more by now.
+    """
     notes = []
     if sizing.theta is not None:
         needed = sizing.samples_for(sizing.theta)
@@ -254,7 +288,10 @@ def notes_on_samples(task: Task, sizing: Sizing, available: int) -> tuple[Reason
 
 
 def advice_on_rows(task: Task, sizing: Sizing, available: int) -> tuple[str, ...]:
-    """Advice to ask more of the dataset, where that sees a smaller drop and somebody may want to."""
+    """Advise to ask more of the dataset.
+
+    That sees a smaller drop, which somebody may want to.
+    """
     n, theta, assumed = len(task.samples), sizing.design.theta, sizing.assumptions()
     is_known = sizing.source.content.aggregate is None and (assumed.sigma, assumed.discordance) != (None, None)
     if theta is None or n >= available or assumed.is_sequential or not is_known:
@@ -268,7 +305,10 @@ def advice_on_rows(task: Task, sizing: Sizing, available: int) -> tuple[str, ...
 
 
 def advice_on_runs(sizing: Sizing) -> tuple[str, ...]:
-    """Advice on the samples that more runs of the reference save, where its runs show that answers flicker."""
+    """Advise on the samples that more runs of the reference save.
+
+    Its runs show that answers flicker.
+    """
     runs = sizing.reference_runs
     if sizing.theta is None or sizing.test not in PAIRED_TESTS or not isinstance(sizing.reference, Scores):
         return ()

@@ -16,9 +16,10 @@ FIRST = 3  # samples that a chat template must not all fail on
 
 
 def validate(config: Config) -> tuple[Check, ...]:
-    """The planned checks, with the options and files of every engine checked, judges' too; nothing is started.
+    """Plan the checks, and check the options and files of every engine.
 
-    An engine that is not installed here is no fault of the file: its checks carry a note.
+    Judges' are checked too, and nothing is started. An engine that is not installed here is no fault of the file: its
+    checks carry a note.
 
     Raises
     ------
@@ -36,7 +37,9 @@ def validate(config: Config) -> tuple[Check, ...]:
 
 
 def refuse_broken_templates(checks: Sequence[Check]) -> None:
-    """Render the first samples of the checks that chat with their models' templates, where these are files here.
+    """Refuse chat templates that cannot be rendered.
+
+    The first samples of the checks that chat are rendered with their models' templates, where these are files here.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def refuse_broken_templates(checks: Sequence[Check]) -> None:
 
 
 def _first_chats(check: Check) -> Iterator[Request]:
-    """The requests of a check's first samples, those that are chats."""
+    """Return the requests of a check's first samples that are chats."""
     count = 0 if check.task.is_unread or isinstance(check.task, HarnessTask) else min(FIRST, check.n)
     for sample in map(check.task.samples.__getitem__, range(count)):
         if (mode := check.task.part_of(sample).content.mode) == "chat":
@@ -67,9 +70,10 @@ def _first_chats(check: Check) -> Iterator[Request]:
 
 
 def probe(config: Config, checks: Sequence[Check] = ()) -> tuple[str, ...]:
-    """Ask the servers of all models and judges once; a line for each server, after the name of its model.
+    """Ask the servers of all models and judges once.
 
-    Of checks with raw prompts a line too, where the first prompt begins with a special token that is there twice.
+    Return a line for each server, after the name of its model. Of checks with raw prompts a line too, where the first
+    prompt begins with a special token that is there twice.
 
     Raises
     ------
@@ -84,7 +88,10 @@ def probe(config: Config, checks: Sequence[Check] = ()) -> tuple[str, ...]:
 
 
 def _beginning(check: Check) -> str | None:
-    """What is wrong with how the first prompt of a check begins; None where nothing is, or no server tells."""
+    """Say what is wrong with how the first prompt of a check begins.
+
+    None where nothing is, or no server tells.
+    """
     server, sampling = check.planned_model.server(), check.planned_model.settings.sampling
     if server is None or not len(check.task.samples) or sampling.extra.get("add_special_tokens") is False:
         return None

@@ -1,1 +1,4 @@
-"""People rate answers: a blinded page to rate them on, and the verdict that the ratings give."""
+"""People rate answers.
+
+Here are a blinded page to rate them on, and the verdict that the ratings give.
+"""

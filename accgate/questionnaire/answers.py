@@ -1,4 +1,7 @@
-"""The answers of two sides to the same questions: from two files, or from a run and the reference of its model."""
+"""The answers of two sides to the same questions.
+
+They come from two files, or from a run and the reference of its model.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +20,10 @@ from accgate.text import count_of, some_of
 
 @dataclass(frozen=True)
 class Side:
-    """One side's answers by sample id; of several repeats, the first.
+    """One side's answers by sample id.
 
-    `failed` are the ids without a reply. Prompts, targets and clusters are of those samples that have them.
+    Of several repeats it is the first. `failed` are the ids without a reply. Prompts, targets and clusters are of those
+    samples that have them.
     """
 
     name: str
@@ -44,9 +48,10 @@ class Question:
 
 
 def read_side(path: Path, name: str | None = None) -> Side:
-    """The answers of a file: a reference's TOML, or JSONL or CSV with `id`, `reply` and maybe prompt and target.
+    """Read the answers of a file.
 
-    Prompts may be in the file that a run writes beside its records.
+    It is a reference's TOML, or JSONL or CSV with `id`, `reply` and maybe prompt and target. Prompts may be in the file
+    that a run writes beside its records.
 
     Raises
     ------
@@ -62,7 +67,7 @@ def read_side(path: Path, name: str | None = None) -> Side:
 
 
 def of_reference(reference: Reference, name: str | None) -> Side:
-    """The answers that a reference keeps.
+    """Return the answers that a reference keeps.
 
     Raises
     ------
@@ -130,7 +135,7 @@ def _optional(row: Mapping[str, Any], column: str, path: Path, line: int) -> str
 
 
 def _prompts_beside(path: Path) -> dict[str, str]:
-    """The prompts that a run keeps beside its records."""
+    """Read the prompts that a run keeps beside its records."""
     if path.suffix != ".jsonl":
         return {}
     beside = path.with_name(path.name.removesuffix(".jsonl") + ".prompts.jsonl.gz")
@@ -138,7 +143,7 @@ def _prompts_beside(path: Path) -> dict[str, str]:
 
 
 def questions_of(reference: Side, candidate: Side, *, subset: bool) -> tuple[Question, ...]:
-    """Every question with both answers, in the candidate's order.
+    """Return every question with both answers, in the candidate's order.
 
     With `subset` the candidate may have only some of the reference's samples, as a run of fewer samples does.
 
@@ -186,7 +191,7 @@ def _failures(side: Side) -> list[str]:
 
 
 def from_files(reference: Path, candidate: Path) -> tuple[str, str, tuple[Question, ...]]:
-    """Names of both sides and their questions, from two files.
+    """Return names of both sides and their questions, from two files.
 
     Raises
     ------
@@ -198,7 +203,9 @@ def from_files(reference: Path, candidate: Path) -> tuple[str, str, tuple[Questi
 
 
 def from_run(folder: Path, config: Path, model: str | None, task: str | None) -> tuple[str, str, tuple[Question, ...]]:
-    """Names of both sides and their questions, from a run's folder and the reference of its model.
+    """Return names of both sides and their questions, from a run.
+
+    The run's folder has one, the reference of its model the other.
 
     Raises
     ------
@@ -220,7 +227,7 @@ def from_run(folder: Path, config: Path, model: str | None, task: str | None) ->
 
 
 def _choose(folder: Path, model: str | None, task: str | None) -> tuple[str, str]:
-    """The model and task of the records to use."""
+    """Choose the model and task of the records to use."""
     pairs = [(unquote(path.parent.name), unquote(path.stem)) for path in sorted(folder.glob("*/*.jsonl"))]
     fitting = [pair for pair in pairs if model in (None, pair[0]) and task in (None, pair[1])]
     if len(fitting) == 1:

@@ -32,14 +32,17 @@ Words = Annotated[Text, Field(min_length=1, max_length=500)]
 
 @dataclass(frozen=True, config=CLOSED)
 class Item:
-    """`[[items]]`: one statement about an answer; agreement with a `reversed` one means a worse answer."""
+    """The table `[[items]]`, one statement about an answer.
+
+    Agreement with a `reversed` one means a worse answer.
+    """
 
     id: Text = Field(description="a short name: small letters, digits, - and _")
     text: Words = Field(description="the statement that raters agree or disagree with")
     reversed: Flag = False
 
     def points(self, level: float) -> float:
-        """A level from 1 to 5 in points, where 100 is best.
+        """Turn a level from 1 to 5 into points, where 100 is best.
 
         >>> Item("fluent", "It is fluent.").points(5), Item("rude", "It is rude.", reversed=True).points(4)
         (100.0, 25.0)
@@ -72,7 +75,9 @@ class Wording:
 
 
 def read_wording(path: Path | None) -> Wording:
-    """The wording of a TOML file; the default one without a file.
+    """Read the wording of a TOML file.
+
+    It is the default one without a file.
 
     Raises
     ------
@@ -129,13 +134,16 @@ class QuestionKey:
     answers: tuple[AnswerKey, ...]
 
     def answer(self, side: str) -> str:
-        """The name of a side's answer."""
+        """Return the name of a side's answer."""
         return next(answer.id for answer in self.answers if answer.side in (side, "both"))
 
 
 @dataclass(frozen=True, config=STRICT)
 class Key:
-    """All that an import of ratings needs: the questionnaire's digest, its questions, and the side of each answer."""
+    """All that an import of ratings needs.
+
+    It is the questionnaire's digest, its questions, and the side of each answer.
+    """
 
     questionnaire: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     seed: int
@@ -152,12 +160,12 @@ class Key:
 
 
 def key_json(key: Key) -> str:
-    """The key's file."""
+    """Write the key's file."""
     return json.dumps({"kind": KIND, **asdict(key)}, indent=1) + "\n"
 
 
 def read_key(path: Path) -> Key:
-    """The key of a file.
+    """Read the key of a file.
 
     Raises
     ------
@@ -193,7 +201,7 @@ def _contradictions(key: Key) -> Iterator[str]:
 
 
 def read_object(path: Path, kind: str, wanted: str) -> dict[str, Any]:
-    """The JSON object of a file, less its `kind`.
+    """Read the JSON object of a file, less its `kind`.
 
     Raises
     ------
@@ -211,7 +219,10 @@ def read_object(path: Path, kind: str, wanted: str) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object that names no key twice: which of two ratings would count?"""
+    """Read a JSON object that names no key twice.
+
+    Of two ratings nobody knows which would count.
+    """
     table = dict(pairs)
     if len(table) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)

@@ -1,4 +1,7 @@
-"""The questionnaire: its questions in random order without the names of the sides, its key, and the HTML page."""
+"""The questionnaire.
+
+It has its questions in random order without the names of the sides, its key, and the HTML page.
+"""
 
 import hashlib
 import json
@@ -24,9 +27,10 @@ def draw_questionnaire(
     count: int | None = None,
     show_targets: bool = False,
 ) -> tuple[dict[str, Any], Key]:
-    """Draw `count` questions at random for a questionnaire; by default 20, or all if there are fewer.
+    """Draw `count` questions at random for a questionnaire.
 
-    Return the content of the page as JSON, and the key, which the page must not hold.
+    By default they are 20, or all if there are fewer. Return the content of the page as JSON, and the key, which the
+    page must not hold.
 
     The seed decides which questions are drawn in which order, which answer comes first (the reference's in half of the
     questions) and the answers' names. Only the key holds it: with the seed anybody can tell the sides apart. Answers
@@ -64,7 +68,10 @@ def draw_questionnaire(
 
 
 def _answers(question: Question, seed: int, *, reference_first: bool) -> list[tuple[AnswerKey, str]]:
-    """Both answers under names that hide the sides, or the one that both sides gave."""
+    """Return both answers under names that hide the sides.
+
+    It is one where both sides gave the same.
+    """
     reference, candidate = question.reference.strip(), question.candidate.strip()
     if reference == candidate:
         return [(AnswerKey(_name(seed, question.id, 0), "both"), reference)]
@@ -74,7 +81,7 @@ def _answers(question: Question, seed: int, *, reference_first: bool) -> list[tu
 
 
 def _name(seed: int, id_: str, place: int) -> str:
-    """An answer's name, which depends on its place on the page and not on its side."""
+    """Name an answer by its place on the page, and not by its side."""
     return _hash(seed, f"answer {place}", id_)[:12]
 
 
@@ -87,7 +94,7 @@ def _hash(seed: int, purpose: str, id_: str) -> str:
 
 
 def page_html(page: dict[str, Any]) -> str:
-    """The page as one HTML text in ASCII.
+    """Write the page as one HTML text in ASCII.
 
     Prompts and answers can hold anything: they are data for the page's script, which shows them as text. The policy
     lets no other script or style run, and nothing load.

@@ -32,7 +32,10 @@ WANTED = "a file that the questionnaire's page saved"
 
 @dataclass(frozen=True)
 class Ratings:
-    """One rater's levels from 1 to 5 by answer and item, without those that were not rated."""
+    """One rater's levels from 1 to 5 by answer and item.
+
+    Those that were not rated are left out.
+    """
 
     path: Path
     rater: str
@@ -40,7 +43,7 @@ class Ratings:
 
 
 def read_ratings(paths: Sequence[Path], key: Key) -> tuple[Ratings, ...]:
-    """The ratings of every file, one file a rater.
+    """Read the ratings of every file, one file a rater.
 
     Raises
     ------
@@ -67,7 +70,10 @@ def read_ratings(paths: Sequence[Path], key: Key) -> tuple[Ratings, ...]:
 
 
 def _name_key(rater: str) -> str:
-    """A rater's name for comparison: spaces and capitals do not make another person."""
+    """Write a rater's name for comparison.
+
+    Spaces and capitals do not make another person.
+    """
     return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
 
 
@@ -109,7 +115,10 @@ def missing_of(ratings: Ratings, key: Key) -> list[str]:
 
 
 def by_answer(ratings: Sequence[Ratings], key: Key, item: str) -> Floats:
-    """Levels of one item, shape (raters, answers) in the key's order; NaN where a rater gave none."""
+    """Return levels of one item, shape (raters, answers) in the key's order.
+
+    It is NaN where a rater gave none.
+    """
     rows = [[one.levels.get(id_, {}).get(item, np.nan) for id_ in key.answers] for one in ratings]
     return np.array(rows, dtype=np.float64)
 
@@ -119,9 +128,10 @@ TENTATIVE = 0.667  # Krippendorff, Content Analysis: the least alpha that tentat
 
 @dataclass(frozen=True)
 class Agreement:
-    """Krippendorff's alpha (a share; None where it does not exist, and `reason` says why) over the answers.
+    """Krippendorff's alpha over the answers.
 
-    `answers` counts those that at least two raters rated.
+    It is a share, None where it does not exist, and `reason` says why. `answers` counts those that at least two raters
+    rated.
     """
 
     answers: int
@@ -132,7 +142,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class ItemResult:
-    """One item: means of both sides in points, 100 best, turned round where the item is reversed, and agreement."""
+    """One item with the means of both sides in points, 100 best.
+
+    It is turned round where the item is reversed, and has its agreement.
+    """
 
     id: str
     text: str
@@ -144,7 +157,10 @@ class ItemResult:
 
 @dataclass(frozen=True)
 class Survey:
-    """The ratings in figures; `missing` counts pairs of ratings, one of each side, that were left out of `expected`."""
+    """The ratings in figures.
+
+    `missing` counts pairs of ratings, one of each side, that were left out of `expected`.
+    """
 
     questionnaire: str
     reference: str
@@ -160,7 +176,10 @@ class Survey:
 
 @dataclass(frozen=True)
 class SurveyResult(Result):
-    """A result with one check for each item, in the items' order, and the ratings in figures."""
+    """A result with one check for each item, in the items' order.
+
+    It has the ratings in figures.
+    """
 
     judgement: Survey = field(kw_only=True)  # a key of the JSON result
 
@@ -168,10 +187,11 @@ class SurveyResult(Result):
 def survey_of(
     key: Key, ratings: Sequence[Ratings], design: Design, *, correction: Correction, allow_missing: bool
 ) -> SurveyResult:
-    """Decide for each item, on the same questions, whether the candidate is rated lower than the reference.
+    """Decide for each item whether the candidate is rated lower.
 
-    A question's score is the mean over raters of their level in points; a rater counts for a question where both
-    sides are rated. The question is the unit of the test, or the cluster of the samples where they have one.
+    It is on the same questions as the reference. A question's score is the mean over raters of their level in points; a
+    rater counts for a question where both sides are rated. The question is the unit of the test, or the cluster of the
+    samples where they have one.
 
     Raises
     ------
@@ -224,7 +244,10 @@ def _incomplete(ratings: Ratings, key: Key, missing: Sequence[str]) -> str:
 
 
 def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
-    """The scores of both sides by question: means over the raters who rated both."""
+    """Return the scores of both sides by question.
+
+    They are means over the raters who rated both.
+    """
     place = {id_: column for column, id_ in enumerate(key.answers)}
     columns = [[place[question.answer(side)] for question in key.questions] for side in ("reference", "candidate")]
     points = np.vectorize(item.points, otypes=[np.float64])(levels)
@@ -239,7 +262,7 @@ def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
 
 
 def agreement_of(levels: Floats) -> Agreement:
-    """The agreement of raters on levels of shape (raters, answers)."""
+    """Measure the agreement of raters on levels of shape (raters, answers)."""
     counts = (~np.isnan(levels)).sum(axis=0)
     answers = int((counts >= 2).sum())
     if not answers:

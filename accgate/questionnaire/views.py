@@ -1,4 +1,4 @@
-"""The result of a survey for people: in the terminal and as Markdown."""
+"""The result of a survey for people, in the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADINGS = (
 
 
 def headline(result: SurveyResult) -> str:
-    """The verdict in one sentence that names items."""
+    """Say the verdict in one sentence that names items."""
     checks = result.checks
     worse = [check.task or "" for check in checks if check.verdict == "regression"]
     unsure = [check.task or "" for check in checks if check.verdict not in ("regression", "pass")]
@@ -31,13 +31,13 @@ def headline(result: SurveyResult) -> str:
 
 
 def summary(survey: Survey) -> str:
-    """Who rated what, in one sentence."""
+    """Say who rated what, in one sentence."""
     counts = f"{count_of(len(survey.raters), 'rater')}, {survey.questions} questions, {survey.answers} answers"
     return f"{counts}; {survey.candidate} against {survey.reference}."
 
 
 def legend(result: SurveyResult) -> str:
-    """What the columns mean."""
+    """Say what the columns mean."""
     alpha = result.checks[0].alpha
     return (
         "Means in points: 0 is strongly disagree, 100 strongly agree, reversed items are turned round, so that 100 is "
@@ -47,7 +47,7 @@ def legend(result: SurveyResult) -> str:
 
 
 def row(item: ItemResult, verdict: Verdict) -> tuple[str, ...]:
-    """The cells of an item's row, under `HEADINGS`."""
+    """Return the cells of an item's row, under `HEADINGS`."""
     agreement = item.agreement
     return (
         item.id + (" (reversed)" if item.reversed else ""),
@@ -64,7 +64,10 @@ def row(item: ItemResult, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _remarks(result: SurveyResult) -> list[str]:
-    """The remarks below the table: notes, reasons of verdicts, and why there is no alpha."""
+    """Return the remarks below the table.
+
+    They are notes, reasons of verdicts, and why there is no alpha.
+    """
     survey = result.judgement
     reasons = [f"{check.task}: {reason}" for check in result.checks for reason in check.reasons]
     without = [f"{item.id}: no alpha: {item.agreement.reason}" for item in survey.items if item.agreement.reason]
@@ -91,7 +94,10 @@ def print_survey(console: Console, result: SurveyResult) -> None:
 
 
 def survey_markdown(result: SurveyResult) -> str:
-    """The result as GitHub-flavoured Markdown, in which names and statements are inert text."""
+    """Write the result as GitHub-flavoured Markdown.
+
+    Names and statements are inert text in it.
+    """
     from accgate.report.markdown import fill_template
 
     survey = result.judgement

@@ -1,4 +1,7 @@
-"""Drift: the first reference of a model and task is the anchor that later ones and runs are compared with."""
+"""Drift from the first reference of a model and task, the anchor.
+
+Later references and runs are compared with it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -37,9 +40,10 @@ RESTART = "delete both, and drift is counted afresh"
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Step:
-    """A reference that came after the anchor: its difference to the anchor and that difference's error, points.
+    """A reference that came after the anchor.
 
-    `p_fall` and `p_rise` are the chances of so low, and of so high a difference; older files have none.
+    It has its difference to the anchor and that difference's error, points. `p_fall` and `p_rise` are the chances of so
+    low, and of so high a difference; older files have none.
     """
 
     date: Text = ""
@@ -50,7 +54,7 @@ class Step:
     p_rise: Number | None = None
 
     def p_value(self, *, higher_is_better: bool) -> float:
-        """That of a one-sided test for a decline."""
+        """Return p of a one-sided test for a decline."""
         fall, rise = self.p_fall, self.p_rise
         if fall is None or rise is None:
             fall, rise = normal_tails(self.difference, self.error)
@@ -59,9 +63,10 @@ class Step:
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class AnchorFile:
-    """`<task>.anchor.toml` of the store: the first reference, and how often it has been replaced since.
+    """The file `<task>.anchor.toml` of the store.
 
-    `anchor` says why drift is counted from here, where still earlier references cannot be compared.
+    It has the first reference, and how often it has been replaced since. `anchor` says why drift is counted from here,
+    where still earlier references cannot be compared.
     """
 
     model: Text
@@ -81,13 +86,19 @@ class AnchorFile:
 
     @property
     def makers(self) -> Makers:
-        """Who marked it; empty where the file does not say."""
+        """Who marked it.
+
+        It is empty where the file does not say.
+        """
         return Makers.of_tables(vars(self))
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """The first reference of a model and task; it outlives every later one that can be compared with it."""
+    """The first reference of a model and task.
+
+    It outlives every later one that can be compared with it.
+    """
 
     path: Path
     about: AnchorFile
@@ -95,7 +106,9 @@ class Anchor:
 
 
 def find_anchor(store: Path, baseline: str, task: str) -> Anchor | None:
-    """The anchor of a baseline and task; None where its reference has never been replaced.
+    """Find the anchor of a baseline and task.
+
+    None where its reference has never been replaced.
 
     Raises
     ------
@@ -106,7 +119,7 @@ def find_anchor(store: Path, baseline: str, task: str) -> Anchor | None:
 
 
 def anchor_beside(reference: Path) -> Anchor | None:
-    """The anchor beside the file of a reference, as `find_anchor`."""
+    """Read the anchor beside the file of a reference, as `find_anchor`."""
     path = reference.with_suffix(".anchor.toml")
     if not path.is_file():
         if (orphan := path.with_suffix(".scores.csv")).exists():
@@ -125,11 +138,11 @@ def anchor_beside(reference: Path) -> Anchor | None:
 def keep_anchor(
     store: Path, about: ReferenceFile, scores: Scores, files: Replacements, design: Design | None = None
 ) -> str:
-    """Keep the anchor, and the new reference's difference from it, among the `files` that replace the old reference.
+    """Keep the anchor, and the new reference's difference from it.
 
-    The anchor is the first reference, whatever replaced it, until one comes that cannot be compared with it, or that
-    accepts a decline which by the check's `design` fails it. It is then removed, and drift is counted from the new
-    reference: the text says so, for the new reference's file.
+    They are among the `files` that replace the old reference. The anchor is the first reference, whatever replaced it,
+    until one comes that cannot be compared with it, or that accepts a decline which by the check's `design` fails it.
+    It is then removed, and drift is counted from the new reference: the text says so, for the new reference's file.
 
     Raises
     ------
@@ -162,7 +175,10 @@ def keep_anchor(
 
 
 def _former(path: Path) -> Reference | None:
-    """The reference that is replaced; None where it is damaged: recording again repairs that."""
+    """Read the reference that is replaced.
+
+    None where it is damaged, for recording again repairs that.
+    """
     try:
         return read_reference(path)
     except BadInput:
@@ -177,10 +193,10 @@ def _new_anchor(reference: Reference, scores: Scores) -> Anchor:
 
 
 def _change(anchor: Anchor, old: Reference | None, about: ReferenceFile, scores: Scores) -> str | None:
-    """The change because of which a new reference cannot be compared with the anchor; None where it can be.
+    """Return the change that makes a reference incomparable with its anchor.
 
-    More or fewer samples do not matter, as where a plan has changed: those that both have are compared. Anchors of
-    earlier versions do not say who marked them, which the old reference between them may.
+    None where it can be compared. More or fewer samples do not matter, as where a plan has changed: those that both
+    have are compared. Anchors of earlier versions do not say who marked them, which the old reference between them may.
     """
     makers = [anchor.about.makers] if old is None else [anchor.about.makers, old.about.makers]
     if any(each.judge_change(about.makers) is not None for each in makers):
@@ -194,7 +210,10 @@ def _change(anchor: Anchor, old: Reference | None, about: ReferenceFile, scores:
 def _step(
     anchor: Anchor, scores: Scores, codes: Codes | None, date: str = "", commit: str = ""
 ) -> tuple[Step | None, tuple[str, ...]]:
-    """The difference to the anchor on the samples that both have, None where they share none; which are left out."""
+    """Return the difference to the anchor, and which samples are left out.
+
+    It is on the samples that both have, None where they share none.
+    """
     values, shared = scores.means(), anchor.scores.ids.places(scores.ids) >= 0
     rows = np.flatnonzero(shared & ~np.isnan(values))
     left_out = {"not in the anchor": ~shared, "without a score": shared & np.isnan(values)}
@@ -250,7 +269,10 @@ def drift_since(anchor: Anchor, candidate: Scores, design: Design, *, clusters: 
 def _least_loss(
     anchor: Anchor, candidate: Scores, difference: float, error: float, alpha: float, higher_is_better: bool
 ) -> float:
-    """The upper limit of a decline at this alpha, points, higher is better: exact for single 0/100 scores."""
+    """Return the upper limit of a decline at this alpha, points.
+
+    Higher is better. It is exact for single 0/100 scores.
+    """
     first, now = anchor.scores, candidate
     is_single = first.values.shape[1] == now.values.shape[1] == 1 and now.clusters is None
     if is_single and first.is_binary and now.is_binary:
@@ -262,7 +284,10 @@ def _least_loss(
 
 
 def _losses(steps: Sequence[Step], higher_is_better: bool) -> tuple[tuple[str, float], ...]:
-    """The merges that lost most, at most three, each with its change to the one before in points."""
+    """List the merges that lost most, at most three.
+
+    Each has its change to the one before in points.
+    """
     befores = (0.0, *(step.difference for step in steps[:-1]))
     changes = [
         (step.commit[:7] or step.date or ("this run" if step is steps[-1] else "a run without a date"), now)

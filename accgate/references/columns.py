@@ -18,9 +18,10 @@ COST_COLUMNS = ("completion_tokens", "seconds")
 
 
 def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
-    """The columns that some record fills; `answers` adds answer and target. Of tokens seconds go with them.
+    """List the columns that some record fills.
 
-    Acceptance lengths are one where some reply was drafted.
+    `answers` adds answer and target. Of tokens seconds go with them. Acceptance lengths are one where some reply was
+    drafted.
     """
     columns = (*TEXTS, *NUMBERS, *(ANSWERS if answers else ()))
     filled = [name for name in columns if fills(records, name)]
@@ -44,7 +45,9 @@ def value_of(record: Record, column: str) -> Any:
 
 
 def cell(value: Any) -> str:
-    """A value as a CSV cell; several numbers have spaces between them; `-` where there is none.
+    """Write a value as a CSV cell.
+
+    Several numbers have spaces between them. `-` stands where there is none.
 
     >>> cell(0.25), cell([100.0, None]), cell(None)
     ('0.25', '100 -', '')
@@ -59,7 +62,9 @@ def cell(value: Any) -> str:
 
 
 def stored_records(path: Path) -> Iterator[Record]:
-    """The records behind a reference's scores, as far as its file holds them.
+    """Yield the records behind a reference's scores.
+
+    They are as far as its file holds them.
 
     Raises
     ------
@@ -90,7 +95,7 @@ def _count_of(row: Mapping[str, Any], name: str, path: Path, line: int, least: f
 
 
 def _numbers(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | tuple[float | None, ...]:
-    """One number, or several with spaces between."""
+    """Read one number, or several with spaces between."""
     try:
         numbers = [None if part == "-" else float(part) for part in str(row[name]).split(" ")]
     except ValueError as error:

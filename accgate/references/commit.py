@@ -6,7 +6,10 @@ from pathlib import Path
 
 
 def commit_of(folder: Path) -> str:
-    """The folder's git commit, with `+changes` where files differ from it; GITHUB_SHA or "" without git."""
+    """Return the folder's git commit.
+
+    It has `+changes` where files differ from it. Without git it is GITHUB_SHA or "".
+    """
     try:
         commit = _git(folder, "rev-parse", "HEAD")
         return f"{commit}+changes" if _git(folder, "status", "--porcelain", "--untracked-files=no") else commit

@@ -1,4 +1,7 @@
-"""Who made scores: who answered and who marked, kept with a reference; marks of two judges cannot be compared."""
+"""Who made scores.
+
+Who answered and who marked are kept with a reference, for marks of two judges cannot be compared.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ CHANGE = 600  # characters of what changed
 
 @dataclass(frozen=True)
 class Makers:
-    """Who answered and who marked, as far as replies, lists of models and files tell.
+    """Who answered and who marked.
 
-    `served` and `judge_served` are as `accgate.engines.settings_to_keep` gives them; `judge_files` has the digests of
-    the files that a judge was made of, by their names.
+    Replies, lists of models and files tell. `served` and `judge_served` are as `accgate.engines.settings_to_keep` gives
+    them; `judge_files` has the digests of the files that a judge was made of, by their names.
     """
 
     served: Mapping[str, Any] = field(default_factory=dict)
@@ -33,19 +36,25 @@ class Makers:
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> Makers:
-        """As the settings beside records tell them, or a reference's file."""
+        """Read the makers from the settings beside records.
+
+        Those of a reference's file serve, too.
+        """
         files = _table(settings, FILES)
         of_judge = {name.rpartition(OF_JUDGE)[0]: digest for name, digest in files.items() if OF_JUDGE in name}
         return cls.of_tables({JUDGE_FILES: of_judge, **settings})
 
     @classmethod
     def of_tables(cls, about: Mapping[str, Any]) -> Makers:
-        """As a reference's file tells them."""
+        """Read the makers from a reference's file."""
         files = {name: digest for name, digest in _table(about, JUDGE_FILES).items() if isinstance(digest, str)}
         return cls(settings_to_keep(_table(about, SERVED)), settings_to_keep(_table(about, JUDGE_SERVED)), files)
 
     def join(self, later: Makers) -> Makers:
-        """Those of two runs together; where only one can stand, as of models' names, that of the later run."""
+        """Join the makers of two runs.
+
+        Where only one can stand, as of models' names, it is that of the later run.
+        """
         both = (later, self)
         return Makers(
             union_of([each.served for each in both]),
@@ -54,9 +63,10 @@ class Makers:
         )
 
     def judge_change(self, now: Makers, options: Mapping[str, Any] | None = None) -> str | None:
-        """Why another judge marked `now`, in words; None where nothing shows that, as where only one side tells.
+        """Say why another judge marked `now`.
 
-        `options` are the judge's, which may allow several fingerprints (`accgate.engines.change_of`).
+        None where nothing shows that, as where only one side tells. `options` are the judge's, which may allow several
+        fingerprints (`accgate.engines.change_of`).
 
         >>> old, new = Makers(judge_files={"j.gguf": "1"}), Makers(judge_files={"j.gguf": "2"})
         >>> old.judge_change(new), old.judge_change(Makers())
@@ -73,7 +83,10 @@ def _table(about: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def other_judge(path: Path, judge: str, change: str) -> str:
-    """The message that another judge marked a reference, as a change shows (`Makers.judge_change`), and what to do."""
+    """Return the message that another judge marked a reference.
+
+    It says what to do, and has the change (`Makers.judge_change`).
+    """
     what, option = "both fingerprints are", "list both in the judge's options.fingerprints"
     if FINGERPRINT not in change:
         what, option = "both names are", "list the old one in the judge's options.same_model"
@@ -86,7 +99,9 @@ def other_judge(path: Path, judge: str, change: str) -> str:
 
 
 def refuse_other_judge(reference: Path, candidate: Path) -> None:
-    """Refuse two files of scores that different judges marked, where the files beside both say who did.
+    """Refuse two files of scores that different judges marked.
+
+    The files beside both say who did.
 
     Raises
     ------

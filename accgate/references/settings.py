@@ -1,4 +1,7 @@
-"""The settings that a reference was recorded with, and how a run's differ: where to look first when it fails."""
+"""The settings that a reference was recorded with, and how a run's differ.
+
+That is where to look first when a run fails.
+"""
 
 import math
 from collections.abc import Mapping
@@ -26,9 +29,10 @@ IN_PROCESS = ("llamacpp", "vllm")  # the engines that say whether they are deter
 
 
 def answer_settings(model: Model, task: Task | None = None) -> dict[str, Any]:
-    """The settings of a model that can change an answer, as a reference keeps them: nothing unset, nothing empty.
+    """Return the settings of a model that can change an answer.
 
-    Of a `task` that scores given texts the way in which that is done is one of them.
+    A reference keeps them, without what is unset or empty. Of a `task` that scores given texts the way in which that is
+    done is one of them.
 
     >>> from accgate.config.tables import Model, Sampling
     >>> answer_settings(Model(engine="vllm", model="m", options={"dtype": "half", "log": "v.log"}))
@@ -41,14 +45,19 @@ def answer_settings(model: Model, task: Task | None = None) -> dict[str, Any]:
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table without what is unset or empty: TOML cannot write it."""
+    """Remove what is unset or empty from a table.
+
+    TOML cannot write it.
+    """
     inner = {key: _without_empty(value) if isinstance(value, Mapping) else value for key, value in table.items()}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in inner.items()}
     return {key: value for key, value in plain.items() if value is not None and value not in ({}, [])}
 
 
 def recorded_settings(reference: ReferenceFile, model: Model) -> dict[str, Any]:
-    """The settings of a reference, with the name that its model has now where `same_model` declares both.
+    """Return the settings of a reference.
+
+    Its model has the name of now where `same_model` declares both.
 
     >>> from accgate.config.tables import Model
     >>> from accgate.references.store import ReferenceFile
@@ -62,9 +71,9 @@ def recorded_settings(reference: ReferenceFile, model: Model) -> dict[str, Any]:
 
 
 def batch_note(reference: ReferenceFile) -> Reason | None:
-    """That a reference's scores depend on what ran beside them, and how many do where that was measured; else None.
+    """Say that a reference's scores depend on what ran beside them.
 
-    Servers do not say whether they do.
+    It says how many do where that was measured. Else None. Servers do not say whether they do.
 
     >>> from accgate.references.store import ReferenceFile
     >>> figures = {"mean": 50.0, "n": 9, "discordance": 0.02, "settings": {"model": "m"}}
@@ -77,9 +86,10 @@ def batch_note(reference: ReferenceFile) -> Reason | None:
 
 
 def prompt_change(reference: Reference, figures: Figures) -> str | None:
-    """How many tokens the same prompts had, and have now; None where the choice of samples may explain it.
+    """Return how many tokens the same prompts had, and have now.
 
-    Fewer may be a prompt that is cut, or another chat template. `figures` are those of the run's records.
+    None where the choice of samples may explain it. Fewer may be a prompt that is cut, or another chat template.
+    `figures` are those of the run's records.
     """
     about, scores = reference.about, reference.scores
     counts = figures.columns["prompt_tokens"]
@@ -96,10 +106,11 @@ def prompt_change(reference: Reference, figures: Figures) -> str | None:
 def surroundings(
     reference: ReferenceFile, model: Model, info: EngineInfo | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The label, version, hardware and environment of a reference and of a run, as far as the reference names them.
+    """Return label, version, hardware and environment of both sides.
 
-    Of a reference of several runs one that any of them had is the same. What only one environment names is `UNKNOWN`
-    in the other. One that a run under another engine does not name at all is left out.
+    They are a reference's and a run's, as far as the reference names them. Of a reference of several runs one that any
+    of them had is the same. What only one environment names is `UNKNOWN` in the other. One that a run under another
+    engine does not name at all is left out.
     """
     before: dict[str, Any] = {"variant": dict(reference.variant)}
     now: dict[str, Any] = {"variant": dict(model.variant)}
@@ -117,9 +128,10 @@ def surroundings(
 def setting_changes(
     reference: ReferenceFile, model: Model, info: EngineInfo | None, task: Task | None = None
 ) -> tuple[str, ...]:
-    """How a run's settings differ from those of its reference, a short text for each.
+    """Describe how a run's settings differ from its reference's.
 
-    A reference of an earlier version has no settings: then only engine, hardware and variant are compared.
+    There is a short text for each. A reference of an earlier version has no settings: then only engine, hardware and
+    variant are compared.
 
     >>> from accgate.config.tables import Model
     >>> from accgate.references.store import ReferenceFile

@@ -1,4 +1,7 @@
-"""The reference store: a folder of text files that a pull request shows line by line."""
+"""The reference store.
+
+It is a folder of text files that a pull request shows line by line.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,17 +38,17 @@ MOST_SCORES = 100_000  # of a reference that are put beside a run; its report dr
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class ReferenceFile:
-    """`<task>.toml` of the store; mean and sigma in points, discordance a share.
+    """The file `<task>.toml` of the store.
 
-    `repeats` counts the answers to each sample in all `runs` together, and `runs_sha256` has a digest of each run.
-    Runs that were added later may be of other `builds`, and each addition counts as one.
-    Tokens are means per sample, and with `samples_per_second` those of the last run: what `plan` estimates costs from.
-    Of so many `replies`, no answer was found in the `unread` ones; the others are as `Readings` has them. They are not
-    there where there was nothing to read, and in references of earlier versions.
+    Mean and sigma are in points, discordance is a share. `repeats` counts the answers to each sample in all `runs`
+    together, and `runs_sha256` has a digest of each run. Runs that were added later may be of other `builds`, and each
+    addition counts as one. Tokens are means per sample, and with `samples_per_second` those of the last run: what
+    `plan` estimates costs from. Of so many `replies`, no answer was found in the `unread` ones; the others are as
+    `Readings` has them. They are not there where there was nothing to read, and in references of earlier versions.
     `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
     are those of the model, its engine and sampling that can change an answer, `environment` the versions of what lies
-    under the engine. `served`, `judge_served` and
-    `judge_files` are the `Makers` of the scores; earlier versions kept none.
+    under the engine. `served`, `judge_served` and `judge_files` are the `Makers` of the scores; earlier versions kept
+    none.
     """
 
     model: Text
@@ -86,12 +89,18 @@ class ReferenceFile:
 
     @property
     def makers(self) -> Makers:
-        """Who answered and who marked; empty where the file does not say."""
+        """Who answered and who marked.
+
+        It is empty where the file does not say.
+        """
         return Makers.of_tables(vars(self))
 
     @property
     def readings(self) -> Readings | None:
-        """How the replies were read; None where the file does not say."""
+        """How the replies were read.
+
+        None where the file does not say.
+        """
         if self.replies is None or self.unread is None:
             return None
         return Readings(**{name: getattr(self, name) or 0 for name in vars(Readings(0))})
@@ -99,7 +108,10 @@ class ReferenceFile:
 
 @dataclass(frozen=True)
 class Reference:
-    """A recorded reference; without `scores` only its mean is known."""
+    """A recorded reference.
+
+    Without `scores` only its mean is known.
+    """
 
     path: Path
     about: ReferenceFile
@@ -107,7 +119,10 @@ class Reference:
 
     @property
     def evidence(self) -> Scores | Mean:
-        """The scores where they are recorded, else the mean: a decision compares with these."""
+        """The scores where they are recorded, else the mean.
+
+        A decision compares with these.
+        """
         return self.scores if self.scores is not None else Mean(self.about.mean, self.about.n, self.about.sigma)
 
     @property
@@ -116,11 +131,16 @@ class Reference:
         return self.path.with_suffix(".replies.jsonl.gz")
 
     def records(self) -> Iterator[Record]:
-        """The stored part of each record: its score, and the columns that statistics need."""
+        """Yield the stored part of each record.
+
+        It is its score, and the columns that statistics need.
+        """
         return stored_records(self.path.with_suffix(SCORES))
 
     def kept_records(self) -> list[Record]:
-        """The stored part of each record, with its reply where that was kept.
+        """Return the stored part of each record, with its reply.
+
+        It has that where it was kept.
 
         Raises
         ------
@@ -133,7 +153,7 @@ class Reference:
 
 
 def variant_label(variant: Mapping[str, Any]) -> str:
-    """A variant as a baseline names it, keys sorted.
+    """Write a variant as a baseline names it, keys sorted.
 
     >>> variant_label({"quant": "fp8", "gpu": "H200", "spec": True})
     'gpu=H200,quant=fp8,spec=true'
@@ -143,7 +163,9 @@ def variant_label(variant: Mapping[str, Any]) -> str:
 
 
 def baseline_of(model: str, variant: Mapping[str, Any], baseline: str | None) -> str:
-    """The name a model's reference is looked up by: its baseline, or its own name and variant.
+    """Return the name that a model's reference is looked up by.
+
+    It is its baseline, or its own name and variant.
 
     >>> baseline_of("m", {"quant": "fp8"}, "m@quant=bf16,gpu=H200")
     'm@gpu=H200,quant=bf16'
@@ -157,9 +179,9 @@ def baseline_of(model: str, variant: Mapping[str, Any], baseline: str | None) ->
 
 
 def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
-    """The reference of a baseline and task; None where none is recorded.
+    """Find the reference of a baseline and task.
 
-    A baseline may name a variant's values alone (`m@bf16`) where that is unambiguous.
+    None where none is recorded. A baseline may name a variant's values alone (`m@bf16`) where that is unambiguous.
 
     Raises
     ------
@@ -170,7 +192,9 @@ def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
 
 
 def read_reference(path: Path) -> Reference | None:
-    """The reference of a file in the store, with the scores beside it; None where there is none.
+    """Read a reference in the store, with the scores beside it.
+
+    None where there is none.
 
     Raises
     ------
@@ -193,7 +217,9 @@ def read_reference(path: Path) -> Reference | None:
 
 
 def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: str) -> Scores:
-    """The scores beside a TOML file of the store; `otherwise` says what to do where they cannot be restored.
+    """Read the scores beside a TOML file of the store.
+
+    `otherwise` says what to do where they cannot be restored.
 
     Raises
     ------
@@ -218,7 +244,7 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
 
 
 def reference_path(store: Path, model: str, variant: Mapping[str, Any], task: str) -> Path:
-    """Where `record` writes the reference of a model and task."""
+    """Return where `record` writes the reference of a model and task."""
     return store / file_name(baseline_of(model, variant, None)) / f"{file_name(task)}.toml"
 
 
@@ -228,7 +254,10 @@ def file_of(store: Path, baseline: str, task: str) -> Path:
 
 
 def folder_of(store: Path, baseline: str, task: str) -> Path:
-    """Where the references of a baseline stand; a baseline may name its variant's values alone."""
+    """Return where the references of a baseline stand.
+
+    A baseline may name its variant's values alone.
+    """
     exact = store / file_name(baseline)
     model, _, label = baseline.partition("@")
     if exact.is_dir() or not label or "=" in label:
@@ -246,7 +275,7 @@ def _values(folder: str) -> set[str]:
 
 
 def missing_reference(store: Path, baseline: str, task: str, *, own: str = "", recordable: bool = True) -> str:
-    """Why a check has no reference, and how to record one.
+    """Say why a check has no reference, and how to record one.
 
     `own` is the name that the model itself would be recorded under, which is not suggested; `recordable` says whether
     some model of the file would be recorded under the baseline's name.
@@ -262,9 +291,10 @@ def missing_reference(store: Path, baseline: str, task: str, *, own: str = "", r
 
 
 def mismatch(reference: Reference, task: Task) -> str | None:
-    """Why a task's samples cannot be paired with a reference; None where they can.
+    """Say why a task's samples cannot be paired with a reference.
 
-    A candidate may be a subset of the reference: a plan of fewer samples takes the first of the order.
+    None where they can. A candidate may be a subset of the reference: a plan of fewer samples takes the first of the
+    order.
     """
     if (scores := reference.scores) is None:
         return None
@@ -290,7 +320,10 @@ def mismatch(reference: Reference, task: Task) -> str | None:
 
 
 def has_gained(reference: Reference, task: Task) -> bool:
-    """Whether a whole dataset has all samples of a reference, asked and scored as then, and may have more."""
+    """Tell whether a dataset has all of a reference's samples, and may have more.
+
+    They must be asked and scored as then.
+    """
     scores, ids = reference.scores, task.dataset_ids
     if scores is None or ids is None or is_rescored(reference.about.fingerprint, task.fingerprint):
         return False
@@ -298,7 +331,10 @@ def has_gained(reference: Reference, task: Task) -> bool:
 
 
 def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
-    """That a reference has samples which the whole dataset has no more; None where it has them all, or has no end."""
+    """Say that the whole dataset lost samples of a reference.
+
+    None where it has them all, or has no end.
+    """
     if task.dataset_ids is None or not (lost := scores.ids.without(task.dataset_ids)):
         return None
     undo = "Pin the dataset's revision" if task.content.dataset.hub is not None else "Put the rows back"
@@ -309,7 +345,10 @@ def _lost_samples(scores: Scores, task: Task, since: str) -> str | None:
 
 
 def _group_change(scores: Scores, task: Task, since: str) -> str | None:
-    """How a task's groups differ from those of its reference; None where they are the same, or one side has none."""
+    """Say how a task's groups differ from those of its reference.
+
+    None where they are the same, or one side has none.
+    """
     if task.groups is None or not (moved := moved_groups(scores, task.groups)):
         return None
     return (
@@ -319,7 +358,9 @@ def _group_change(scores: Scores, task: Task, since: str) -> str | None:
 
 
 def scores_of(records: Sequence[Record], task: Task) -> Scores:
-    """Scores of a run in the fixed order; a failed record becomes NaN.
+    """Return the scores of a run in the fixed order.
+
+    A failed record becomes NaN.
 
     Raises
     ------
@@ -336,7 +377,10 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
 
 
 def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
-    """Scores of records that are all there in the order, as a run leaves them; None of others."""
+    """Return the scores of records that are all there in the order.
+
+    A run leaves them so. None of others.
+    """
     count, ids = len(records), task.samples.ids
     repeats = count // len(ids) if ids else 0
     if not repeats or count != repeats * len(ids):
@@ -382,7 +426,9 @@ def copy_references(
 
 
 def rows_beside(reference: Reference, flips: Sequence[str], *, replies: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield score and reply of each of a reference's samples; of very many samples those of the flips alone.
+    """Yield score and reply of each of a reference's samples.
+
+    Of very many samples they are those of the flips alone.
 
     Raises
     ------

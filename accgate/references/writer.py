@@ -1,4 +1,7 @@
-"""Writing references: the first of a model and task, one that replaces another, or one more run of the same."""
+"""Writing references.
+
+It may be the first of a model and task, one that replaces another, or one more run of the same.
+"""
 
 import csv
 import hashlib
@@ -34,7 +37,10 @@ from accgate.verdict import Readings
 
 
 def figures_of(scores: Scores) -> dict[str, Any]:
-    """The figures of scores that a reference's TOML holds; a discordance only where repeats of 0/100 scores show it."""
+    """Return the figures of scores that a reference's TOML holds.
+
+    There is a discordance only where repeats of 0/100 scores show it.
+    """
     values = scores.means()
     repeats = scores.values.shape[1]
     return {
@@ -57,11 +63,12 @@ def write_reference(
     runs: int = 1,
     design: Design | None = None,
 ) -> Path:
-    """Write a reference; one that replaces another needs a reason, which is kept with the old figures.
+    """Write a reference.
 
-    The records are those of so many `runs`, one after the other in their repeats. The first reference of all is kept as
-    the anchor that drift is counted from, until a decline is accepted that by the check's `design` fails it. With
-    `answers` the scores have answer and target beside them, for statistics that need those.
+    One that replaces another needs a reason, which is kept with the old figures. The records are those of so many
+    `runs`, one after the other in their repeats. The first reference of all is kept as the anchor that drift is counted
+    from, until a decline is accepted that by the check's `design` fails it. With `answers` the scores have answer and
+    target beside them, for statistics that need those.
 
     Raises
     ------
@@ -86,7 +93,7 @@ def write_reference(
 def reference_to_extend(
     store: Path, model: str, variant: Mapping[str, Any], task: Task, *, rows: bool = False
 ) -> Reference:
-    """The reference that a run of this task can be added to.
+    """Return the reference that a run of this task can be added to.
 
     With `rows` the run is of other samples than the reference's, which the dataset still has all.
 
@@ -120,7 +127,10 @@ def reference_to_extend(
 
 
 def has_runs(reference: Reference, records: Sequence[Record], runs: int) -> bool:
-    """Whether these records are in the reference already, as when a finished run is resumed."""
+    """Tell whether these records are in the reference already.
+
+    They are when a finished run is resumed.
+    """
     return set(_run_digests(records, runs)) <= set(reference.about.runs_sha256)
 
 
@@ -135,11 +145,11 @@ def add_runs(
     rows: bool = False,
     into: Replacements | None = None,
 ) -> Path:
-    """Add runs to a reference as further repeats: its noise falls, and so does the theta that runs against it reach.
+    """Add runs to a reference as further repeats.
 
-    Every run counts. A run that was added cannot be taken out, and there is no way to choose among runs: the best of
-    several is no estimate of the model, and a reference that was lucky by one standard deviation nearly doubles the
-    false failures of every test against it.
+    Its noise falls, and so does the theta that runs against it reach. Every run counts. A run that was added cannot be
+    taken out, and there is no way to choose among runs: the best of several is no estimate of the model, and a
+    reference that was lucky by one standard deviation nearly doubles the false failures of every test against it.
 
     Parameters
     ----------
@@ -207,7 +217,9 @@ def add_runs(
 
 
 def _pooled_mean(*sides: tuple[float | None, int]) -> float | None:
-    """The mean of all samples to a tenth, from the mean and number of each side; None unless both are known.
+    """Return the mean of all samples to a tenth.
+
+    It is from the mean and number of each side. None unless both are known.
 
     >>> _pooled_mean((10.0, 30), (20.0, 10)), _pooled_mean((10.0, 30), (None, 10))
     (12.5, None)
@@ -218,7 +230,7 @@ def _pooled_mean(*sides: tuple[float | None, int]) -> float | None:
 
 
 def _read(path: Path, records: Sequence[Record]) -> Readings | None:
-    """How a run's replies were read.
+    """Count how a run's replies were read.
 
     Raises
     ------
@@ -235,12 +247,14 @@ def _read(path: Path, records: Sequence[Record]) -> Readings | None:
 
 
 def _readings(readings: Readings | None) -> dict[str, Any]:
-    """The keys of a reference's file that say how its replies were read."""
+    """Return the keys of a reference's file on how its replies were read."""
     return asdict(readings) if readings is not None else dict.fromkeys(vars(Readings(0)))
 
 
 def _both(old: str, new: str) -> str:
-    """The engines, versions or hardware of all runs, each once, in the order of the runs.
+    """Join the engines, versions or hardware of all runs, each once.
+
+    They are in the order of the runs.
 
     >>> _both("0.10", "0.10"), _both("0.10; 0.11", "0.11"), _both("0.10", "0.11")
     ('0.10', '0.10; 0.11', '0.10; 0.11')
@@ -249,7 +263,7 @@ def _both(old: str, new: str) -> str:
 
 
 def _scores(records: Sequence[Record], side: str) -> Scores:
-    """The records' scores, of which none may be missing."""
+    """Return the records' scores, of which none may be missing."""
     figures = Figures.of(records)
     if figures.failed.any():
         failed = list(figures.take(np.flatnonzero(figures.failed)).ids)
@@ -267,7 +281,10 @@ def _store(
     *,
     answers: bool,
 ) -> None:
-    """Write a reference's scores, the sidecar with these records' replies, and last the TOML that vouches for them."""
+    """Write a reference's scores and replies, and last its TOML.
+
+    The replies are these records', and the TOML vouches for both.
+    """
     content = _csv(records, answers=answers)
     row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": content_digest([content])}
     csv_path, sidecar = path.with_suffix(".scores.csv"), path.with_suffix(".replies.jsonl.gz")
@@ -284,13 +301,18 @@ def _store(
 
 
 def _reply_row(record: Record) -> dict[str, Any]:
-    """A reply as the sidecar keeps it; one that did not end by itself says so, as it is counted or read otherwise."""
+    """Return a reply as the sidecar keeps it.
+
+    One that did not end by itself says so, as it is counted or read otherwise.
+    """
     row = {"id": record.id, "repeat": record.repeat, "reply": record.reply}
     return row | {"finish_reason": record.finish_reason} if record.finish_reason in CUT | REFUSED else row
 
 
 def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
-    """The mean, n, date and commit of the reference that a new one replaces; empty where there is none.
+    """Return mean, n, date and commit of the reference that is replaced.
+
+    It is empty where there is none.
 
     Raises
     ------
@@ -323,20 +345,26 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
 
 
 def _by_key(records: Sequence[Record]) -> Places:
-    """The places of records by id, and of the same id by repeat."""
+    """Return the places of records by id, and of the same id by repeat."""
     figures = Figures.of(records)
     return figures.ids.by_text_and(figures.columns["repeat"])
 
 
 def _run_digests(records: Sequence[Record], runs: int) -> tuple[str, ...]:
-    """A digest of the records of each run, which differs between runs of the same scores: seconds and replies count."""
+    """Return a digest of the records of each run.
+
+    It differs between runs of the same scores, for seconds and replies count.
+    """
     repeat = Figures.of(records).columns["repeat"]
     repeats = (1 + int(repeat.max())) // runs
     return tuple(_digest_of(records, np.flatnonzero(repeat // repeats == run), run * repeats) for run in range(runs))
 
 
 def _digest_of(records: Sequence[Record], places: Places, first: int) -> str:
-    """The digest of the records of one run, in the order of their lines, with their repeats counted from its first."""
+    """Return the digest of the records of one run.
+
+    They are in the order of their lines, with their repeats counted from its first.
+    """
     figures, sha256 = Figures.of(records).take(places), hashlib.sha256()
 
     def keys() -> Iterator[bytes]:  # the beginning of each line, up to the comma after its repeat

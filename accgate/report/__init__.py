@@ -1,1 +1,1 @@
-"""What people read: Markdown, the terminal, JUnit."""
+"""What people read, as Markdown, in the terminal, and as JUnit."""

@@ -1,4 +1,7 @@
-"""Which changed setting explains a regression, as cause.json has it, and in words for the terminal and a comment."""
+"""Which changed setting explains a regression.
+
+It is as cause.json has it, and in words for the terminal and a comment.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ NAME, SENTENCE = 60, 400  # characters of them
 
 @dataclass(frozen=True)
 class CauseView:
-    """The outcome of a search as a template shows it, in raw texts of one line each."""
+    """The outcome of a search as a template shows it.
+
+    Its raw texts are of one line each.
+    """
 
     sentences: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...] = ()
@@ -40,7 +46,7 @@ class CauseView:
     headings: tuple[str, ...] = HEADINGS
 
     def cut(self, room: Room) -> CauseView:
-        """The same for a comment with so much room."""
+        """Return the same for a comment with so much room."""
         rows = self.rows[:ROWS] if room.details else ()
         return replace(
             self,
@@ -53,7 +59,10 @@ class CauseView:
 
 
 def cause_view(cause: CauseFile, result: Result) -> CauseView:
-    """What a cause file says of a result, marked as what the evaluating job says."""
+    """Return what a cause file says of a result.
+
+    It is marked as what the evaluating job says.
+    """
     if cause.blame is None:
         return CauseView((with_stop(f"That is unknown: {cause.failure}"),), origin=ORIGIN)
     if not is_of(cause, result):
@@ -138,12 +147,18 @@ def print_blame(console: Console, blame: Blame) -> None:
 
 
 def blame_markdown(blame: Blame) -> str:
-    """Describe the outcome of a search as GitHub-flavoured Markdown, in which names and values are escaped."""
+    """Describe the outcome of a search as GitHub-flavoured Markdown.
+
+    Names and values are escaped in it.
+    """
     return fill_template({"cause": _view(blame).cut(ROOMS[0])}, "cause.md.j2")
 
 
 class Row(NamedTuple):
-    """A setting, or several that were tried together, with the trials of putting back and of setting alone."""
+    """A setting, or several that were tried together.
+
+    It has the trials of putting back and of setting alone.
+    """
 
     name: str
     before: str
@@ -196,7 +211,10 @@ def _name_of(trial: Trial) -> str:
 
 
 def share_of(trial: Trial | None) -> str:
-    """Say how many lost answers came back, or were lost again, and how many gained ones are its doing."""
+    """Say how many lost answers came back, or were lost again.
+
+    It adds how many gained ones are its doing.
+    """
     if trial is None or not trial.lost:
         return "-"
     against = f", {trial.gone} the other way" if trial.gone else ""
@@ -205,7 +223,7 @@ def share_of(trial: Trial | None) -> str:
 
 
 def method_of(blame: Blame) -> str:
-    """How the settings were tried, and how sure that is."""
+    """Say how the settings were tried, and how sure that is."""
     return (
         f"{blame.questions:,} questions. Each setting was put back, and set alone, and compared with the same model "
         f"asked again, on lost and gained answers alike; a setting that loses nothing is named with a probability of "
@@ -275,9 +293,10 @@ def read_cause(path: Path) -> CauseFile | None:
 
 
 def is_of(cause: CauseFile, result: Result) -> bool:
-    """Whether a search was for a check of this result that regressed, with as many lost answers.
+    """Tell whether a search was for a check of this result that regressed.
 
-    It may count the run's own evidence for more than nothing only where the result does.
+    It must have as many lost answers. It may count the run's own evidence for more than nothing only where the result
+    does.
     """
     blame = cause.blame
     return blame is None or any(

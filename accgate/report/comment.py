@@ -1,6 +1,7 @@
-"""The pull-request comment: what dropped, by how much, what to do; then the checks, what changed, the rest folded.
+"""The pull-request comment.
 
-A repository can override any block of comment.md.j2 with a template of its own:
+First comes what dropped, by how much, and what to do, then the checks, what changed, and the rest folded. A repository
+can override any block of comment.md.j2 with a template of its own:
 
     {% extends "comment.md.j2" %}
     {% block headline %}## Accuracy: {{ headline }}{% endblock %}
@@ -79,9 +80,10 @@ class About:
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that ended without a result: its exit code, and its log.
+    """A run that ended without a result.
 
-    Where there is a result that is not believed, `refusal` says why, and `log` what disagrees.
+    It has its exit code, and its log. Where there is a result that is not believed, `refusal` says why, and `log` what
+    disagrees.
     """
 
     exit_code: int
@@ -100,11 +102,11 @@ def render_comment(
     template: str | None = None,
     limit: int = 65_000,
 ) -> str:
-    """The comment on a pull request as GitHub-flavoured Markdown, at most `limit` bytes in UTF-8.
+    """Render the comment on a pull request as GitHub-flavoured Markdown.
 
-    A comment that is too long loses flips first, then details of passing checks, other details, rows of changed rules
-    and of passing checks; then names are cut. Headline, verdict and guard always stay. `template` is a repository's
-    own; this module's docstring describes it.
+    It has at most `limit` bytes in UTF-8. A comment that is too long loses flips first, then details of passing checks,
+    other details, rows of changed rules and of passing checks; then names are cut. Headline, verdict and guard always
+    stay. `template` is a repository's own; this module's docstring describes it.
 
     Raises
     ------
@@ -142,7 +144,10 @@ def render_comment(
 
 
 def _rooms(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[Room]:
-    """The rooms in which at least the flips and details, however short, would fit."""
+    """Yield the rooms in which at least the flips and details would fit.
+
+    They may be short.
+    """
     checks = result.decided if result is not None else ()
 
     def least(room: Room) -> int:
@@ -154,7 +159,10 @@ def _rooms(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[R
 
 
 def _largest(text: Callable[[Room], str | None], rooms: Sequence[Room]) -> str | None:
-    """The text of the first room in which it fits, by bisection: each room needs less than the one before."""
+    """Return the text of the first room in which it fits, by bisection.
+
+    Each room needs less than the one before.
+    """
     text = cache(text)
     if (whole := text(rooms[0])) is not None:
         return whole
@@ -165,7 +173,7 @@ def _largest(text: Callable[[Room], str | None], rooms: Sequence[Room]) -> str |
 def _values(
     result: Result | None, about: About, guard: Guard | None, flips: FlipsByCheck, failure: Failure | None, room: Room
 ) -> dict[str, Any]:
-    """The variables of the comment's template."""
+    """Return the variables of the comment's template."""
     values = values_of(result, flips, room, answers_commands=about.commands)
     changes, config = changes_of(guard, room), opening(about.config, 200)
     code, refusal = (failure.exit_code, failure.refusal) if failure else (None, "")
@@ -211,7 +219,10 @@ def _short_guard(guard: Guard, changes: tuple[RuleChange, ...], room: Room) -> G
 
 
 def _waiting(result: Result, guard: Guard, about: About, room: Room) -> tuple[tuple[str, ...], tuple[Step, ...]]:
-    """Sentences and steps of a run that passes, on a pull request whose rules do not count yet."""
+    """Return sentences and steps of a passing run whose rules do not count yet.
+
+    It is on a pull request.
+    """
     sentence = guard_sentence(result, guard)
     sentences = (sentence,) if sentence is not None else ()
     if guard.state == "unreadable" and guard.reason:
@@ -221,13 +232,19 @@ def _waiting(result: Result, guard: Guard, about: About, room: Room) -> tuple[tu
 
 
 def _commands(config: str) -> str:
-    """The commands that record the references of a new accuracy.toml and commit them."""
+    """Return the commands that record references and commit them.
+
+    They are those of a new accuracy.toml.
+    """
     folder = posixpath.join(posixpath.dirname(config), "references")
     config, folder = shlex.quote(config), shlex.quote(folder)
     return f"accgate record {config}\ngit add {config} {folder}\ngit commit -m 'Record accuracy references'"
 
 
 def _link(url: str | None) -> str | None:
-    """The address as an attribute of HTML, None where it is no plain web address."""
+    """Write the address as an attribute of HTML.
+
+    None where it is no plain web address.
+    """
     plain = url is not None and len(url) <= 500 and re.fullmatch(r"https?://[\w.~:/?#\[\]@!$*+,;=%&-]+", url, re.ASCII)
     return html.escape(url) if plain and url else None

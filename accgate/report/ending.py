@@ -1,6 +1,7 @@
-"""How a run ends in a terminal: headline, sentences, a plot of the checks, what changed, what to do, the exit code.
+"""How a run ends in a terminal.
 
-The order and the sentences are those of the comment, in at most 80 columns. Colour is for the signs only.
+It prints headline, sentences, a plot of the checks, what changed, what to do, and the exit code. The order and the
+sentences are those of the comment, in at most 80 columns. Colour is for the signs only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,9 +49,9 @@ PLAIN = str.maketrans({
 def print_result(
     console: Console, result: Result, flips: FlipsByCheck | None = None, *, report: str = "", place: str = ""
 ) -> None:
-    """Print the end of a run, and where more of it is to be read: the report's file, where it left one.
+    """Print the end of a run, and where more of it is to be read.
 
-    `place` is that of accgate.json, where a command must be told of it.
+    That is the report's file, where it left one. `place` is that of accgate.json, where a command must be told of it.
     """
     story = story_of(result, flips)
     printer = _Printer(console)
@@ -116,7 +117,10 @@ def _print_headline(printer: _Printer, story: Story) -> None:
 
 
 def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
-    """A row for each check: sign, name, interval, change, and where there is room the interval's figures."""
+    """Print a row for each check.
+
+    It has sign, name, interval, change, and where there is room the interval's figures.
+    """
     shows_figures = printer.width >= NARROW
     names = min(18 if shows_figures else 16, 2 + max(len(row.name) for row in rows))
     width = max(9, *(2 + len(row.figure) for row in rows))
@@ -144,7 +148,10 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
 
 
 def _print_undecided(printer: _Printer, result: Result, story: Story) -> None:
-    """What the checks behind the first lack, where that is undecided; the first one's reason is not repeated."""
+    """Print what undecided checks behind the first lack.
+
+    The first one's reason is not repeated.
+    """
     told = ("pass", "regression")
     rest = [verdict for verdict in story.checks if verdict is not story.lead and verdict.verdict not in told]
     names = {verdict: clip(visible(name_in(result, verdict)), 32, "…") for verdict in rest[:GROUPS]}
@@ -166,7 +173,10 @@ def _lack(verdict: Verdict) -> str:
 
 
 def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
-    """What else a check's figures do not say: replies, groups, drift and remarks."""
+    """Print what else a check's figures do not say.
+
+    It is replies, groups, drift and remarks.
+    """
     printed = False
     for verdict in story.checks:
         name = f"{visible(name_in(result, verdict))}: " if len(story.checks) > 1 else ""
@@ -181,7 +191,10 @@ def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
 
 
 def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
-    """The remarks on one check, without full stops; those that the sentences have are left out."""
+    """Return the remarks on one check, without full stops.
+
+    Those that the sentences have are left out.
+    """
     yield from filter(None, (collapse_sentence(verdict), readings_sentence(verdict), drift_sentence(verdict)))
     if verdict.p_value is None:  # of the first check the sentences have the first reason, of the others all stand above
         yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
@@ -197,7 +210,10 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
 
 
 def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:
-    """Print the table of a check's groups, at most so many, those that fell most surely first."""
+    """Print the table of a check's groups, at most so many.
+
+    Those that fell most surely come first.
+    """
     rows = [[visible(cell) for cell in row] for row in short_rows(verdict)]
     if not rows:
         return
@@ -222,7 +238,10 @@ def _print_settings(printer: _Printer, settings: Sequence[Setting], of: str) -> 
 
 
 def _print_answers(printer: _Printer, answers: Answers) -> None:
-    """The first answers that got worse, replies right-aligned in columns as wide as they need."""
+    """Print the first answers that got worse.
+
+    Replies are right-aligned in columns as wide as they need.
+    """
     if printer.width < 50:
         printer.paragraph(f"Answers that got worse, {len(answers.rows)} of {answers.count:,}")
         for answer in answers.rows:
@@ -244,7 +263,7 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
 
 
 def _end(reply: str, most: int) -> str:
-    """The end of a reply, where its answer mostly is."""
+    """Return the end of a reply, where its answer mostly is."""
     text = visible(reply)
     return text if len(text) <= most else f"…{text[-most + 1 :].lstrip()}"
 
@@ -269,7 +288,10 @@ def _print_steps(printer: _Printer, story: Story, report: str, place: str) -> No
 
 
 def guard_ending(result: Result | None, guard: Guard, head_sha: str, exit_code: int, *, commands: bool) -> list[str]:
-    """The lines with which `publish` ends where a run passes and its pull request loosens the gate; else none."""
+    """Return the lines with which `publish` ends where a pull request loosens the gate.
+
+    The run passes. Else there are none.
+    """
     if result is None or result.verdict != "pass" or guard.holds or not (sentence := guard_sentence(result, guard)):
         return []
     lines = [f"{WAITING} Waiting for approval: this pull request loosens the gate", "", f"  {sentence}", ""]

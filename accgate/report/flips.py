@@ -1,4 +1,7 @@
-"""The samples that got worse, with their prompts and replies, from the run folder and the reference."""
+"""The samples that got worse, with their prompts and replies.
+
+They come from the run folder and the reference.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -25,10 +28,10 @@ NOTHING: Entry = (None, None)
 
 @dataclass(frozen=True)
 class Flip:
-    """One sample that got worse; texts, and scores in points, are None where the files do not hold them.
+    """One sample that got worse.
 
-    `id` is the dataset's own where it has one, and `got` what follows the candidate's reasoning. `sign` stands before
-    the prompt of one that all runs lost.
+    Texts, and scores in points, are None where the files do not hold them. `id` is the dataset's own where it has one,
+    and `got` what follows the candidate's reasoning. `sign` stands before the prompt of one that all runs lost.
     """
 
     id: str
@@ -46,7 +49,7 @@ FlipsByCheck: TypeAlias = Mapping[tuple[str | None, str | None], Sequence[Flip]]
 
 
 def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple[Flip, ...]:
-    """The first `shown` flips of a check, worst first.
+    """Return the first `shown` flips of a check, worst first.
 
     `run_folder` is where accgate.json lies; without record files there the flips have ids only.
     """
@@ -68,7 +71,9 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
 
 
 def shared_head(prompts: Sequence[str]) -> str:
-    """The whole lines with which all prompts begin, as few-shot examples do; nothing of a single prompt.
+    """Return the whole lines with which all prompts begin.
+
+    Few-shot examples do so. Of a single prompt there are none.
 
     >>> shared_head(["1 + 1 = 2\\n3 + 4 =", "1 + 1 = 2\\n3 + 9 ="])
     '1 + 1 = 2\\n'
@@ -78,12 +83,15 @@ def shared_head(prompts: Sequence[str]) -> str:
 
 
 def flips_of_result(result: Result, run_folder: Path) -> FlipsByCheck:
-    """The first flips of every check that did not pass."""
+    """Return the first flips of every check that did not pass."""
     return {(v.model, v.task): flips_of(v, run_folder) for v in result.checks if v.verdict != "pass"}
 
 
 def _columns(path: Path, column: str, wanted: AbstractSet[str]) -> Mapping[tuple[str, int], Entry]:
-    """A column of a compressed file and the score, by (id, repeat), for the samples wanted."""
+    """Read a column of a compressed file and the score, by (id, repeat).
+
+    They are of the samples wanted.
+    """
     rows = read_gzip_lines(path, column)
     return {(row["id"], row.get("repeat", 0)): (row[column], row.get("score")) for row in rows if row["id"] in wanted}
 
@@ -98,7 +106,7 @@ def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mappi
 
 
 def reply_text(record: Record) -> str | None:
-    """What a sample replied, or why there is nothing."""
+    """Return what a sample replied, or why there is nothing."""
     if record.reply is None:
         return record.error
     if record.reply.strip() or record.reading in (None, "read"):
@@ -107,7 +115,7 @@ def reply_text(record: Record) -> str | None:
 
 
 def excerpt(text: str | None, length: int = 160) -> str:
-    """The end of a text, where the question mostly is, on one line.
+    """Return the end of a text on one line, where the question mostly is.
 
     >>> excerpt("Solved examples.\\n\\nWhat is 2 + 2?", length=16)
     '… What is 2 + 2?'
@@ -116,7 +124,7 @@ def excerpt(text: str | None, length: int = 160) -> str:
 
 
 def opening(text: str | None, length: int = 160) -> str:
-    """The beginning of a text, on one line.
+    """Return the beginning of a text, on one line.
 
     >>> opening("The answer is 4, because two and two make four.", length=18)
     'The answer is 4, …'
@@ -127,7 +135,10 @@ def opening(text: str | None, length: int = 160) -> str:
 
 
 class Answer(NamedTuple):
-    """A sample that got worse: its own id if it has one, the end of its prompt, both replies cut to the difference."""
+    """A sample that got worse.
+
+    It has its own id if there is one, the end of its prompt, and both replies cut to the difference.
+    """
 
     prompt: str
     before: str
@@ -136,9 +147,10 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Answers:
-    """At most three answers of the first check that lost some; `count` is how many it lost.
+    """At most three answers of the first check that lost some.
 
-    `before` and `now` head the columns: they say right and wrong only where every score is 100 and 0.
+    `count` is how many it lost. `before` and `now` head the columns: they say right and wrong only where every score is
+    100 and 0.
     """
 
     check: str
@@ -149,7 +161,10 @@ class Answers:
 
 
 def first_answers(checks: Sequence[Verdict], flips: FlipsByCheck) -> Answers | None:
-    """The first answers of the first regression that has any with their texts."""
+    """Return the first answers of the first regression that has any.
+
+    They must have their texts.
+    """
     for verdict in checks:
         rows = [flip for flip in flips.get((verdict.model, verdict.task), ()) if flip.prompt is not None]
         if verdict.verdict == "regression" and rows:
@@ -158,7 +173,10 @@ def first_answers(checks: Sequence[Verdict], flips: FlipsByCheck) -> Answers | N
 
 
 def answers_of(verdict: Verdict, flips: Sequence[Flip]) -> Answers:
-    """The first three of a check's answers that got worse, cut to where the replies differ."""
+    """Return the first three of a check's answers that got worse.
+
+    They are cut to where the replies differ.
+    """
     first = flips[:ANSWERS]
     rows = tuple(Answer(_question(verdict, flip), *cut_to_difference(flip.before, flip.got)) for flip in first)
     is_plain = all((flip.score_before, flip.score) == (100.0, 0.0) for flip in first)
@@ -167,13 +185,18 @@ def answers_of(verdict: Verdict, flips: Sequence[Flip]) -> Answers:
 
 
 def _question(verdict: Verdict, flip: Flip) -> str:
-    """The end of a prompt, after the user's own id: one that is no digest."""
+    """Return the end of a prompt, after the user's own id.
+
+    It is one that is no digest.
+    """
     prompt = excerpt(flip.prompt, 2 * WIDTH)
     return f"{flip.sign}{prompt if flip.id in verdict.flips else f'{opening(flip.id, WIDTH)}: {prompt}'}"
 
 
 def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -> tuple[str, str]:
-    """Both replies on a line each, in at most `width` characters around the place where they last differ.
+    """Cut both replies to a line each around where they last differ.
+
+    A line has at most `width` characters.
 
     >>> cut_to_difference("6 + 14 is 20.", "6 + 14 is 18.", 10)
     ('… is 20.', '… is 18.')
@@ -186,7 +209,10 @@ def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -
 
 
 def _cut(text: str, same: int, width: int) -> str:
-    """The text up to some characters behind the last difference, with the words before it that there is room for."""
+    """Cut the text some characters behind the last difference.
+
+    It keeps the words before it that there is room for.
+    """
     end = len(text) - max(0, same - width // 4)
     head = text[:end].rstrip()
     more = "" if end >= len(text) else " …"

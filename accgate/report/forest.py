@@ -1,6 +1,7 @@
-"""A forest plot of a run's checks: the change of each with its interval, as an SVG for a comment and as text.
+"""A forest plot of a run's checks.
 
-Worse is left. Places are points of the checks' own scale; a check whose figure is a statistic has no row.
+It shows the change of each with its interval, as an SVG for a comment and as text. Worse is left. Places are points of
+the checks' own scale; a check whose figure is a statistic has no row.
 """
 
 import unicodedata
@@ -28,10 +29,10 @@ FAR = 3.0  # times the median interval, or the largest change, to which one chec
 
 @dataclass(frozen=True)
 class Place:
-    """Where a check lies on the common scale: points, turned so that worse is below 0.
+    """Where a check lies on the common scale.
 
-    `ends` are its interval's, `limit` is the change at which the check fails, for one that did, and `sees` the drop
-    that it can detect.
+    It is in points, turned so that worse is below 0. `ends` are its interval's, `limit` is the change at which the
+    check fails, for one that did, and `sees` the drop that it can detect.
     """
 
     change: float
@@ -41,7 +42,10 @@ class Place:
 
 
 def place_of(verdict: Verdict) -> Place | None:
-    """The place of a check; None where it has no difference."""
+    """Return the place of a check.
+
+    None where it has no difference.
+    """
     if (change := mean_change(verdict)) is None:
         return None
     higher, ends = verdict.higher_is_better, None if verdict.interval is None else verdict.interval.two_sided
@@ -50,7 +54,7 @@ def place_of(verdict: Verdict) -> Place | None:
 
 
 def place_of_group(group: GroupFigures, higher_is_better: bool) -> Place:
-    """The place of a group of a check's samples."""
+    """Return the place of a group of a check's samples."""
     ends = _turned(group.interval, higher_is_better)
     return Place(oriented(group.difference, higher_is_better), ends, None, None)
 
@@ -71,7 +75,10 @@ def _limit(verdict: Verdict) -> float | None:
 
 
 def scale_of(places: Sequence[Place]) -> Axis:
-    """The common scale: 0, every change and most intervals fit in; what a check can detect where that is not far."""
+    """Return the common scale.
+
+    0, every change and most intervals fit in, and what a check can detect where that is not far.
+    """
     intervals = [place.ends for place in places if place.ends is not None]
     ends = [0.0, *(place.change for place in places)]
     if widths := sorted(high - low for low, high in intervals):
@@ -84,7 +91,10 @@ def scale_of(places: Sequence[Place]) -> Axis:
 
 @dataclass(frozen=True)
 class Row:
-    """A check in a plot: `figure` is its change as it is printed."""
+    """A check in a plot.
+
+    `figure` is its change as it is printed.
+    """
 
     name: str
     model: str
@@ -95,9 +105,9 @@ class Row:
 
 
 def rows_of(checks: Sequence[Verdict]) -> list[Row]:
-    """The rows of checks that have a place among the others, at most 40, those of one model together.
+    """Return the rows of checks that have a place, at most 40.
 
-    The order of the checks stays, and models come in the order of their first check.
+    Those of one model are together. The order of the checks stays, and models come in the order of their first check.
     """
     rows = [row for verdict in checks if (row := _row(verdict)) is not None][:MOST]
     models = list(dict.fromkeys(row.model for row in rows))
@@ -114,12 +124,12 @@ def _row(verdict: Verdict) -> Row | None:
 
 
 def row_scale(rows: Sequence[Row], start: float, end: float) -> Axis:
-    """The common scale of these rows, in pixels or columns."""
+    """Return the common scale of these rows, in pixels or columns."""
     return scale_of([row.place for row in rows]).drawn(start, end)
 
 
 def description_of(rows: Sequence[Row]) -> str:
-    """What the picture shows, for those who cannot see it."""
+    """Describe the picture for those who cannot see it."""
     worse = [row for row in rows if row.verdict == "regression"]
     beyond = ""
     if len(worse) == 1:
@@ -133,9 +143,9 @@ def description_of(rows: Sequence[Row]) -> str:
 
 
 def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
-    """Draw the plot, 400 pixels wide, as an SVG for a light and one for a dark page, by the names of their files.
+    """Draw the plot as SVG for a light and a dark page.
 
-    There is none for fewer than two rows.
+    It is 400 pixels wide, and the files are by their names. There is none for fewer than two rows.
     """
     rows = rows_of(checks)
     if len(rows) < 2:
@@ -159,9 +169,9 @@ def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
 
 
 def row_cells(row: Row, scale: Axis, *, whole: bool = False) -> str:
-    """The interval of a row on a line of `scale.end` + 1 characters, without spaces at its end.
+    """Draw the interval of a row on a line of `scale.end` + 1 characters.
 
-    With `whole` the ends of the interval and the limit have marks of their own.
+    It has no spaces at its end. With `whole` the ends of the interval and the limit have marks of their own.
     """
     cells = [" "] * (int(scale.end) + 1)
     position = row.place
@@ -182,7 +192,10 @@ def row_cells(row: Row, scale: Axis, *, whole: bool = False) -> str:
 
 
 def text_plot(checks: Sequence[Verdict]) -> str | None:
-    """The plot as text, 38 columns wide, which a phone does not break; None for fewer than two rows."""
+    """Draw the plot as text, 38 columns wide, which a phone does not break.
+
+    None for fewer than two rows.
+    """
     rows = rows_of(checks)
     if len(rows) < 2:
         return None
@@ -201,7 +214,7 @@ def text_plot(checks: Sequence[Verdict]) -> str | None:
 
 
 def _narrow(text: str) -> str:
-    """The text with a mark for each character that is not one column wide."""
+    """Put a mark for each character that is not one column wide."""
     wide = ("W", "F")
     return "".join(
         "?" if unicodedata.east_asian_width(c) in wide or unicodedata.combining(c) or not c.isprintable() else c
@@ -210,7 +223,7 @@ def _narrow(text: str) -> str:
 
 
 def _tick_line(scale: Axis, indent: int) -> str:
-    """The round figures above their places, as many as do not touch."""
+    """Write the round figures above their places, as many as do not touch."""
     line = [" "] * (indent + int(scale.end) + 4)
     for value in sorted(scale.ticks(TICKS), key=abs):
         text = short(value, plus=True)

@@ -1,4 +1,7 @@
-"""The Markdown report, and any text made inert in Markdown; the pull-request comment uses the same templates."""
+"""The Markdown report, and any text made inert in Markdown.
+
+The pull-request comment uses the same templates.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ GROUPS = 300  # rows of a table of groups at most; a decision makes no more
 
 
 def render_markdown(result: Result, flips: FlipsByCheck | None = None) -> str:
-    """The report of a run as GitHub-flavoured Markdown.
+    """Render the report of a run as GitHub-flavoured Markdown.
 
     Names, prompts and replies can hold anything: each is escaped so that it shows as text.
     """
@@ -41,7 +44,7 @@ def render_markdown(result: Result, flips: FlipsByCheck | None = None) -> str:
 def values_of(
     result: Result | None, flips: FlipsByCheck, room: Room, *, answers_commands: bool = False
 ) -> dict[str, Any]:
-    """The variables of a template that are about the run."""
+    """Return the variables of a template that are about the run."""
     short = None if result is None else shorten_result(result, room)
     views = Checks() if result is None or short is None else checks_of(result, short, flips, room)
     story = story_of(short, answers_commands=answers_commands)
@@ -78,7 +81,7 @@ def values_of(
 
 
 def fill_template(values: Mapping[str, Any], name: str, template: str | None = None) -> str:
-    """The text of one of our templates, or of a repository's own, with these values.
+    """Fill one of our templates, or a repository's own, with these values.
 
     Raises
     ------
@@ -93,7 +96,10 @@ def fill_template(values: Mapping[str, Any], name: str, template: str | None = N
 
 @cache
 def environment() -> InertEnvironment:
-    """The environment of all Markdown templates; what they print is inert text."""
+    """Return the environment of all Markdown templates.
+
+    What they print is inert text.
+    """
     from markupsafe import Markup
 
     from accgate.report.sandbox import InertEnvironment
@@ -125,10 +131,10 @@ MARKS = 4  # combining marks on one letter: more would cover the lines around it
 
 
 def cell(text: Any) -> str:
-    """Any text as inert text of Markdown: no markup, mention, link, HTML or line break is left.
+    """Make any text inert in Markdown.
 
-    It may stand in a paragraph, a list or a cell of a table, and reads well where nobody renders it. It is no attribute
-    of a tag.
+    No markup, mention, link, HTML or line break is left. It may stand in a paragraph, a list or a cell of a table, and
+    reads well where nobody renders it. It is no attribute of a tag.
 
     >>> cell("mmlu_pro: a|b, 3 * 4 <b>")
     'mmlu_pro: a\\\\|b, 3 * 4 &lt;b>'
@@ -139,7 +145,9 @@ def cell(text: Any) -> str:
 
 
 def summary(text: Any) -> str:
-    """Any text as inert text within a line of HTML, such as the summary of a fold: Markdown's escapes would show there.
+    """Make any text inert within a line of HTML, such as the summary of a fold.
+
+    Markdown's escapes would show there.
 
     >>> summary("mmlu_pro *x* <b>")
     'mmlu_pro *x* &lt;b>'
@@ -148,7 +156,9 @@ def summary(text: Any) -> str:
 
 
 def code(text: Any) -> str:
-    """Any text as a code span, which GitHub leaves alone; as one of HTML where it holds what ends or parts one.
+    """Write any text as a code span, which GitHub leaves alone.
+
+    It is one of HTML where it holds what ends or parts one.
 
     >>> code("kv_cache_dtype"), code("`x` | <b>")
     ('`kv_cache_dtype`', '<code>&#96;x&#96; &#124; &lt;b&gt;</code>')
@@ -187,7 +197,9 @@ ANSI = re.compile(r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|\[[0-?]*[ -/]*[@-~]?|[
 
 
 def tail(log: str, lines: int) -> str:
-    """The last lines of a log as plain text: without colours, control characters and overwritten progress.
+    """Return the last lines of a log as plain text.
+
+    They are without colours, control characters and overwritten progress.
 
     >>> tail("loading\\n 10%\\r100%\\n\\x1b[31mout of memory\\x1b[0m\\n", 2)
     '100%\\nout of memory'
@@ -202,7 +214,9 @@ def tail(log: str, lines: int) -> str:
 
 
 def fence(text: str, language: str = "text") -> str:
-    """Any text as a fenced block that it cannot end, and in which GitHub's runner finds no command.
+    """Write any text as a fenced block that it cannot end.
+
+    GitHub's runner finds no command in it.
 
     >>> fence("a ``` b").splitlines()[0]
     '````text'
@@ -213,7 +227,10 @@ def fence(text: str, language: str = "text") -> str:
 
 
 def interrupted_report(checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> str:
-    """The Markdown report of a run that was stopped, without a mean: what finished first is no random subset."""
+    """Write the Markdown report of a run that was stopped, without a mean.
+
+    What finished first is no random subset.
+    """
     evaluations = {item.check.key: item.evaluation for item in evaluated}
     rows = []
     for check in checks:

@@ -1,4 +1,7 @@
-"""The plan in a terminal: each check in words and as a table, what it costs, and the noise that it was planned with."""
+"""The plan in a terminal.
+
+It has each check in words and as a table, what it costs, and the noise that it was planned with.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
@@ -23,7 +26,10 @@ from accgate.verdict import words_of
 
 
 def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
-    """The error rates of the gate as a whole, and how many harmless changes a run of these checks fails."""
+    """Say the error rates of the gate as a whole.
+
+    It adds how many harmless changes a run of these checks fails.
+    """
     required = [check for check in checks if check.design.tier == "required"]
     advisory = f", {len(checks) - len(required)} of them advisory" if len(required) < len(checks) else ""
     is_shared = len(required) > 1 and gate.correction != "none"
@@ -39,7 +45,10 @@ def gate_sentence(file: Path, gate: Gate, checks: Sequence[Check]) -> str:
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
-    """Print the plan of each check in a sentence, and with `table` its figures as a table."""
+    """Print the plan of each check in a sentence.
+
+    With `table` its figures follow as a table.
+    """
     console.print(Text(title))
     if table:
         print_table(console, HEADINGS, [_row(check) for check in checks], left=(0, 1, 2))
@@ -80,7 +89,10 @@ def print_costs(console: Console, costs: Sequence[Estimate]) -> None:
 
 
 def theta_sentence(whole: Plan, early: Plan) -> str:
-    """Say how many samples show a drop, all of them asked and with an early stop."""
+    """Say how many samples show a drop.
+
+    It is all of them asked, and with an early stop.
+    """
     share = 100 * (whole.discordance or 0.0)
     return (
         f"A drop of {whole.theta_target:g} points: {count_of(whole.n, 'sample')}, or at most {early.n:,} with an early "
@@ -106,7 +118,9 @@ LEGEND = (
 
 
 def group_models(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """(names, sentence) of (model, task, sentence); models of a task with the same sentence share one line.
+    """Group (model, task, sentence) into (names, sentence).
+
+    Models of a task with the same sentence share one line.
 
     >>> group_models([("a", "t", "x."), ("b", "t", "x."), ("b", "u", "x.")])
     [('a, b / t', 'x.'), ('b / u', 'x.')]
@@ -130,7 +144,10 @@ UNKNOWN = "its standard deviation is not known: set sigma"
 
 
 def plan_sentence(check: Check) -> str:
-    """How many samples a check takes and what they see, in words that follow its name."""
+    """Say how many samples a check takes and what they see.
+
+    The words follow its name.
+    """
     basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
     if check.theta is None:
         statistic = check.task.content.aggregate
@@ -153,7 +170,10 @@ def plan_sentence(check: Check) -> str:
 
 
 def _pairing(check: Check) -> list[str]:
-    """How many samples are enough where the reference has per-sample scores; empty for a check that has them."""
+    """Say how many samples are enough with per-sample scores of the reference.
+
+    It is empty for a check that has them.
+    """
     if check.test != "two-sample" or not check.theta:
         return []
     share = ASSUMED_DISCORDANCE if check.design.discordance is None else check.design.discordance
@@ -226,7 +246,7 @@ def _noise_lines(noise: Noise) -> Iterator[str]:
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
-    """A value with its interval at 95%."""
+    """Write a value with its interval at 95%."""
     return f"{number(value)} (95%: {number(low)} to {number(high)})"
 
 

@@ -1,4 +1,7 @@
-"""Progress of a check: a bar in a terminal, and a line now and then in a log."""
+"""Progress of a check.
+
+It is a bar in a terminal, and a line now and then in a log.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,10 @@ class ProgressBar:
             self._print(f"{tally.name}: {expected_text(estimate)}")
 
     def _look(self, progress: _Bar) -> None:
-        """Show how near a decision is; the longer a look takes, the longer until the next."""
+        """Show how near a decision is.
+
+        The longer a look takes, the longer until the next.
+        """
         began = self._clock()
         comparison = self._tally.comparison
         limits = None if comparison is None else comparison.limits()
@@ -130,7 +136,10 @@ class ProgressBar:
 
 
 class Tally:
-    """Counts and means of a check's evaluation so far; scores in points."""
+    """Counts and means of a check's evaluation so far.
+
+    Scores are in points.
+    """
 
     def __init__(self, name: str, total: int, kept: int, began: float, comparison: Comparison | None = None) -> None:
         self.name, self.total, self.comparison = name, total, comparison
@@ -160,18 +169,24 @@ class Tally:
 
     @property
     def difference(self) -> float | None:
-        """Mean difference to the reference of the same samples; None where there is none."""
+        """Mean difference to the reference of the same samples.
+
+        None where there is none.
+        """
         if self.mean is None or self.comparison is None or self.comparison.reference is None:
             return None
         return (self._sum - self._before) / (self.done - self.failed)
 
     def rate(self, now: float) -> float | None:
-        """New records a second, without those of an earlier run; None until there are some."""
+        """Return new records a second, without those of an earlier run.
+
+        None until there are some.
+        """
         new, seconds = self.done - self._kept, now - self._began
         return new / seconds if new > 0 and seconds > 0.0 else None
 
     def fields(self, now: float) -> dict[str, str]:
-        """The texts beside the bar's count."""
+        """Return the texts beside the bar's count."""
         rate, left = self.rate(now), self.total - self.done
         return {
             "rate": "" if rate is None else f"{rate:,.1f}/s",
@@ -182,13 +197,13 @@ class Tally:
         }
 
     def line(self, now: float) -> str:
-        """The same texts as a line of a log."""
+        """Return the same texts as a line of a log."""
         parts = [f"{self.done:,} of {self.total:,}", *self.fields(now).values()]
         return f"{self.name}: {', '.join(part for part in parts if part)}"
 
 
 def distance_text(limits: Limits) -> str:
-    """How near a decision is, in words.
+    """Say how near a decision is.
 
     >>> from accgate.evaluation.assignment import Limits
     >>> distance_text(Limits(312, 1319, -1.92, 0.041, 0.0123, -0.32, 0.4))
@@ -224,7 +239,7 @@ class _Bar(Progress):
 
 
 def _columns(width: int) -> list[ProgressColumn]:
-    """The columns that fit a terminal of this width."""
+    """Return the columns that fit a terminal of this width."""
 
     def text(name: str, style: str = "") -> TextColumn:
         return TextColumn(
@@ -240,6 +255,9 @@ def _columns(width: int) -> list[ProgressColumn]:
 
 
 def _short(name: str, width: int) -> str:
-    """As much of a check's name as a line of this width has room for beside the figures."""
+    """Cut a check's name to what a line of this width has room for.
+
+    It stands beside the figures.
+    """
     room = width - (34 if width < NARROW else 47) if width < WIDE else 40
     return clip(name, max(room, 4), "…")

@@ -1,4 +1,7 @@
-"""What is read from example replies, and from replies that are read anew, for the terminal."""
+"""What is read from example replies, for the terminal.
+
+Replies that are read anew are shown, too.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -47,7 +50,10 @@ def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
 
 
 def print_replies(console: Console, records: Sequence[Record]) -> None:
-    """Print three replies beside what was expected: one right, one wrong and one unread where there are such."""
+    """Print three replies beside what was expected.
+
+    One is right, one wrong and one unread where there are such.
+    """
     kinds: dict[tuple[bool, float | None], Record] = {}
     for record in records:
         kinds.setdefault((record.is_unread, record.score), record)
@@ -76,16 +82,22 @@ def _rereading_text(each: Rereading) -> str:
 
 
 def _read(record: Record) -> str:
-    """What was read; a reference keeps no answers."""
+    """Return what was read.
+
+    A reference keeps no answers.
+    """
     return "-" if record.answer is None and record.reading is None else _answer_text(record.answer)
 
 
 def _answer_text(answer: str | None) -> str:
-    """An answer as a table shows it."""
+    """Write an answer as a table shows it."""
     return "no answer" if answer is None or not answer.strip() else _shortened(answer)
 
 
 def _shortened(text: str) -> str:
-    """The beginning and the end of a text in one line, as a narrow table shows it."""
+    """Return the beginning and the end of a text in one line.
+
+    A narrow table shows it so.
+    """
     line = " ".join(visible(text).split()) or "(empty)"
     return line if len(line) <= WIDE else f"{line[: WIDE // 2 - 2]} … {line[1 - WIDE // 2 :]}"

@@ -1,4 +1,7 @@
-"""Lost answers that were asked again, of a run or over commits, and one sample of a run, for the terminal."""
+"""Lost answers that were asked again, for the terminal.
+
+They are of a run or over commits. One sample of a run is shown, too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +23,10 @@ from accgate.verdict import Verdict
 
 
 def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
-    """Print how many lost answers are lost for good, and how often each came back."""
+    """Print how many lost answers are lost for good.
+
+    It adds how often each came back.
+    """
     back, scored, unread, asked = done.back, done.scored, done.unread, done.times * len(done.back)
     each = "once" if done.times == 1 else f"{done.times} times"
     gone, flickering = len(done.lost), len(done.flickering)
@@ -74,7 +80,10 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
 
 
 def _key_of(verdict: Verdict, run: Path, id_: str) -> str | None:
-    """The key of a check's sample that somebody names by it, or by the dataset's own id."""
+    """Find the key of a check's sample that somebody names.
+
+    They name it by the key, or by the dataset's own id.
+    """
     if verdict.model is None or verdict.task is None:
         return None
     path = paths_of(run, verdict.model, verdict.task).records
@@ -92,9 +101,9 @@ WIDTH = 20  # characters of a bar of probability 1
 
 
 def print_chances(console: Console, commits: Sequence[Commit], chances: Floats, questions: int) -> None:
-    """Print the commits that most probably are the culprit, each with a bar, in the order of history.
+    """Print the commits that most probably are the culprit.
 
-    `chances` are those of every commit after the first.
+    Each has a bar. They are in the order of history. `chances` are those of every commit after the first.
     """
     best = sorted(sorted(range(len(chances)), key=lambda i: -float(chances[i]))[:CULPRITS])
     console.print(Text(f"{questions:,} questions; the culprit is most probably one of {len(chances)} commits:"))

@@ -1,4 +1,7 @@
-"""A result as files for machines: accgate.json with its JSON schema, JUnit XML, CTRF, and a statement for signing."""
+"""A result as files for machines.
+
+They are accgate.json with its JSON schema, JUnit XML, CTRF, and a statement for signing.
+"""
 
 import hashlib
 import json
@@ -33,7 +36,9 @@ REFUSED = re.compile(
 
 
 def forget_result(out: Path) -> None:
-    """Remove the result and report of an earlier run, so that an old verdict never stands for a run that did not end.
+    """Remove the result and report of an earlier run.
+
+    So an old verdict never stands for a run that did not end.
 
     Raises
     ------
@@ -63,7 +68,9 @@ def write_result(result: Result, out: Path) -> Path:
 
 
 def read_result(path: Path) -> Result:
-    """A result, from a whole result file or from one verdict as `compare --json` prints it.
+    """Read a result, or one verdict.
+
+    The latter is what `compare --json` prints.
 
     Raises
     ------
@@ -96,11 +103,11 @@ def _consistent(result: Result, path: Path) -> Result:
 
 
 def differences(written: Result, computed: Result) -> list[str]:
-    """Where a written result is not the one that was computed from the same records; empty where they agree.
+    """Find where a written result is not the one that was computed.
 
-    Verdicts are compared with all their figures, to a millionth, and all their samples; not with their `reasons` and
-    `causes`, which may speak of the dataset, nor with the verdicts that decide nothing. A verdict that differs brings
-    its reasons.
+    Both are from the same records. It is empty where they agree. Verdicts are compared with all their figures, to a
+    millionth, and all their samples; not with their `reasons` and `causes`, which may speak of the dataset, nor with
+    the verdicts that decide nothing. A verdict that differs brings its reasons.
     """
     faults = []
     for key in ("verdict", "exit_code", "rules", "correction", "on_inconclusive", "seed"):
@@ -124,7 +131,7 @@ def _figures(verdict: Verdict) -> dict[str, Any]:
 
 
 def _unequal(place: str, written: Any, computed: Any) -> list[str]:
-    """The places where two values of plain data differ."""
+    """Find the places where two values of plain data differ."""
     if isinstance(written, dict) and isinstance(computed, dict):
         keys = sorted({*written, *computed})
         return [fault for key in keys for fault in _unequal(f"{place}: {key}", written.get(key), computed.get(key))]
@@ -144,7 +151,7 @@ def _short(value: Any) -> str:
 
 
 def result_schema() -> dict[str, Any]:
-    """JSON schema of accgate.json."""
+    """Return the JSON schema of accgate.json."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **adapter_of(Result).json_schema()}
 
 
@@ -152,10 +159,10 @@ JUNIT = {"regression": "failure", "inconclusive": "failure"}
 
 
 def junit_xml(result: Result) -> str:
-    """The result as JUnit XML, a test case per check and overall check.
+    """Write the result as JUnit XML.
 
-    A regression or inconclusive check is a failure; one without a reference or a verdict is an error. An advisory check
-    that did not pass is skipped there, with its sentence.
+    There is a test case per check and overall check. A regression or inconclusive check is a failure; one without a
+    reference or a verdict is an error. An advisory check that did not pass is skipped there, with its sentence.
     """
     kinds = ["skipped" if v.tier == "advisory" else JUNIT.get(v.verdict, "error") for v in result.decided]
     counts = Counter(kind for kind, verdict in zip(kinds, result.decided, strict=True) if verdict.verdict != "pass")
@@ -179,7 +186,10 @@ def junit_xml(result: Result) -> str:
 
 
 def _xml(text: str) -> str:
-    """The text without characters that XML 1.0 cannot hold, and without those that turn the direction of others."""
+    """Remove characters that XML 1.0 cannot hold.
+
+    Those that turn the direction of others go, too.
+    """
     return REFUSED.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -190,10 +200,11 @@ CTRF = "0.0.0"
 
 
 def ctrf_json(result: Result) -> str:
-    """Render a result as CTRF, with a test for each check and overall check, and its figures in points as labels.
+    """Render a result as CTRF.
 
-    What did not pass has failed there, so that no reader takes a check without a verdict for a pass. CTRF wants a
-    duration of each test, which a run does not measure: it is 0.
+    It has a test for each check and overall check, and its figures in points as labels. What did not pass has failed
+    there, so that no reader takes a check without a verdict for a pass. CTRF wants a duration of each test, which a run
+    does not measure: it is 0.
     """
     tests = [_ctrf_test(verdict) for verdict in result.decided]
     counts = Counter(test["status"] for test in tests)
@@ -252,11 +263,11 @@ STATED = (
 
 
 def statement_of(result: Result, out: Path, *, commit: str) -> dict[str, Any]:
-    """The statement of a run's verdict; the result must have been verified.
+    """Make the statement of a run's verdict.
 
-    Its subjects are the commit and, for each model, the digest of the settings that its answers were made with (engine
-    and version, weights by name, options, sampling). The predicate has every check's figures in points, and the SHA-256
-    of accgate.json and of every file of records.
+    The result must have been verified. Its subjects are the commit and, for each model, the digest of the settings that
+    its answers were made with (engine and version, weights by name, options, sampling). The predicate has every check's
+    figures in points, and the SHA-256 of accgate.json and of every file of records.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""How much of a run fits into a comment: rooms from large to small, and a run with its texts cut to one."""
+"""How much of a run fits into a comment.
+
+Rooms go from large to small, and a run has its texts cut to one.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +16,11 @@ from accgate.verdict import Verdict
 
 @dataclass(frozen=True)
 class Room:
-    """How much is shown: flips of each check, rows, details, and the length of names and reasons in characters.
+    """How much is shown.
 
-    `groups` are the rows of a check's table of groups, and `group_lines` the checks whose outstanding groups are named.
-    `answers` and `settings` stand unfolded; `plot` says whether a picture as text does.
+    It is flips of each check, rows, details, and the length of names and reasons in characters. `groups` are the rows
+    of a check's table of groups, and `group_lines` the checks whose outstanding groups are named. `answers` and
+    `settings` stand unfolded; `plot` says whether a picture as text does.
     """
 
     flips: int = 10
@@ -54,7 +58,7 @@ def most_of(verdicts: Sequence[Verdict], room: Room) -> int:
 
 
 def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
-    """The check with its names and reasons cut to the room there is."""
+    """Cut the names and reasons of a check to the room there is."""
     names = verdict.model, verdict.task, verdict.test, verdict.statistic
     model, task, test, statistic = (None if name is None else opening(name, room.names) for name in names)
     reasons = tuple(opening(reason, room.reasons) for reason in verdict.reasons[:20])
@@ -64,7 +68,7 @@ def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
 
 
 def shorten_result(result: Result, room: Room) -> Result:
-    """The run with its names and reasons cut to the room there is."""
+    """Cut the names and reasons of a run to the room there is."""
     return replace(
         result,
         checks=tuple(shorten_verdict(verdict, room) for verdict in result.checks),
@@ -76,7 +80,10 @@ def shorten_result(result: Result, room: Room) -> Result:
 
 
 def changes_of(guard: Guard | None, room: Room) -> tuple[RuleChange, ...]:
-    """The changes of rules that there is room for; those that loosen come first."""
+    """Return the changes of rules that there is room for.
+
+    Those that loosen come first.
+    """
     if guard is None:
         return ()
     order = ("loosening", "new", "tightening")

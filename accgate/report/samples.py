@@ -1,4 +1,7 @@
-"""Every sample of a check with both its replies, worst first, read from a run's folder one at a time."""
+"""Every sample of a check with both its replies, worst first.
+
+They are read from a run's folder one at a time.
+"""
 
 import math
 import os
@@ -26,10 +29,10 @@ Rows = Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample of a check: its record, of several repeats that with the worst score.
+    """A sample of a check.
 
-    `scores` are means over the repeats in points, of the reference and now. `kinds` adds up WORSE, BETTER and so on,
-    and `answers` counts the repeats.
+    It has its record, of several repeats that with the worst score. `scores` are means over the repeats in points, of
+    the reference and now. `kinds` adds up WORSE, BETTER and so on, and `answers` counts the repeats.
     """
 
     record: Record
@@ -41,9 +44,10 @@ class Sample:
 
 
 class Samples:
-    """The samples of a check, each read from its files when it is its turn.
+    """The samples of a check.
 
-    `head` begins every prompt, and `size` is how many bytes all texts have.
+    Each is read from its files when it is its turn. `head` begins every prompt, and `size` is how many bytes all texts
+    have.
 
     Parameters
     ----------
@@ -105,7 +109,7 @@ class Samples:
         self._order = np.argsort(rank, kind="stable")
 
     def _kinds(self, flips: Sequence[str], judged: int | None) -> Places:
-        """What each sample is, as a sum of kinds."""
+        """Return what each sample is, as a sum of kinds."""
         columns, sign = self._records.figures.columns[self._worst], 1 if self.higher_is_better else -1
         moved = sign * (self._scores - self._before.scores)
         worse, places = moved < -CHANGED, self._ids.places(flips)
@@ -132,7 +136,10 @@ class Samples:
 
 
 def fixed_order(records: RecordLog, seed: int) -> Places:
-    """The place of the first record of each id, in the fixed order of samples."""
+    """Return the place of the first record of each id.
+
+    It is in the fixed order of samples.
+    """
     ids = records.figures.ids
     firsts = first_places(ids)
     names = [each.cluster for each in records.take(firsts)] if records.fills("cluster") else None
@@ -140,13 +147,16 @@ def fixed_order(records: RecordLog, seed: int) -> Places:
 
 
 def first_places(ids: Ids) -> Places:
-    """The first place of each distinct id, in the order that they come in."""
+    """Return the first place of each distinct id, in the order they come in."""
     again = np.concatenate([np.zeros(1, dtype=bool), ids.take(ids.by_text).are_repeated])
     return np.sort(ids.by_text[~again[: len(ids)]])
 
 
 def means_of(ids: Ids, written: Ids, scores: Floats) -> Floats:
-    """The mean of each id's scores, those of others left out; NaN where one of them is none, or there are none."""
+    """Return the mean of each id's scores, those of others left out.
+
+    It is NaN where one of them is none, or there are none.
+    """
     places = ids.places(written)
     own = places >= 0
     with np.errstate(invalid="ignore"):
@@ -158,9 +168,10 @@ def _number(value: float) -> float | None:
 
 
 class _Texts:
-    """The texts of a compressed file by the place of their sample, kept in the spool.
+    """The texts of a compressed file by the place of their sample.
 
-    `scores` has the mean of each sample's scores, NaN where there is none, and `head` what all texts begin with.
+    They are kept in the spool. `scores` has the mean of each sample's scores, NaN where there is none, and `head` what
+    all texts begin with.
     """
 
     def __init__(self, spool: IO[bytes], rows: Rows, column: str, ids: Ids, repeats: Places) -> None:
@@ -193,7 +204,7 @@ class _Texts:
         self.head = self.head[: self.head.rfind("\n") + 1] if known.sum() > 1 else ""
 
     def at(self, place: int) -> str | None:
-        """The text of a sample."""
+        """Return the text of a sample."""
         if (row := int(self._row[place])) < 0:
             return None
         self._file.seek(int(self._ends[row]))

@@ -1,7 +1,7 @@
-"""Templates that cannot hurt: every value is escaped, and only our own templates are read.
+"""Templates that cannot hurt.
 
-A repository's own template is rendered in a process of its own, which has no environment and is killed when it takes
-too much time or memory: no loop or text needs to be counted.
+Every value is escaped, and only our own templates are read. A repository's own template is rendered in a process of its
+own, which has no environment and is killed when it takes too much time or memory: no loop or text needs to be counted.
 """
 
 import json
@@ -41,11 +41,17 @@ GLOBALS_ALLOWED = ("range", "namespace", "dict")
 
 
 class TemplateFault(Exception):
-    """A template cannot be used; the message says why in one line."""
+    """A template that cannot be used.
+
+    The message says why in one line.
+    """
 
 
 class _PlainConcat(NodeTransformer):
-    """`~` joins texts as `+` does: a marked part does not mark the whole."""
+    """The operator `~`, which joins texts as `+` does.
+
+    A marked part does not mark the whole.
+    """
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:  # noqa: N802 (Jinja's name)
         self.generic_visit(node)
@@ -81,7 +87,10 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
         return value if isinstance(value, Markup) else Markup(self._escape("-" if value is None else str(value)))
 
     def _join(self, values: Iterable[Any], between: Any = "") -> Markup:
-        """Values one after the other, each escaped on its own; spaces and line ends between them stay."""
+        """Join values one after the other, each escaped on its own.
+
+        Spaces and line ends between them stay.
+        """
         text = str(between)
         inner = text.strip()
         return Markup(text.replace(inner, self._inert(inner)) if inner else text).join(map(self._inert, values))
@@ -92,10 +101,13 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
         return super()._generate(_PlainConcat().visit(source), name, filename, defer_init)
 
     def wrap_str_format(self, value: Any) -> None:
-        """No `format`: of marked text it escapes for HTML alone."""
+        """Refuse `format`, which of marked text escapes for HTML alone."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Whether a template may read it: of texts and mappings only a few methods, of marked text none."""
+        """Tell whether a template may read it.
+
+        Of texts and mappings it may read only a few methods, of marked text none.
+        """
         if isinstance(obj, Markup):
             return False
         if callable(value) and isinstance(obj, (str, bytes, int, float, list, tuple, dict)):
@@ -103,14 +115,17 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
         return super().is_safe_attribute(obj, attr, value)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """The result of an operator, which on marked text would escape for HTML alone."""
+        """Return the result of an operator on plain values.
+
+        On marked text it would escape for HTML alone.
+        """
         if operator != "+" and not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
             raise SecurityError(f"{operator} is for numbers here")
         return super().call_binop(context, operator, _plain(left), _plain(right))
 
 
 def _plain(value: Any) -> Any:
-    """The value without its mark."""
+    """Return the value without its mark."""
     return str(value) if isinstance(value, Markup) else value
 
 
@@ -119,7 +134,7 @@ def _without_marks(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def render_here(environment: InertEnvironment, template: str, values: Mapping[str, Any]) -> str:
-    """The text of a user's template, rendered in this process.
+    """Render a user's template in this process.
 
     Raises
     ------
@@ -142,7 +157,9 @@ def render_here(environment: InertEnvironment, template: str, values: Mapping[st
 
 
 def render_apart(template: str, values: Mapping[str, Any]) -> str:
-    """The text of a user's template, rendered in a process of its own; past 4 million characters it is cut.
+    """Render a user's template in a process of its own.
+
+    Past 4 million characters it is cut.
 
     Raises
     ------
@@ -171,7 +188,10 @@ def render_apart(template: str, values: Mapping[str, Any]) -> str:
 
 
 def answer(environment: InertEnvironment) -> None:
-    """Render the template on standard input under limits; print its text or why there is none, as JSON."""
+    """Render the template on standard input under limits.
+
+    Print its text or why there is none, as JSON.
+    """
     template, values, seconds = pickle.load(sys.stdin.buffer)  # our own process wrote it
     for limit, value in (
         (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, 0),

@@ -1,4 +1,7 @@
-"""A run's story, which every report tells: what dropped, how sure that is, what to do, what changed; worst first."""
+"""A run's story, which every report tells, worst first.
+
+It is what dropped, how sure that is, what to do, and what changed.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +39,10 @@ WAITING, ADVISORY, NOTHING_YET = "▽", "i", "○"
 
 
 class Headline(NamedTuple):
-    """A sign, and a sentence that says the same in words; the sentence can hold names, so it needs escaping."""
+    """A sign, and a sentence that says the same in words.
+
+    The sentence can hold names, so it needs escaping.
+    """
 
     symbol: str
     text: str
@@ -65,7 +71,7 @@ def story_of(
     *,
     answers_commands: bool = False,
 ) -> Story:
-    """The story of a run.
+    """Tell the story of a run.
 
     `answers_commands` says that the repository answers `/accgate accept`.
     """
@@ -86,9 +92,10 @@ def story_of(
 
 
 def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
-    """Checks in the order of a report: regressions, what has no verdict, passes; of each the largest loss first.
+    """Put checks in the order of a report.
 
-    Advisory checks follow the required ones that did not pass.
+    Regressions come first, then what has no verdict, then passes, of each the largest loss first. Advisory checks
+    follow the required ones that did not pass.
     """
 
     def place(verdict: Verdict) -> tuple[int, int, float]:
@@ -100,7 +107,10 @@ def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
 
 
 def name_in(result: Result, verdict: Verdict) -> str:
-    """A check's name among those of its run: with its model where the run has several."""
+    """Name a check among those of its run.
+
+    It has its model where the run has several.
+    """
     models = {each.model for each in result.decided}
     on = f" on {verdict.model}" if verdict.model and verdict.task and len(models) > 1 else ""
     return f"{subject_of(verdict)}{on}"
@@ -117,9 +127,9 @@ def headline_of(
     refusal: str = "",
     advisory: bool = False,
 ) -> Headline:
-    """Verdict and guard of a pull request in a sentence; `exit_code` is that of a run that ended without a result.
+    """Say verdict and guard of a pull request in a sentence.
 
-    `refusal` says why a result that is there is not believed.
+    `exit_code` is that of a run that ended without a result. `refusal` says why a result that is there is not believed.
 
     >>> from accgate.guard.state import Guard
     >>> headline_of(None, exit_code=130, guard=Guard("loosened")).text
@@ -134,7 +144,7 @@ def headline_of(
 
 
 def is_bootstrap(result: Result | None, guard: Guard | None) -> bool:
-    """Whether the base branch has no rules yet."""
+    """Tell whether the base branch has no rules yet."""
     return (guard is not None and guard.state == "bootstrap") or (result is not None and result.rules == "bootstrap")
 
 
@@ -155,7 +165,10 @@ def _deciding(checks: Sequence[Verdict]) -> Sequence[Verdict]:
 
 
 def _advisory_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
-    """What became of advisory checks that did not pass, beside required ones."""
+    """Say what became of advisory checks that did not pass.
+
+    They stand beside required ones.
+    """
     lost = [verdict for verdict in checks if verdict.verdict != "pass" and verdict not in _deciding(checks)]
     if not lost:
         return []
@@ -189,7 +202,7 @@ EXITS = {
 
 
 def exit_reason(exit_code: int) -> str:
-    """Why a run has no result, from its exit code.
+    """Say why a run has no result, from its exit code.
 
     >>> exit_reason(3), exit_reason(77)
     ('the evaluation could not finish (exit code 3)', 'the run ended without a result (exit code 77)')
@@ -198,12 +211,18 @@ def exit_reason(exit_code: int) -> str:
 
 
 def verdict_line(result: Result) -> str:
-    """The verdict of a run in a sentence, by the rules that it was decided by, whether or not they count."""
+    """Say the verdict of a run in a sentence.
+
+    It is by the rules that it was decided by, whether or not they count.
+    """
     return _verdict(result, None).text
 
 
 def _run_line(result: Result, checks: Sequence[Verdict]) -> str:
-    """The verdict of a run with its worst check's figures, as the headline has it."""
+    """Say the verdict of a run with its worst check's figures.
+
+    The headline has it so.
+    """
     lead, total = checks[0], len(checks)
     models = {each.model for each in checks}
     on = f", on {lead.model}" if lead.model and lead.task and len(models) > 1 else ""
@@ -228,7 +247,10 @@ def _run_line(result: Result, checks: Sequence[Verdict]) -> str:
 
 
 def guard_sentence(result: Result, guard: Guard) -> str | None:
-    """What waits for an approval: the verdict by the rules that decide, and how many rules loosen; else None."""
+    """Say what waits for an approval.
+
+    It is the verdict by the rules that decide, and how many rules loosen, else None.
+    """
     loosening = sum(change.effect == "loosening" for change in guard.changes)
     if not loosening or not result.decided:
         return None
@@ -279,7 +301,10 @@ def _regression_lines(result: Result, lead: Verdict) -> list[str]:
 
 
 def together_words(result: Result, verdict: Verdict) -> str:
-    """What the gate allows the whole run, where that is more than this check has: words for `chance_sentence`."""
+    """Say what the gate allows the whole run.
+
+    It is where that is more than this check has, as words for `chance_sentence`.
+    """
     allowed, cost = result.allowed, verdict.failed_cost
     level = verdict.level if cost is None or cost.alpha is None else cost.alpha
     level *= 1.0 if verdict.equal_to is None else 2.0  # both ways together
@@ -309,7 +334,10 @@ def _reason_lines(lead: Verdict) -> list[str]:
 
 
 def _others(result: Result, checks: Sequence[Verdict]) -> list[str]:
-    """What became of the checks that the headline does not speak of, in one sentence."""
+    """Say what became of the checks that the headline leaves out.
+
+    It is one sentence.
+    """
     lead = checks[0]
     parts = []
     undecided: tuple[tuple[VerdictName, str], ...] = (

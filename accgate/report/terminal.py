@@ -1,4 +1,7 @@
-"""A run in a terminal: headline, table, each check in words; and the console and tables that every command uses."""
+"""A run in a terminal.
+
+Here are the console and tables that every command uses.
+"""
 
 from collections.abc import Sequence
 
@@ -39,7 +42,10 @@ def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str
 
 
 class PlainConsole(Console):
-    """A console that leaves a closed pipe to the command: rich would exit with 1, which means a regression."""
+    """A console that leaves a closed pipe to the command.
+
+    rich would exit with 1, which means a regression.
+    """
 
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError."""
@@ -47,7 +53,10 @@ class PlainConsole(Console):
 
 
 def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]) -> Table:
-    """Return a table whose columns `left` are justified left, the others right; text is printed as it is."""
+    """Build a table whose columns `left` are justified left, the others right.
+
+    Text is printed as it is.
+    """
     table = Table(box=None, pad_edge=False)
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="left" if i in left else "right")
@@ -59,9 +68,10 @@ def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, l
 def print_table(
     console: Console, headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]
 ) -> None:
-    """Print rows under headings, or a paragraph a row where the terminal is too narrow.
+    """Print rows under headings.
 
-    The columns `left` are those of `table_of`. The first two cells name a row.
+    It is a paragraph a row where the terminal is too narrow. The columns `left` are those of `table_of`. The first two
+    cells name a row.
     """
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
     columns = zip(map(Text, headings), *cells, strict=True)

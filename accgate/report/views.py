@@ -1,4 +1,7 @@
-"""The checks of a run as a template shows them: rows by model, figures, groups and costs."""
+"""The checks of a run as a template shows them.
+
+They are rows by model, figures, groups and costs.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,12 +48,13 @@ FIGURE_HEADINGS = ("Check", "Samples", "Interval", "p", "alpha", "Worse, better"
 
 @dataclass(frozen=True)
 class CheckView:
-    """One check as a template shows it: `row` is under the headings of the table, texts are one line each.
+    """One check as a template shows it.
 
-    The row's first cell is also there in parts: `task`, `word` (the verdict) and `model`; its second is `change` with
-    `interval`. `readings`, `drifted`, `standing_out`, `groups`, `to_do` and `collapsed` are None where there is nothing
-    to say. `group_rows` stand under `group_headings`, `figures` are names with values, and `figure_row` stands under
-    `figure_headings`. `to_do` says what an inconclusive check lacks, and the step that would decide it.
+    `row` is under the headings of the table, texts are one line each. The row's first cell is also there in parts:
+    `task`, `word` (the verdict) and `model`; its second is `change` with `interval`. `readings`, `drifted`,
+    `standing_out`, `groups`, `to_do` and `collapsed` are None where there is nothing to say. `group_rows` stand under
+    `group_headings`, `figures` are names with values, and `figure_row` stands under `figure_headings`. `to_do` says
+    what an inconclusive check lacks, and the step that would decide it.
     """
 
     verdict: Verdict
@@ -97,7 +101,10 @@ class Origin(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Rows of the table of checks: of one model, or of all where most models have a single check."""
+    """Rows of the table of checks.
+
+    They are of one model, or of all where most models have a single check.
+    """
 
     origins: tuple[Origin, ...]
     rows: tuple[CheckView, ...]
@@ -156,9 +163,10 @@ def _makers(references: Sequence[ReferenceSummary], room: Room) -> str:
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks of a run that there is room for, worst first, under the names that templates have for them.
+    """The checks of a run that there is room for, worst first.
 
-    `checks` are those of the `rows` with details; the counts say how many are left out.
+    They are under the names that templates have for them. `checks` are those of the `rows` with details; the counts say
+    how many are left out.
     """
 
     rows: tuple[CheckView, ...] = ()
@@ -171,7 +179,10 @@ class Checks:
 
 
 def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) -> Checks:
-    """The checks that there is room for, worst first; `short` is the run with short names."""
+    """Return the checks that there is room for, worst first.
+
+    `short` is the run with short names.
+    """
     all_checks = worst_first(result.decided)
     pairs = [*zip(all_checks, worst_first(short.decided), strict=True)][: most_of(all_checks, room)]
     rows = tuple(check_view(cut, flips.get((whole.model, whole.task), ()), room) for whole, cut in pairs)
@@ -192,7 +203,7 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
 
 
 def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView:
-    """One check, with as many of its flips as there is room for."""
+    """View one check, with as many of its flips as there is room for."""
     first, before, now = flips[: room.flips], verdict.reference.mean, verdict.candidate.mean
     task = subject_of(verdict)
     marks = f"{', new' if verdict.is_new else ''}{', advisory' if verdict.tier == 'advisory' else ''}"
@@ -242,21 +253,30 @@ def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:
 
 
 def gamma_of(verdict: Verdict) -> str:
-    """Gamma as the table has it: `none` where no mean would have failed the gate."""
+    """Write gamma as the table has it.
+
+    It is `none` where no mean would have failed the gate.
+    """
     if verdict.gamma is None:
         return "–" if verdict.p_value is None else "none"
     return points_text(verdict, verdict.gamma)
 
 
 def theta_of(verdict: Verdict) -> str:
-    """Theta as the table has it, with the allowed drop; the target of a run that failed too early to tell."""
+    """Write theta as the table has it, with the allowed drop.
+
+    Of a run that failed too early to tell it is the target.
+    """
     if verdict.theta is None and verdict.asked is not None and verdict.verdict == "regression":
         return f"asked {asked_text(verdict)}"
     return theta_text(verdict)
 
 
 def figure_row(verdict: Verdict) -> tuple[str, ...]:
-    """What the folded table of several checks says of one, under `FIGURE_HEADINGS`."""
+    """Return what the folded table of several checks says of one.
+
+    It is under `FIGURE_HEADINGS`.
+    """
     changed = "–" if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"
     return (
         ", ".join(part for part in (subject_of(verdict), verdict.model if verdict.task else "") if part),
@@ -271,7 +291,10 @@ def figure_row(verdict: Verdict) -> tuple[str, ...]:
 
 
 def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
-    """All figures of a check, for a folded table: name and value."""
+    """Return all figures of a check, for a folded table.
+
+    Each has name and value.
+    """
     aim = "" if verdict.asked is None else f", asked {asked_text(verdict)}"
     rows: list[tuple[str, str | None]] = [
         ("Samples used", samples_of(verdict)),
@@ -311,12 +334,15 @@ LONGEST = 34  # characters of a name in a terminal of 80 columns
 
 
 def group_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
-    """The cells of each group, under `GROUP_HEADINGS`, those that fell most surely first."""
+    """Return the cells of each group, under `GROUP_HEADINGS`.
+
+    Those that fell most surely come first.
+    """
     return tuple(_group_cells(verdict, row) for row in (verdict.groups.rows if verdict.groups is not None else ()))
 
 
 def short_rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
-    """The cells of each group under `SHORT_HEADINGS`, for a terminal."""
+    """Return the cells of each group under `SHORT_HEADINGS`, for a terminal."""
     for name, n, _, _, *rest in group_rows(verdict):
         yield clip(name, LONGEST, " …"), n, *rest
 
@@ -340,12 +366,18 @@ NAMES = {"tokens": "Completion tokens", "seconds": "Seconds", "acceptance": "Acc
 
 
 def cost_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
-    """The cells of each figure under `COST_HEADINGS`; none where the reference does not have them."""
+    """Return the cells of each figure under `COST_HEADINGS`.
+
+    There are none where the reference does not have them.
+    """
     return tuple(_cost_cells(cost) for cost in verdict.costs if cost.change is not None)
 
 
 def cost_figures(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Each figure under its name, in one cell: both sides, the change and its interval, and what a gate allows."""
+    """Return each figure under its name, in one cell.
+
+    It has both sides, the change and its interval, and what a gate allows.
+    """
     for name, before, now, change, interval, allowed in cost_rows(verdict):
         gate = "" if allowed == NONE else f", allowed {allowed}"
         yield f"{name} per sample", f"{before} to {now}, {change} ({interval}){gate}"
@@ -361,6 +393,9 @@ OUTCOMES = {"pass": ": kept", "regression": ": exceeded", "error": ": not decide
 
 
 def cost_note(verdict: Verdict) -> str | None:
-    """What a reader must know of the figures; None where there is nothing to say."""
+    """Say what a reader must know of the figures.
+
+    None where there is nothing to say.
+    """
     costs = [cost for cost in verdict.costs if cost.note is not None and cost.change is not None]
     return " ".join(f"{NAMES[cost.name]}: {cost.note}." for cost in costs) or None

@@ -1,4 +1,7 @@
-"""The cost of a run and the legend of its figures; a check by its name, and how its verdict came about."""
+"""The cost of a run, the legend of its figures, and a check in words.
+
+Here is how its verdict came about.
+"""
 
 from accgate.errors import BadInput
 from accgate.planning.cost import Cost, Estimate
@@ -11,7 +14,9 @@ from accgate.verdict.paragraphs import explanation
 
 
 def cost(result: Result) -> str | None:
-    """Samples, tokens and time of a run; None where nothing was evaluated.
+    """Say samples, tokens and time of a run.
+
+    None where nothing was evaluated.
 
     >>> from accgate.result import Result
     >>> tokens = {"prompt_tokens": 3_900_000, "completion_tokens": 1_200_000}
@@ -54,29 +59,35 @@ def _samples_and_time(cost: Cost, *, named: bool = True) -> str:
 
 
 def has_evidence(verdict: Verdict) -> bool:
-    """Whether it was decided on its samples: of a check that could not be evaluated `n` counts those that were."""
+    """Tell whether it was decided on its samples.
+
+    Of a check that could not be evaluated `n` counts those that were.
+    """
     return verdict.verdict != "error" or verdict.test is not None
 
 
 def samples_used(result: Result) -> tuple[int, int]:
-    """Samples that the checks of a run used, and how many they would have used without early stopping."""
+    """Count the samples that a run used, and would have used without early stops."""
     checks = [check for check in result.checks if has_evidence(check)]
     return sum(each.n for each in checks), sum(map(n_without_early_stopping, checks))
 
 
 def savings(result: Result) -> str | None:
-    """The share of samples that early stopping saved, of those at a fixed n; None where it saved none."""
+    """Return the share of samples that early stopping saved.
+
+    It is of those at a fixed n, None where it saved none.
+    """
     used, most = samples_used(result)
     return f"stopping early saved {100 * (1 - used / most):.0f}%" if used < most else None
 
 
 def confidence_of(verdict: Verdict) -> str:
-    """The confidence of a check's interval, as a percentage."""
+    """Write the confidence of a check's interval, as a percentage."""
     return f"{100 * verdict.confidence:.4g}%"
 
 
 def figures_legend(result: Result) -> str:
-    """What the columns of the comment's tables mean."""
+    """Say what the columns of the comment's tables mean."""
     allowed = "" if result.allowed is None else f" {result.allowed.sentence}."
     return (
         "All scores in points. theta: seen with probability 1 - beta. alpha: what the correction "
@@ -85,7 +96,9 @@ def figures_legend(result: Result) -> str:
 
 
 def find_check(result: Result, name: str) -> Verdict:
-    """Return the check named MODEL/TASK, or by its model or task alone where that is unique.
+    """Return the check named MODEL/TASK.
+
+    Its model or task alone serves where that is unique.
 
     Raises
     ------
@@ -111,12 +124,15 @@ def _parts(verdict: Verdict) -> list[str]:
 
 
 def explanation_of(result: Result, verdict: Verdict) -> list[Paragraph]:
-    """How a check's verdict came about in its run: headings with a paragraph each."""
+    """Explain how a check's verdict came about in its run.
+
+    It is headings with a paragraph each.
+    """
     return explanation(verdict, surroundings_of(result, verdict))
 
 
 def surroundings_of(result: Result, verdict: Verdict, *, answers_commands: bool = False) -> Surroundings:
-    """What a run adds to the words on one of its checks."""
+    """Say what a run adds to the words on one of its checks."""
     pair, checks = (verdict.model, verdict.task), sum(each.is_new == verdict.is_new for each in result.checks)
     other = next((each.verdict for each in result.beside if (each.model, each.task) == pair), None)
     return Surroundings(result.correction, checks, result.allowed, result.rules, other, result.shards, answers_commands)

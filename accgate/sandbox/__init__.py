@@ -1,4 +1,5 @@
-"""Runs programs nobody has read: each in a process of its own, without network, secrets or files of others.
+"""Programs nobody has read, run apart.
 
-The modules that the worker loads import nothing else of accgate's.
+Each is in a process of its own, without network, secrets or files of others. The modules that the worker loads import
+nothing else of accgate's.
 """

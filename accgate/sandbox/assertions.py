@@ -1,8 +1,9 @@
-"""Tests whose right answers stay outside: the program's process computes or prints, and accgate compares.
+"""Tests whose right answers stay outside.
 
-`assert f(2) == 4` goes to the program as "give the value of f(2)". The 4 is nowhere in its process, so whatever the
-program does there (ends early, equals everything, writes to every descriptor, changes Python), it passes only by giving
-a 4. What is no comparison with a literal, or stands in a loop or a condition, is checked by the program's own process.
+The program's process computes or prints, and accgate compares. `assert f(2) == 4` goes to the program as "give the
+value of f(2)". The 4 is nowhere in its process, so whatever the program does there (ends early, equals everything,
+writes to every descriptor, changes Python), it passes only by giving a 4. What is no comparison with a literal, or
+stands in a loop or a condition, is checked by the program's own process.
 """
 
 import ast
@@ -46,26 +47,35 @@ def parse_python(source: str | bytes) -> ast.Module | None:
 
 @dataclass(frozen=True)
 class Assertion:
-    """An assertion that accgate decides: the literal, whether it must be that very object, and the source."""
+    """An assertion that accgate decides.
+
+    It has the literal, whether it must be that very object, and the source.
+    """
 
     expected: Any
     same: bool
     source: str
 
     def holds(self, value: Any) -> bool:
-        """Whether it is true of this value."""
+        """Tell whether it is true of this value."""
         return value is self.expected if self.same else bool(value == self.expected)
 
 
 @dataclass(frozen=True)
 class Tests:
-    """Test code as the program's process gets it, with the assertions that were taken out of it."""
+    """Test code as the program's process gets it.
+
+    It has the assertions that were taken out of it.
+    """
 
     source: str
     assertions: tuple[Assertion, ...] = ()
 
     def fault(self, values: str) -> str | None:
-        """Why the values of the process fail; None where every assertion was reached and held each time."""
+        """Say why the values of the process fail.
+
+        None where every assertion was reached and held each time.
+        """
         try:
             pairs = [(place, unpack(value)) for place, value in json.loads(values)]
             if pairs.pop()[0] != END:
@@ -89,7 +99,9 @@ def _short(value: Any) -> str:
 
 @lru_cache(1024)  # the same tests for each repeat and each attack
 def without_literals(source: str) -> Tests | None:
-    """The tests without the literals that they compare with; None for what is no Python by itself.
+    """Take the literals that tests compare with out of them.
+
+    None for what is no Python by itself.
 
     >>> tests = without_literals("assert f(2) == 4")
     >>> tests.source, tests.fault("[[0, 4], [-1, 0]]"), tests.fault("[[0, 5], [-1, 0]]")
@@ -119,9 +131,10 @@ def without_literals(source: str) -> Tests | None:
 
 
 def split_program(parts: Sequence[str], code: str) -> tuple[str, str]:
-    """The program with this code between its parts, and the tests behind it, which are empty where they are no unit.
+    """Split a program, with this code between its parts, from its tests.
 
-    Tests are what follows the line on which the code ends, where that is Python by itself.
+    The tests are empty where they are no unit. Tests are what follows the line on which the code ends, where that is
+    Python by itself.
 
     >>> split_program(("def f(x):\\n", "\\nassert f(2) == 4"), "    return 2 * x")
     ('def f(x):\\n    return 2 * x', '\\nassert f(2) == 4')
@@ -134,14 +147,17 @@ def split_program(parts: Sequence[str], code: str) -> tuple[str, str]:
 
 
 def _span(node: ast.stmt | ast.expr, starts: list[int]) -> tuple[int, int]:
-    """The node's first byte, and the one after its last."""
+    """Return the node's first byte, and the one after its last."""
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
 
 def _certain(tree: ast.Module, source: str) -> Iterator[ast.Assert]:
-    """Assertions that tests which end have come to: of the module itself, and of functions that it calls by name."""
+    """Yield assertions that tests which end have come to.
+
+    They are of the module itself, and of functions that it calls by name.
+    """
     yield from (each for each in tree.body if isinstance(each, ast.Assert))
     if "global" in source:
         return  # any function may then be another one
@@ -157,7 +173,7 @@ def _certain(tree: ast.Module, source: str) -> Iterator[ast.Assert]:
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Names that a statement of the module gives a meaning."""
+    """Yield names that a statement of the module gives a meaning."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
     elif not isinstance(statement, (ast.Assert, ast.Expr)):
@@ -171,7 +187,10 @@ def _bound_names(statement: ast.stmt) -> Iterator[str]:
 
 
 def _comparison(test: ast.expr) -> tuple[ast.expr, Any, bool] | None:
-    """What is computed, the literal it is compared with, and whether by `is`; None for another test."""
+    """Return what is computed, the literal it is compared with, and the way.
+
+    The way is whether by `is`. None for another test.
+    """
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Eq, ast.Is)):
         return None
     same = isinstance(test.ops[0], ast.Is)
@@ -199,12 +218,15 @@ __function = globals()[{name!r}] if __owner is None else getattr(__owner, {name!
 
 
 class BadCases(ValueError):
-    """A text holds no test cases; the message says why."""
+    """A text holds no test cases.
+
+    The message says why.
+    """
 
 
 @dataclass(frozen=True)
 class Case:
-    """One test: the input, and the output that is right.
+    """One test, with the input, and the output that is right.
 
     Without `function` the program reads `input` and prints `output`. With it each line of `input` is an argument as
     JSON, and `output` is the function's value as JSON; a function of a class `Solution` is called on an object of it.
@@ -215,7 +237,10 @@ class Case:
     function: str | None = None
 
     def tests(self) -> Tests | None:
-        """Test code that calls the function, without the value that is right; None where a program is to read."""
+        """Test code that calls the function, without the value that is right.
+
+        None where a program is to read.
+        """
         if self.function is None:
             return None
         source = _CALL.format(name=self.function, give=GIVE, lines=self.input.strip().split("\n"))
@@ -223,14 +248,19 @@ class Case:
 
 
 class _Value(Assertion):
-    """A function's value; a tuple is the list of its parts, since JSON has none."""
+    """A function's value.
+
+    A tuple is the list of its parts, since JSON has none.
+    """
 
     def holds(self, value: Any) -> bool:
         return super().holds(list(value) if isinstance(value, tuple) else value)
 
 
 def cases_of(text: str) -> tuple[Case, ...]:
-    """The cases of a JSON list of objects with `input`, `output` and, for a call, `function`.
+    """Read the cases of a JSON list of objects.
+
+    They have `input`, `output` and, for a call, `function`.
 
     Raises
     ------
@@ -270,12 +300,17 @@ def _case(number: int, row: Any) -> Case:
 
 
 def _value(text: str) -> Any:
-    """The value of JSON, whose whole numbers may be longer than Python spells by itself."""
+    """Read the value of JSON.
+
+    Its whole numbers may be longer than Python spells by itself.
+    """
     return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 4_000 else int(Decimal(digits)))
 
 
 def same_output(printed: str, expected: str) -> bool:
-    """Whether a program printed what is right: as many lines, each alike but for its ends, or of equal numbers.
+    """Tell whether a program printed what is right.
+
+    It has as many lines, each alike but for its ends, or of equal numbers.
 
     >>> same_output("1  2.0 \\n yes\\n\\n", "1 2\\nyes"), same_output("12", "1 2"), same_output("Yes", "yes")
     (True, False, False)

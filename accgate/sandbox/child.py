@@ -1,4 +1,7 @@
-"""A process that answers messages: started, asked and ended by its parent."""
+"""A process that answers messages.
+
+Its parent starts, asks and ends it.
+"""
 
 import subprocess
 from collections.abc import Sequence
@@ -10,13 +13,19 @@ from accgate.sandbox.messages import packed, receive
 
 
 def code_of_room(room: str, call: str) -> str:
-    """Return the code by which a Python process without accgate calls what a module of this package has."""
+    """Return the code by which a bare process calls a module of this package.
+
+    The Python process is without accgate.
+    """
     rooms = f"rooms = type(sys)('sandbox'); rooms.__path__ = [{str(Path(__file__).parent)!r}]"
     return f"import sys; {rooms}; sys.modules['sandbox'] = rooms; from sandbox import {room}; {room}.{call}"
 
 
 class Child:
-    """A process that gives one message for each that it gets; `options` are those of `subprocess.Popen`."""
+    """A process that gives one message for each that it gets.
+
+    `options` are those of `subprocess.Popen`.
+    """
 
     def __init__(self, command: Sequence[str], **options: Any) -> None:
         self.process = subprocess.Popen(
@@ -31,7 +40,10 @@ class Child:
         self._calls, self._replies = self.process.stdin, self.process.stdout
 
     def ask(self, message: Any) -> dict[str, Any] | None:
-        """Return the answer to a message; None where the process has ended."""
+        """Return the answer to a message.
+
+        None where the process has ended.
+        """
         try:
             self._calls.write(packed(message))
             self._calls.flush()
@@ -41,7 +53,10 @@ class Child:
         return answer
 
     def end(self, patience: float) -> int:
-        """Let the process leave within so many seconds, or kill it; return its code. Harmless where it has ended."""
+        """Let the process leave within so many seconds, or kill it.
+
+        Return its code. It is harmless where it has ended.
+        """
         with suppress(OSError):
             self._calls.close()
         try:

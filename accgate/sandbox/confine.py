@@ -1,8 +1,9 @@
-"""The walls around a program: how its process puts them up, and how the worker watches it until it ends.
+"""The walls around a program.
 
-The forked child confines itself before it runs the program; no step can be undone, no helper is needed.
-Order matters: the uid needs capabilities, the parent-death signal is lost with a change of uid, Landlock and seccomp
-need no_new_privs, and once the filter is there the calls that set all this are gone.
+Here is how its process puts them up, and how the worker watches it until it ends. The forked child confines itself
+before it runs the program; no step can be undone, no helper is needed. Order matters: the uid needs capabilities, the
+parent-death signal is lost with a change of uid, Landlock and seccomp need no_new_privs, and once the filter is there
+the calls that set all this are gone.
 """
 
 import math
@@ -22,9 +23,10 @@ _MOST_DESCRIPTORS = 4096  # the worker never has more open
 
 
 class Walls(NamedTuple):
-    """What all programs of a worker share; `ruleset` is Landlock's descriptor, `uid` the user they become.
+    """What all programs of a worker share.
 
-    The process sets the kernel's limits itself; the worker looks after `wall`, `disk`, `entries` and `threads`.
+    `ruleset` is Landlock's descriptor, `uid` the user they become. The process sets the kernel's limits itself; the
+    worker looks after `wall`, `disk`, `entries` and `threads`.
     """
 
     folder: str
@@ -42,10 +44,10 @@ class Walls(NamedTuple):
 
 
 def confine(walls: Walls, parent: int, streams: Sequence[int], trouble: int) -> int:
-    """Confine the calling process to `walls`, with no descriptor left but its streams and `trouble`.
+    """Confine the calling process to `walls`.
 
-    Streams are what it may read, where it prints, its errors, and its report, whose descriptor is given back. Raises
-    OSError where a step fails: the program must not run then.
+    No descriptor is left but its streams and `trouble`. Streams are what it may read, where it prints, its errors, and
+    its report, whose descriptor is given back. Raises OSError where a step fails: the program must not run then.
     """
     *standard, report = streams
     os.setsid()
@@ -83,7 +85,10 @@ def close_all_but(keep: set[int]) -> None:
 
 
 def limit(walls: Walls) -> None:
-    """Resource limits, hard ones: the second on processor time is for who ignores the first one's signal."""
+    """Set resource limits, hard ones.
+
+    The second on processor time is for who ignores the first one's signal.
+    """
     seconds = math.ceil(walls.seconds)
     for what, soft, hard in (
         (resource.RLIMIT_CPU, seconds + 1, seconds + 2),
@@ -101,7 +106,10 @@ def limit(walls: Walls) -> None:
 
 
 class End(NamedTuple):
-    """How a process ended: its wait status, its processor seconds, and why it was killed where the worker did it."""
+    """How a process ended.
+
+    It has its wait status, its processor seconds, and why it was killed where the worker did it.
+    """
 
     status: int
     cpu: float
@@ -113,7 +121,10 @@ class AskedToLeave(Exception):
 
 
 def wait(pid: int, walls: Walls, control: int) -> End:
-    """Wait for the child; SIGCHLD must be blocked. Raises AskedToLeave, the child dead, once `control` is closed."""
+    """Wait for the child.
+
+    SIGCHLD must be blocked. Raises AskedToLeave, the child dead, once `control` is closed.
+    """
     began, why, left = time.monotonic(), None, False
     while True:
         done, status, usage = os.wait4(pid, os.WNOHANG)
@@ -163,7 +174,10 @@ def excess(pid: int, walls: Walls, elapsed: float) -> str | None:
 
 
 def processor_seconds(pid: int) -> float:
-    """Processor time of all of a process's threads, from its clock (the id is Linux's: see clock_getcpuclockid)."""
+    """Return the processor time of all of a process's threads, from its clock.
+
+    The id is Linux's, see clock_getcpuclockid.
+    """
     try:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
@@ -171,7 +185,10 @@ def processor_seconds(pid: int) -> float:
 
 
 def threads(pid: int) -> int:
-    """Number of a process's threads; 0 where it cannot be told."""
+    """Count a process's threads.
+
+    It is 0 where that cannot be told.
+    """
     try:
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[17])
     except (OSError, IndexError, ValueError):

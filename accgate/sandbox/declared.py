@@ -1,7 +1,8 @@
-"""Code of a user's rules in a process that sees, of the repositories that decide, the files alone that are declared.
+"""Code of a user's rules in a process of its own.
 
-They are copied into a folder of their own, where they lie as in the repository: there is no other file beside them to
-be listed or measured. Landlock shuts the rest. On one's own machine, where no repository decides, nothing is shut.
+Of the repositories that decide it sees the files alone that are declared. They are copied into a folder of their own,
+where they lie as in the repository: there is no other file beside them to be listed or measured. Landlock shuts the
+rest. On one's own machine, where no repository decides, nothing is shut.
 """
 
 import json
@@ -39,14 +40,15 @@ NEEDS = "run on Linux 5.13 or later with Landlock, which Docker's profile allows
 
 
 class ReadsOutside(BadInput):
-    """Code of a rule opens a file of the repository that is no part of the rule."""
+    """Code of a rule opens a file of the repository that is no part of it."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """Code of a rule: what messages call it, its files, and where a table declares more of them with `files`.
+    """Code of a rule.
 
-    Paths of `files` start from `folder`. Of `trees`, the repositories that decide, the first is its own.
+    It has what messages call it, its files, and where a table declares more of them with `files`. Paths of `files`
+    start from `folder`. Of `trees`, the repositories that decide, the first is its own.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Code:
 
 
 def has_landlock() -> bool:
-    """Whether the kernel can shut files from a process."""
+    """Tell whether the kernel can shut files from a process."""
     try:
         from accgate.sandbox import landlock
 
@@ -75,7 +77,10 @@ def has_landlock() -> bool:
 
 
 class PrivateFolder:
-    """The files of code in a folder of their own, until `remove`, and a folder `tmp` for what it writes."""
+    """The files of code in a folder of their own, until `remove`.
+
+    A folder `tmp` is for what it writes.
+    """
 
     def __init__(self, code: Code) -> None:
         self.code = code
@@ -99,7 +104,7 @@ class PrivateFolder:
         return Places(self.copy, trees[0], trees, list(_installed()))
 
     def inside(self, path: Path) -> str:
-        """The path of a file or folder of the repository in this one.
+        """Return the path of a file or folder of the repository in this one.
 
         Raises
         ------
@@ -123,7 +128,9 @@ class PrivateFolder:
         return [*own, *(rule for each in shared for rule in around_trees(*each, trees))]
 
     def words(self) -> tuple[str, ...]:
-        """The words before a command's own that shut the repositories from it, and nothing else.
+        """Return the words that shut the repositories from a command.
+
+        They stand before its own, and shut nothing else.
 
         Raises
         ------
@@ -140,7 +147,10 @@ class PrivateFolder:
         return (sys.executable, "-I", "-c", code_of_room("own_code", "become(sys.argv[1:])"), setup)
 
     def fault_in(self, text: str) -> ReadsOutside | None:
-        """The error that a command opened a file which is not declared, as its output tells; None where none does."""
+        """Return the error that a command opened a file which is not declared.
+
+        Its output tells. None where none does.
+        """
         path = self.places.undeclared_in(text, self.inside(self.code.folder))
         return None if path is None else self.code.fault(path)
 
@@ -154,7 +164,9 @@ def _bring(file: Path, place: Path) -> None:
 
 
 def around_trees(path: str, rights: int, trees: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Landlock's rules for all at a path but these folders: it can only allow, and what it allows holds below.
+    """Return Landlock's rules for all at a path but these folders.
+
+    Landlock can only allow, and what it allows holds below.
 
     >>> import tempfile
     >>> folder = os.path.realpath(tempfile.mkdtemp())
@@ -178,7 +190,10 @@ def around_trees(path: str, rights: int, trees: Sequence[str]) -> Iterator[tuple
 
 
 def _installed() -> Iterator[str]:
-    """What Python itself consists of; a virtual environment may lie within a checkout."""
+    """Yield what Python itself consists of.
+
+    A virtual environment may lie within a checkout.
+    """
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     paths = {path for name in names if (path := sysconfig.get_path(name))}
     binaries = {os.path.dirname(path) for path in (sys.executable, os.path.realpath(sys.executable))}  # noqa: PTH120
@@ -187,7 +202,7 @@ def _installed() -> Iterator[str]:
 
 
 def hub_cache() -> str:
-    """The folder of Hugging Face's downloads."""
+    """Return the folder of Hugging Face's downloads."""
     return os.environ.get("HF_HOME") or os.path.expanduser("~/.cache/huggingface")  # noqa: PTH111 (no home raises)
 
 
@@ -195,9 +210,10 @@ class CodeProcess:
     """A process with functions of a user's code, which ends with this object."""
 
     def __init__(self, code: Code, start: str, arguments: Mapping[str, Any]) -> None:
-        """Start the process: `start` names what gives the functions, `arguments` what that takes.
+        """Start the process.
 
-        A path among them becomes the text of the path at which the code finds that file or folder.
+        `start` names what gives the functions, `arguments` what that takes. A path among them becomes the text of the
+        path at which the code finds that file or folder.
 
         Raises
         ------
@@ -231,7 +247,7 @@ class CodeProcess:
         return {**setup, "path": path, "places": places._asdict(), "rules": rules}
 
     def call(self, function: str, **arguments: Any) -> Any:
-        """What a function gives.
+        """Return what a function gives.
 
         Raises
         ------
@@ -267,7 +283,10 @@ class CodeProcess:
 
 
 class CodeFailed(Exception):
-    """User's code raised an error; `kind` is its class."""
+    """User's code raised an error.
+
+    `kind` is its class.
+    """
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"{kind}: {text}")

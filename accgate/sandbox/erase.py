@@ -1,4 +1,7 @@
-"""Measures and empties a folder that hostile programs wrote into: any depth, any mode, links never followed."""
+"""What measures and empties a folder that hostile programs wrote into.
+
+It takes any depth and any mode, and never follows links.
+"""
 
 import os
 from contextlib import suppress
@@ -7,7 +10,10 @@ DEEPEST = 64  # levels of folders
 
 
 def is_overfull(folder: str, most_bytes: int, most_entries: int) -> bool:
-    """Whether the folder holds more than these, or more than 64 levels; looks at `most_entries` entries at most."""
+    """Tell whether the folder holds more than these.
+
+    More than 64 levels are too many as well. It looks at `most_entries` entries at most.
+    """
     size = entries = 0
     waiting = [(folder, 0)]
     while waiting:
@@ -27,9 +33,10 @@ def is_overfull(folder: str, most_bytes: int, most_entries: int) -> bool:
 
 
 def empty(folder: str) -> None:
-    """Remove all that is in the folder, not the folder; nobody else may change it meanwhile.
+    """Remove all that is in the folder, not the folder.
 
-    Walks by descriptors and `..`, one open at a time: a tree may be deeper than the longest path and Python's stack.
+    Nobody else may change it meanwhile. Walks by descriptors and `..`, one open at a time: a tree may be deeper than
+    the longest path and Python's stack.
     """
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -51,14 +58,14 @@ def empty(folder: str) -> None:
 
 
 def _move(here: int, name: str) -> int:
-    """A descriptor of another folder, in place of this one."""
+    """Return a descriptor of another folder, in place of this one."""
     there = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
     os.close(here)
     return there
 
 
 def _unlink_files(here: int) -> list[str]:
-    """Remove what is no folder; names of the folders."""
+    """Remove what is no folder, and name the folders."""
     folders = []
     with os.scandir(here) as listing:
         entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]

@@ -16,7 +16,10 @@ _numbers = numbers(machine())
 
 
 def call(name: str, *arguments: object) -> int:
-    """Result of a system call; raises OSError where it fails."""
+    """Make a system call, and return its result.
+
+    Raises OSError where it fails.
+    """
     numbers = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return _check(_libc.syscall(ctypes.c_long(_numbers[name]), *numbers), name)
 
@@ -45,6 +48,9 @@ class _Program(ctypes.Structure):
 
 
 def filter_calls(filtered: bytes) -> None:
-    """Put the process under a seccomp filter, for good; it must have set no_new_privs."""
+    """Put the process under a seccomp filter, for good.
+
+    It must have set no_new_privs.
+    """
     program = _Program(len(filtered) // 8, filtered)
     call("seccomp", _SET_MODE_FILTER, _ALL_THREADS, ctypes.byref(program))

@@ -1,4 +1,7 @@
-"""Landlock: a process gives up all files but those under the folders it names (Linux 5.13 and later)."""
+"""Landlock, by which a process gives up files (Linux 5.13 and later).
+
+It keeps those under the folders that it names.
+"""
 
 import ctypes
 import os
@@ -28,15 +31,18 @@ OWN = (
 
 
 def abi() -> int:
-    """Version of the kernel's Landlock; raises OSError where there is none or it is switched off."""
+    """Return the version of the kernel's Landlock.
+
+    Raises OSError where there is none or it is switched off.
+    """
     return call("landlock_create_ruleset", None, 0, _VERSION)
 
 
 def ruleset(rules: Iterable[tuple[str, int]], *, isolated: bool = True, reads_alone: bool = False) -> int:
-    """A descriptor of a rule set that forbids what the kernel can forbid but for these paths and rights.
+    """Return a descriptor of a rule set.
 
-    Paths that do not exist are left out. One that is not `isolated` leaves network and signals open; `reads_alone`
-    leaves open all but reading and executing.
+    It forbids what the kernel can forbid but for these paths and rights. Paths that do not exist are left out. One that
+    is not `isolated` leaves network and signals open; `reads_alone` leaves open all but reading and executing.
     """
     version = abi()
     handled = RUN if reads_alone else _ALL_OF_ABI_1
@@ -69,5 +75,8 @@ def _allow(descriptor: int, path: str, rights: int) -> None:
 
 
 def restrict(descriptor: int) -> None:
-    """Put the calling process under the rule set, for good; it must have set no_new_privs."""
+    """Put the calling process under the rule set, for good.
+
+    It must have set no_new_privs.
+    """
     call("landlock_restrict_self", descriptor, 0)

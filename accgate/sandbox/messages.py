@@ -1,4 +1,7 @@
-"""Messages between the sandbox's processes: JSON behind its length in eight bytes."""
+"""Messages between the sandbox's processes.
+
+They are JSON behind its length in eight bytes.
+"""
 
 import json
 from io import RawIOBase
@@ -6,13 +9,16 @@ from typing import IO, Any
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """The next message; None at the end of the stream."""
+    """Read the next message.
+
+    None at the end of the stream.
+    """
     head = stream.read(8)
     return json.loads(stream.read(int.from_bytes(head, "big"))) if len(head) == 8 else None
 
 
 def packed(message: Any) -> bytes:
-    """A message behind its length."""
+    """Pack a message behind its length."""
     body = json.dumps(message).encode()
     return len(body).to_bytes(8, "big") + body
 

@@ -1,8 +1,9 @@
-"""The process that runs code of a user's rules: it opens the files that the code consists of, and none beside them.
+"""The process that runs code of a user's rules.
 
-It is started with the rooms of this package alone. Messages come on its standard input and go to its standard output.
-Landlock holds it; a hook on what Python opens names the file in a message. Where the kernel has no Landlock that hook
-refuses, and with it whatever reads files without Python: programs, threads, native modules.
+It opens the files that the code consists of, and none beside them. It is started with the rooms of this package alone.
+Messages come on its standard input and go to its standard output. Landlock holds it; a hook on what Python opens names
+the file in a message. Where the kernel has no Landlock that hook refuses, and with it whatever reads files without
+Python: programs, threads, native modules.
 """
 
 import importlib
@@ -38,9 +39,10 @@ MOST_TEXT = 10_000  # characters of a text that may name a file
 
 
 class Places(NamedTuple):
-    """Where code may open files: `copy` stands in the place of the repository `origin`, and has the declared files.
+    """Where code may open files.
 
-    `installed` are folders of Python's own, also within `trees`, the repositories that decide.
+    `copy` stands in the place of the repository `origin`, and has the declared files. `installed` are folders of
+    Python's own, also within `trees`, the repositories that decide.
     """
 
     copy: str
@@ -49,7 +51,9 @@ class Places(NamedTuple):
     installed: Sequence[str]
 
     def undeclared(self, name: Any) -> str | None:
-        """The file or folder of a repository that a name leads to and that the code does not consist of; else None.
+        """Return the file or folder that a name leads to outside of the code.
+
+        It is of a repository, and the code does not consist of it. Else None.
 
         >>> Places("/copy", "/repo", ["/repo"], ["/repo/.venv"]).undeclared("/repo/.venv/lib/numpy.py")
         >>> Places("/copy", "/repo", ["/repo", "/usr"], []).undeclared("/usr/lib")
@@ -68,9 +72,10 @@ class Places(NamedTuple):
         return None if is_open or not os.path.lexists(path) else path
 
     def undeclared_in(self, text: str, start: str | None = None) -> str | None:
-        """The first such file that a text names by its whole path, or from the folder `start`.
+        """Return the first such file that a text names.
 
-        Other texts hold words of a model's reply, which may be the name of any file.
+        It is by its whole path, or from the folder `start`. Other texts hold words of a model's reply, which may be the
+        name of any file.
         """
         words = (word.strip(".,:;()[]") for word in re.split(r"[\s=:<>|&'\"`]+", text[-MOST_TEXT:]))
         names = (word for word in (*_QUOTED.findall(text), *words) if word and (start or word.startswith(os.sep)))
@@ -78,7 +83,7 @@ class Places(NamedTuple):
 
 
 def is_within(path: str, folders: Sequence[str]) -> bool:
-    """Whether a path is one of these folders, or lies in one."""
+    """Tell whether a path is one of these folders, or lies in one."""
     return any(path == folder or path.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)
 
 
@@ -87,7 +92,10 @@ class Refused(PermissionError):
 
 
 class Watch:
-    """What the code opened beside its own files, as Python's events and the texts of errors tell."""
+    """What the code opened beside its own files.
+
+    Python's events and the texts of errors tell.
+    """
 
     def __init__(self, places: Places, *, refuses: bool) -> None:
         self._places, self._refuses = places, refuses
@@ -123,7 +131,10 @@ class Watch:
         return self._places.undeclared(name)
 
     def _refuse(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Without Landlock: raise for a file that is not declared, and for what opens files unseen."""
+        """Raise for a file that is not declared, without Landlock.
+
+        It raises for what opens files unseen, too.
+        """
         if event in _PATHS and self.outside is not None:
             raise Refused(f"{self.outside} is not declared")
         if event == "open" and isinstance(arguments[0], (str, bytes)):
@@ -176,7 +187,7 @@ def serve() -> None:
 
 
 def answer(call: Callable[..., Any], arguments: Mapping[str, Any], watch: Watch | None) -> bytes:
-    """What a call gives, or how it failed, as a message."""
+    """Return what a call gives, or how it failed, as a message."""
     try:
         reply = packed({"value": call(**arguments)})
     except Exception as error:  # the user's code raises what it likes
@@ -191,7 +202,10 @@ def answer(call: Callable[..., Any], arguments: Mapping[str, Any], watch: Watch 
 
 
 def shut(rules: Sequence[Sequence[Any]], *, reads_alone: bool = False) -> None:
-    """Give up all files but these, for good, and with the capabilities of root the ways round that."""
+    """Give up all files but these, for good.
+
+    With the capabilities of root the ways round that go, too.
+    """
     from . import kernel, landlock  # not there on every system
 
     kernel.prctl(kernel.NO_NEW_PRIVS, 1)
@@ -203,7 +217,10 @@ def shut(rules: Sequence[Sequence[Any]], *, reads_alone: bool = False) -> None:
 
 
 def become(arguments: Sequence[str]) -> None:
-    """Run a command that reads no files but these: rules and variables as JSON, then the words of the command."""
+    """Run a command that reads no files but these.
+
+    Rules and variables are JSON, then come the words of the command.
+    """
     setup = json.loads(arguments[0])
     os.environ.update(setup["environment"])
     shut(setup["rules"], reads_alone=True)
@@ -214,7 +231,7 @@ def become(arguments: Sequence[str]) -> None:
 
 
 def start_function(place: str, name: str, options: Mapping[str, Any]) -> Functions:
-    """A user's function of answer and target, from a file or a module."""
+    """Load a user's function of answer and target, from a file or a module."""
     is_file = place.endswith(".py")
     module = _module_at(f"accgate_metric_{Path(place).stem}", place) if is_file else importlib.import_module(place)
     function = getattr(module, name)

@@ -1,7 +1,8 @@
-"""A worker's process as the rest of accgate sees it: limits, packages and programs in, outcomes out.
+"""A worker's process as the rest of accgate sees it.
 
-What decides an outcome stays in this process: the worker, whose memory each program has a copy of, gets neither the
-values that assertions compare with nor the outputs that are right.
+Limits, packages and programs go in, and outcomes come out. What decides an outcome stays in this process: the worker,
+whose memory each program has a copy of, gets neither the values that assertions compare with nor the outputs that are
+right.
 """
 
 import contextlib
@@ -29,7 +30,10 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class Packages:
-    """Modules that can be imported, the folders they are looked for in, and the paths that may be read."""
+    """Modules that can be imported.
+
+    It has the folders they are looked for in, and the paths that may be read.
+    """
 
     modules: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
@@ -37,7 +41,9 @@ class Packages:
 
 
 def packages_of(names: Sequence[str]) -> Packages:
-    """The packages of these names with all that they require and that is installed, and nothing beside them.
+    """Return the packages of these names with all that they require.
+
+    It must be installed, and there is nothing beside them.
 
     Raises
     ------
@@ -58,7 +64,10 @@ def packages_of(names: Sequence[str]) -> Packages:
 
 
 def _with_requirements(names: Sequence[str]) -> Iterator[importlib.metadata.Distribution]:
-    """The distributions of these names, then those that they require without an extra and that are here."""
+    """List the distributions of these names, then those that they require.
+
+    They require them without an extra, and these are here.
+    """
     waiting, seen = [(name, True) for name in names], set()
     while waiting:
         name, must = waiting.pop()
@@ -78,7 +87,10 @@ def _with_requirements(names: Sequence[str]) -> Iterator[importlib.metadata.Dist
 
 
 def _top_places(distribution: importlib.metadata.Distribution) -> Iterator[Path]:
-    """The files and folders of a distribution that lie at the top of where it is installed."""
+    """List a distribution's files and folders at the top of its place.
+
+    That is where it is installed.
+    """
     tops = {file.parts[0] for file in distribution.files or () if file.parts[0] not in {"..", "__pycache__"}}
     for top in sorted(tops):
         path = Path(str(distribution.locate_file(top)))
@@ -91,11 +103,12 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one program; past any of them it is killed and has failed.
+    """Limits of one program.
 
-    `seconds` is processor time over all its threads, so that a busy machine fails nobody; `wall_seconds` ends what
-    sleeps or waits (ten times `seconds` where it is None). `memory` is address space in MB; `file_size` (one file, and
-    all of standard output and error) and `disk` (all files) are MB; `entries` is the number of files and folders.
+    Past any of them it is killed and has failed. `seconds` is processor time over all its threads, so that a busy
+    machine fails nobody; `wall_seconds` ends what sleeps or waits (ten times `seconds` where it is None). `memory` is
+    address space in MB; `file_size` (one file, and all of standard output and error) and `disk` (all files) are MB;
+    `entries` is the number of files and folders.
 
     >>> Limits(seconds=3.0).wall
     30.0
@@ -118,7 +131,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a program ran to its last line; `reason` says in one line why not, `seconds` are on the clock."""
+    """Whether a program ran to its last line.
+
+    `reason` says in one line why not, `seconds` are on the clock.
+    """
 
     passed: bool
     reason: str
@@ -131,9 +147,10 @@ _PATIENCE = 30.0  # seconds for a worker to start or leave
 
 @dataclass(frozen=True)
 class Confinement:
-    """What confines programs here: files by Landlock or bubblewrap, all else by a seccomp filter and limits.
+    """What confines programs here.
 
-    `uid` is the user that programs become; None: they stay accgate's user, without any capability.
+    Landlock or bubblewrap confine files, a seccomp filter and limits all else. `uid` is the user that programs become;
+    None: they stay accgate's user, without any capability.
     """
 
     files: Literal["landlock", "bubblewrap"]
@@ -141,11 +158,17 @@ class Confinement:
 
 
 class WorkerEnded(CannotEvaluate):
-    """A sandbox worker ended or could not confine: no outcome of the program's."""
+    """A sandbox worker ended or could not confine.
+
+    It is no outcome of the program's.
+    """
 
 
 class Worker:
-    """One worker; programs run one after the other. Its methods block; `stop`, from any thread, is for good."""
+    """One worker.
+
+    Programs run one after the other. Its methods block, and `stop`, from any thread, is for good.
+    """
 
     def __init__(self, limits: Limits, confinement: Confinement, packages: Packages | None = None) -> None:
         self.limits, self.confinement, self.packages = limits, confinement, packages or Packages()
@@ -154,17 +177,19 @@ class Worker:
         self._lock, self._left = threading.Lock(), False
 
     def run(self, program: str, tests: str = "") -> Outcome:
-        """Outcome of one program and the tests after it; raises WorkerEnded where there is none.
+        """Return the outcome of one program and the tests after it.
 
-        `tests` must be Python by itself; see `accgate.sandbox.assertions` for what of it this process decides.
+        Raises WorkerEnded where there is none. `tests` must be Python by itself; see `accgate.sandbox.assertions` for
+        what of it this process decides.
         """
         split = without_literals(tests)
         return self._run([program, tests] if split is None else [program, split.source], split or Tests(tests))
 
     def run_cases(self, program: str, cases: Sequence[Case], before: str = "") -> Outcome:
-        """Outcome of one program over its test cases, each in a process of its own, to the first that it fails.
+        """Return the outcome of one program over its test cases.
 
-        `before` runs before the program in the same module. Raises WorkerEnded where there is no outcome.
+        Each is in a process of its own, to the first that it fails. `before` runs before the program in the same
+        module. Raises WorkerEnded where there is no outcome.
         """
         seconds = 0.0
         for number, case in enumerate(cases, 1):
@@ -185,7 +210,10 @@ class Worker:
         return _outcome(ended, tests.fault(ended["values"]))
 
     def _end(self, sources: list[str], text: str | None = None) -> dict[str, Any]:
-        """How one process ended; raises WorkerEnded where the worker did."""
+        """Return how one process ended.
+
+        Raises WorkerEnded where the worker did.
+        """
         with self._lock:
             if self._left:
                 raise WorkerEnded("the sandbox's worker was stopped")
@@ -220,7 +248,10 @@ class Worker:
         return answer
 
     def stop(self) -> None:
-        """End the worker and its program, and remove its folder; harmless where it does not run."""
+        """End the worker and its program, and remove its folder.
+
+        It is harmless where it does not run.
+        """
         with self._lock:
             child, self._left = self._child, True
         if child is not None:
@@ -238,14 +269,16 @@ def _outcome(ended: Mapping[str, Any], fault: str | None) -> Outcome:
 
 
 def command(confinement: Confinement, folder: str, packages: Sequence[str]) -> list[str]:
-    """The command line that starts a worker."""
+    """Return the command line that starts a worker."""
     start = f"import sys; sys.path[:1] = []; {code_of_room('worker', 'serve()')}"
     python = [sys.executable, "-s", "-S", "-X", "utf8", "-c", start]
     return python if confinement.files == "landlock" else [*bubblewrap_command(folder, packages), *python]
 
 
 def bubblewrap_command(folder: str, packages: Sequence[str]) -> list[str]:
-    """bubblewrap's part of the command line: new namespaces, and of the file system what Python needs, to read.
+    """Return bubblewrap's part of the command line.
+
+    It has new namespaces, and of the file system what Python needs, to read.
 
     Raises WorkerEnded where bubblewrap is not installed.
     """
@@ -270,14 +303,20 @@ def bubblewrap_command(folder: str, packages: Sequence[str]) -> list[str]:
 
 
 def _interpreter() -> list[Path]:
-    """The interpreter's file, under each name it is started by, and its virtual environment's mark."""
+    """List the interpreter's file, under each name it is started by.
+
+    Its virtual environment's mark is there, too.
+    """
     python = Path(sys.executable)
     mark = python.parent.parent / "pyvenv.cfg"
     return [python, python.resolve(), *([mark] if mark.exists() else [])]
 
 
 def one_line(text: str, longest: int = 200) -> str:
-    """Untrusted text as one printable line that begins with a letter or digit: no log takes it for a command."""
+    """Write untrusted text as one printable line.
+
+    It begins with a letter or digit, so that no log takes it for a command.
+    """
     printable = "".join(char if char.isprintable() else " " for char in text[: 8 * longest])
     words = " ".join(printable.split())
     start = next((place for place, char in enumerate(words) if char.isalnum()), len(words))

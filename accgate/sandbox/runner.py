@@ -65,10 +65,10 @@ class CannotConfine(CannotEvaluate):
 
 @functools.cache
 def confinement() -> Confinement:
-    """The strongest confinement that holds on this machine; raises CannotConfine where none does.
+    """Find the strongest confinement that holds on this machine.
 
-    Each candidate is started for real and runs a program that tries to get out and then does ordinary work. Takes about
-    a fifth of a second, once in a process.
+    Raises CannotConfine where none does. Each candidate is started for real and runs a program that tries to get out
+    and then does ordinary work. Takes about a fifth of a second, once in a process.
     """
     if not sys.platform.startswith("linux"):
         raise CannotConfine(f"{sys.platform} has neither Landlock nor seccomp")
@@ -84,7 +84,10 @@ def confinement() -> Confinement:
 
 
 def candidates() -> Iterator[Confinement]:
-    """From the strongest: root's programs become nobody where nobody can read the Python installation."""
+    """Yield confinements from the strongest.
+
+    Root's programs become nobody where nobody can read the Python installation.
+    """
     if os.geteuid() == 0:
         yield Confinement("landlock", NOBODY)
     yield Confinement("landlock")
@@ -92,7 +95,10 @@ def candidates() -> Iterator[Confinement]:
 
 
 def hole(candidate: Confinement) -> str | None:
-    """Why this does not confine, or does not work, in one line; None where it does both."""
+    """Say why this does not confine, or does not work, in one line.
+
+    None where it does both.
+    """
     with tempfile.TemporaryDirectory(prefix="accgate-probe-") as folder:
         outside = Path(folder) / "outside"
         outside.write_text("of others")
@@ -116,11 +122,11 @@ for path in {!r}:
 
 
 class Sandbox:
-    """Workers that run programs, `workers` at once (one per usable processor where it is None).
+    """Workers that run programs, `workers` at once.
 
-    Use it as an asynchronous context; entering raises CannotConfine where nothing confines a program, unless the
-    confinement was found before and is given. Programs can import `packages` beside the standard library; entering
-    raises CannotEvaluate where they could not.
+    There is one per usable processor where it is None. Use it as an asynchronous context; entering raises CannotConfine
+    where nothing confines a program, unless the confinement was found before and is given. Programs can import
+    `packages` beside the standard library; entering raises CannotEvaluate where they could not.
     """
 
     def __init__(
@@ -150,7 +156,10 @@ class Sandbox:
         return self
 
     async def _try_packages(self) -> None:
-        """Read what programs may read of packages; raises CannotEvaluate where the user they become cannot."""
+        """Read what programs may read of packages.
+
+        Raises CannotEvaluate where the user they become cannot.
+        """
         try:
             outcome = await self.passes(_READING.format(self._packages.paths))
             if not outcome.passed:
@@ -165,18 +174,19 @@ class Sandbox:
         self._pool.shutdown()
 
     async def passes(self, program: str, tests: str = "") -> Outcome:
-        """Whether a program and the tests after it run to the last line, in a fresh confined process.
+        """Tell whether a program and the tests after it run to the last line.
 
-        Of the tests, assertions that compare with a literal are decided in this process, not in the program's.
-        Raises WorkerEnded where the worker ended, which is no outcome; the next program gets a new worker. Cancelled,
-        it kills the program.
+        It is in a fresh confined process. Of the tests, assertions that compare with a literal are decided in this
+        process, not in the program's. Raises WorkerEnded where the worker ended, which is no outcome; the next program
+        gets a new worker. Cancelled, it kills the program.
         """
         return await self._with_worker(lambda worker: worker.run(program, tests))
 
     async def passes_cases(self, program: str, cases: Sequence[Case], before: str = "") -> Outcome:
-        """Whether a program gives each test case's output, in a process for each; decided in this process.
+        """Tell whether a program gives each test case's output.
 
-        `before` runs before the program in the same module. Raises as `passes` does.
+        There is a process for each. It is decided in this process. `before` runs before the program in the same module.
+        Raises as `passes` does.
         """
         return await self._with_worker(lambda worker: worker.run_cases(program, cases, before))
 

@@ -1,7 +1,8 @@
-"""A seccomp filter: the system calls that a Python program needs, and no other.
+"""A seccomp filter.
 
-A list of what is allowed, since the kernel gains calls (io_uring, pidfd, new mount calls) faster than a list of what is
-forbidden. Landlock leaves open what this closes: sockets, processes, signals, modes, owners and times of files.
+It lets the system calls pass that a Python program needs, and no other. A list of what is allowed, since the kernel
+gains calls (io_uring, pidfd, new mount calls) faster than a list of what is forbidden. Landlock leaves open what this
+closes: sockets, processes, signals, modes, owners and times of files.
 """
 
 import struct
@@ -23,7 +24,10 @@ _OWN_PID = 0xFFFFFFFE  # stands for the program's own id until it is known; no k
 
 
 class _Test(NamedTuple):
-    """A condition on the low 32 bits of an argument: masked, it is one of `values`, or with `deny` none of them."""
+    """A condition on the low 32 bits of an argument.
+
+    Masked, it is one of `values`, or with `deny` none of them.
+    """
 
     argument: int
     mask: int
@@ -62,13 +66,16 @@ _ONLY_BEFORE = {"seccomp", "capset", "landlock_create_ruleset", "landlock_add_ru
 
 
 class Filter(NamedTuple):
-    """A filter as the kernel takes it, but for the process id that stands at these places."""
+    """A filter as the kernel takes it.
+
+    The process id is missing, which stands at these places.
+    """
 
     code: bytes
     places: tuple[int, ...]
 
     def of(self, pid: int) -> bytes:
-        """The filter for this process."""
+        """Return the filter for this process."""
         code = bytearray(self.code)
         for place in self.places:
             struct.pack_into("=I", code, place, pid)
@@ -76,7 +83,7 @@ class Filter(NamedTuple):
 
 
 def filter_for(machine: str) -> Filter:
-    """The filter in classic BPF.
+    """Write the filter in classic BPF.
 
     >>> len(filter_for("x86_64").code) // 8 < 4096  # the kernel's limit
     True

@@ -33,7 +33,9 @@ AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def numbers(machine: str) -> dict[str, int]:
-    """Number of each system call by name; those the machine lacks are left out.
+    """Return the number of each system call by name.
+
+    Those the machine lacks are left out.
 
     >>> numbers("x86_64")["openat"], numbers("aarch64")["openat"], "open" in numbers("aarch64")
     (257, 56, False)
@@ -44,7 +46,10 @@ def numbers(machine: str) -> dict[str, int]:
 
 
 def machine() -> str:
-    """This machine's name; raises OSError for one whose numbers are not known."""
+    """Name this machine.
+
+    Raises OSError for one whose numbers are not known.
+    """
     name = os.uname().machine
     if name not in MACHINES or sys.maxsize < 1 << 32:
         raise OSError(f"system calls of {name} are not known")

@@ -1,7 +1,8 @@
-"""Plain values as JSON: what a program's calls gave goes out of its process by value, and nothing of it is run.
+"""Plain values as JSON.
 
-Of subclasses only the value counts (an `int` whose `__eq__` always agrees is its number), and an object of any other
-class is its class's name, which equals nothing.
+What a program's calls gave goes out of its process by value, and nothing of it is run. Of subclasses only the value
+counts (an `int` whose `__eq__` always agrees is its number), and an object of any other class is its class's name,
+which equals nothing.
 """
 
 import cmath
@@ -22,7 +23,10 @@ class NotPlain(ValueError):
 
 
 class Opaque:
-    """A value that is not plain; equal to nothing."""
+    """A value that is not plain.
+
+    It is equal to nothing.
+    """
 
     __slots__ = ("name",)
 
@@ -39,7 +43,10 @@ class Opaque:
 
 
 def pack(value: Any) -> Any:
-    """The value in lists, objects, texts and numbers of JSON; runs in the program's own process."""
+    """Write the value in lists, objects, texts and numbers of JSON.
+
+    It runs in the program's own process.
+    """
     if value is None or value is True or value is False:
         return value
     kind = type(value)
@@ -81,7 +88,7 @@ _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 
 def unpack(data: Any) -> Any:
-    """The value that was packed, of Python's own types alone.
+    """Read the value that was packed, of Python's own types alone.
 
     Raises
     ------

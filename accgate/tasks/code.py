@@ -1,8 +1,9 @@
-"""The Python code in a reply: in fences or marks of any kind, or in prose without one.
+"""The Python code in a reply.
 
-A block ends at the first closing fence behind which its code is Python, since a docstring may hold fences too. Of
-several the one counts that defines a name which the program needs, as EvalPlus keeps the definitions that the entry
-point needs (evalplus/sanitize.py); what a block needs of the others before it, imports and helpers, goes before it.
+It is in fences or marks of any kind, or in prose without one. A block ends at the first closing fence behind which its
+code is Python, since a docstring may hold fences too. Of several the one counts that defines a name which the program
+needs, as EvalPlus keeps the definitions that the entry point needs (evalplus/sanitize.py); what a block needs of the
+others before it, imports and helpers, goes before it.
 """
 
 import ast
@@ -43,7 +44,10 @@ _LONGEST = 100_000  # characters that are parsed as one: Python 3.10's parser ov
 
 
 class Block(NamedTuple):
-    """A piece of code; `closed` where its end is in the reply, `labelled` where it says that it is Python."""
+    """A piece of code.
+
+    It is `closed` where its end is in the reply, and `labelled` where it says that it is Python.
+    """
 
     code: str
     closed: bool = True
@@ -52,16 +56,20 @@ class Block(NamedTuple):
 
 @dataclass
 class Patience:
-    """Characters that may still be parsed for one reply: some are made so that every beginning nearly is Python."""
+    """Characters that may still be parsed for one reply.
+
+    Some replies are made so that every beginning nearly is Python.
+    """
 
     left: int = 400_000
 
 
 def python_in(reply: str, program: str = "", which: Literal["first", "last"] = "last") -> str | None:
-    """The Python code in a reply; None where there is none.
+    """Find the Python code in a reply.
 
-    The first or last block of those that define a name which `program` has, else of those that say they are Python and
-    define anything, else of all. Invisible characters are left out where the code is no Python with them.
+    None where there is none. The first or last block of those that define a name which `program` has, else of those
+    that say they are Python and define anything, else of all. Invisible characters are left out where the code is no
+    Python with them.
 
     >>> python_in("Run it:\\n```bash\\npython a.py\\n```\\nwith\\n```Python3\\ndef f():\\n    return 1\\n```")
     'def f():\\n    return 1\\n'
@@ -78,7 +86,10 @@ def python_in(reply: str, program: str = "", which: Literal["first", "last"] = "
 
 
 def _code_in(text: str, needed: set[str], which: Literal["first", "last"]) -> str | None:
-    """The code by the first reading of a text that gives a needed name, else by the first that gives any."""
+    """Return the code by the first reading that gives a needed name.
+
+    Else it is by the first that gives any.
+    """
     if _is_code(text) and not _MARK.search(text):
         return text
     text = _BEHIND.sub(r"\1\n\2", _MARK.sub("\n" if MARK in text else f"\n{MARK}\n", text))
@@ -99,7 +110,10 @@ def _code_in(text: str, needed: set[str], which: Literal["first", "last"]) -> st
 
 
 def _readings(text: str) -> Iterator[list[Block]]:
-    """The blocks of a text, the surest reading first: by fences, by tags of HTML, and without either."""
+    """Yield the blocks of a text, the surest reading first.
+
+    It is by fences, by tags of HTML, and without either.
+    """
     yield _opened_blocks(text)
     yield fenced_blocks(text)
     if (tagged := _TAG.sub(f"\n{MARK}\n", text)) != text and MARK not in text:
@@ -109,7 +123,10 @@ def _readings(text: str) -> Iterator[list[Block]]:
 
 
 def _opened_blocks(text: str) -> list[Block]:
-    """The blocks of a text that continues one which the prompt opened; none where it does not begin with code."""
+    """Return the blocks of a text that continues one which the prompt opened.
+
+    There are none where it does not begin with code.
+    """
     fence = next((match["mark"] for match in map(_FENCE.fullmatch, text.split("\n")) if match), None)
     blocks = fenced_blocks(f"{fence}python\n{text}") if fence else []
     is_opened = blocks and blocks[0].closed and text.startswith(blocks[0].code.rstrip()) and _is_code(blocks[0].code)
@@ -117,7 +134,10 @@ def _opened_blocks(text: str) -> list[Block]:
 
 
 def fenced_blocks(text: str) -> list[Block]:
-    """The fenced blocks of a text that can be Python, in their order; those of other languages are left out."""
+    """Return the fenced blocks of a text that can be Python, in their order.
+
+    Those of other languages are left out.
+    """
     lines, place, patience = text.split("\n"), 0, Patience()
     blocks: list[Block] = []
     while place < len(lines):
@@ -137,7 +157,7 @@ def fenced_blocks(text: str) -> list[Block]:
 
 
 def _to_its_end(lines: Sequence[str], start: int, lead: str, mark: str, patience: Patience) -> tuple[str, bool, int]:
-    """The code of a block, whether it is closed, and the line behind it."""
+    """Return the code of a block, whether it is closed, and the line behind it."""
     first = None
     for place in range(start, len(lines)):
         line = lines[place].strip(" \t>")
@@ -154,7 +174,7 @@ def _to_its_end(lines: Sequence[str], start: int, lead: str, mark: str, patience
 
 
 def _without_lead(lines: Sequence[str], lead: str) -> str:
-    """The lines of a block without the quote's marks and the indentation that its fence has."""
+    """Strip the quote's marks and the fence's indentation from a block's lines."""
     if depth := lead.count(">"):
         quote = re.compile(rf"(?:[ \t]*>[ ]?){{0,{min(depth, 9)}}}")
         lines = [quote.sub("", line, count=1) for line in lines]
@@ -164,21 +184,28 @@ def _without_lead(lines: Sequence[str], lead: str) -> str:
 
 
 def _repaired(block: Block) -> str:
-    """The code of a block: without HTML's escapes where it is Python then, and the beginning of one that was cut."""
+    """Repair the code of a block.
+
+    It is without HTML's escapes where it is Python then, and the beginning of one that was cut.
+    """
     plain = html.unescape(block.code)
     code = plain if _tree(block.code) is None and _is_code(plain) else block.code
     return code if block.closed else parsable(code) or code
 
 
 def _prompted(text: str) -> str:
-    """What was typed in a session of Python's; empty where definitions stand beside it, whose docstrings have some."""
+    """Return what was typed in a session of Python's.
+
+    It is empty where definitions stand beside it, whose docstrings have some.
+    """
     return "" if _START.search(text) else "\n".join(match[1] or "" for match in _PROMPT.finditer(text))
 
 
 def unfenced_code(text: str) -> str:
-    """The code of a text without a fence: all of it where it is Python, else from a definition or import on; or empty.
+    """Return the code of a text without a fence.
 
-    What follows `def` and is no Python is given as it is: it is wrong code, not a reply without any.
+    It is all of it where it is Python, else from a definition or import on, or empty. What follows `def` and is no
+    Python is given as it is: it is wrong code, not a reply without any.
     """
     if _is_code(text):
         return text
@@ -204,7 +231,10 @@ def unfenced_code(text: str) -> str:
 
 
 def _is_code(text: str) -> bool:
-    """Whether a text is Python, or the rest of a function, and not words that parse as Python."""
+    """Tell whether a text is Python, or the rest of a function.
+
+    Words that parse as Python are none.
+    """
     tree = None if _TILDES.search(text) else _tree(text)
     if tree is not None:
         return not all(map(_is_prose, tree.body))
@@ -212,19 +242,25 @@ def _is_code(text: str) -> bool:
 
 
 def _is_prose(node: ast.stmt) -> bool:
-    """Whether a statement does nothing, as words do that parse as Python: `Done`, `Yes, it is`, `Answer: add`."""
+    """Tell whether a statement does nothing, as words that parse as Python.
+
+    Such are `Done`, `Yes, it is`, `Answer: add`.
+    """
     is_idle = isinstance(node, ast.Expr) or (isinstance(node, ast.AnnAssign) and node.value is None)
     return is_idle and not any(isinstance(each, (ast.Call, ast.Await, ast.Yield)) for each in ast.walk(node))
 
 
 def _is_body(text: str) -> bool:
-    """Whether a text is the rest of a function, indented."""
+    """Tell whether a text is the rest of a function, indented."""
     tree = _tree(f"def _():\n{text}") if text.startswith((" ", "\t", "\n")) else None
     return tree is not None and not all(map(_is_prose, tree.body[0].body))  # type: ignore[attr-defined]
 
 
 def _dedent(text: str) -> str:
-    """The text without its first line's indentation, up to a line that has less."""
+    """Strip the first line's indentation from a text.
+
+    It goes up to a line that has less.
+    """
     indent = text[: len(text) - len(text.lstrip(" \t"))]
     lines = []
     for line in text.split("\n"):
@@ -235,7 +271,9 @@ def _dedent(text: str) -> str:
 
 
 def parsable(code: str, patience: Patience | None = None) -> str:
-    """The longest beginning of a text, in whole lines, that is Python; empty where none is.
+    """Return the longest beginning of a text that is Python, in whole lines.
+
+    It is empty where none is.
 
     >>> parsable("def f():\\n    return 1\\nThat is it.")
     'def f():\\n    return 1'
@@ -255,7 +293,10 @@ def parsable(code: str, patience: Patience | None = None) -> str:
 
 
 def _parse(code: str) -> ast.Module | None:
-    """The tree of a piece of code; None for a long one, and what the parser refuses otherwise than by a SyntaxError."""
+    """Parse a piece of code.
+
+    None for a long one, and for what the parser refuses otherwise than by a SyntaxError.
+    """
     return parse_python(code) if len(code) <= _LONGEST else None
 
 
@@ -267,7 +308,10 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def defined_names(code: str) -> set[str]:
-    """Names of the functions and classes at the top of a piece of code, and of the values that are assigned there."""
+    """Name the functions and classes at the top of a piece of code.
+
+    Values that are assigned there have names, too.
+    """
     tree = _tree(code)
     if tree is None:
         return set(re.findall(r"^(?:async[ ]+def|def|class)[ ]+(\w+)", code, re.MULTILINE))
@@ -281,7 +325,10 @@ def defined_names(code: str) -> set[str]:
 
 
 def _with_helpers(codes: Sequence[str], names: Sequence[set[str]], place: int) -> str:
-    """The block at a place, behind those before it that have what it needs and only define or import."""
+    """Put before a block those that have what it needs.
+
+    They stand before it and only define or import.
+    """
     code, own = codes[place], set(names[place])
     for earlier in range(place - 1, -1, -1):
         tree = _tree(codes[earlier])
@@ -302,7 +349,7 @@ def _imported_names(tree: ast.Module) -> set[str]:
 
 
 def _missing(code: str) -> set[str]:
-    """Names that a piece of code reads and does not bind anywhere."""
+    """Return names that a piece of code reads and does not bind anywhere."""
     tree = _tree(code)
     if tree is None:
         return set()

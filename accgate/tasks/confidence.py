@@ -1,4 +1,7 @@
-"""How sure a reply says that it is: `Confidence: 90%`, `.9`, `0,9`, `9/10`, `(0-100): 90`, "nine out of ten"."""
+"""How sure a reply says that it is.
+
+It is as `Confidence: 90%`, `.9`, `0,9`, `9/10`, `(0-100): 90`, "nine out of ten".
+"""
 
 import re
 
@@ -34,10 +37,11 @@ _GOES_ON = re.compile(rf"(?i)(?:{_PERCENT})?[ ]*(?:(?:-|~|to|bis|or|±|\+/-|,)[ 
 
 
 def stated_confidence(text: str) -> float | None:
-    """Return the share from 0 to 1 that a reply's last statement gives; None where it gives none, or not one.
+    """Return the share from 0 to 1 that a reply's last statement gives.
 
-    Without a percent sign or a scale a number up to 1 is a share, and one above 10 and up to 100 a percentage. Those
-    between may be of a scale to ten, and are not read, nor are ranges and bounds ("95-99%", "over 90%").
+    None where it gives none, or not one. Without a percent sign or a scale a number up to 1 is a share, and one above
+    10 and up to 100 a percentage. Those between may be of a scale to ten, and are not read, nor are ranges and bounds
+    ("95-99%", "over 90%").
 
     >>> stated_confidence("Confidence: .9"), stated_confidence("Confidence (0-100): 9"), stated_confidence("9 / 10")
     (0.9, 0.09, None)

@@ -1,4 +1,7 @@
-"""A conversation and its tools: read from templates or a dataset's column, and written as the text that an id is of."""
+"""A conversation and its tools.
+
+They are read from templates or a dataset's column, and written as the text that an id is of.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +19,10 @@ EXAMPLE = 'messages = [{ role = "user", content = "{{ question }}" }], or "{{ co
 
 
 def conversation_faults(messages: Any, tools: Any, tool_choice: Any) -> Iterator[tuple[Key, str]]:
-    """Every fault of the three keys that shows before a row is read, with its key."""
+    """Yield every fault of the three keys that shows before a row is read.
+
+    Each has its key.
+    """
     for key, value in (("messages", messages), ("tools", tools)):
         if isinstance(value, str) and (fault := template_fault(value)):
             yield (key,), fault
@@ -47,9 +53,10 @@ def _written_faults(messages: Any) -> Iterator[tuple[Key, str]]:
 
 
 def messages_of(written: Any, scope: Scope) -> Messages:
-    """The messages of a row: templates filled one by one, or the JSON list that one template gives.
+    """Return the messages of a row.
 
-    Of a dataset's messages only what a model is shown is taken; dates, languages and the like stay behind.
+    They are templates filled one by one, or the JSON list that one template gives. Of a dataset's messages only what a
+    model is shown is taken; dates, languages and the like stay behind.
 
     Raises
     ------
@@ -109,13 +116,19 @@ def _message(value: Any, where: str) -> dict[str, Any]:
 
 
 def prefix_of(messages: Messages) -> str:
-    """The text that the model continues: that of a last message of the assistant, "" where there is none."""
+    """Return the text that the model continues.
+
+    It is that of a last message of the assistant, "" where there is none.
+    """
     last = messages[-1] if messages else {}
     return str(last.get("content") or "") if last.get("role") == "assistant" and "tool_calls" not in last else ""
 
 
 def last_user(messages: Messages) -> int:
-    """The place of the user's last message; raises CannotRender where the user says nothing."""
+    """Return the place of the user's last message.
+
+    Raises CannotRender where the user says nothing.
+    """
     for place in range(len(messages) - 1, -1, -1):
         if messages[place]["role"] == "user":
             return place
@@ -123,7 +136,7 @@ def last_user(messages: Messages) -> int:
 
 
 def transcript(messages: Messages, tools: Sequence[Mapping[str, Any]] = (), tool_choice: Any = None) -> str:
-    r"""The conversation as one text that no other conversation has.
+    r"""Write the conversation as one text that no other conversation has.
 
     Each message has a line with its role and what it has beside its content; a line of content that could be taken for
     one begins with a backslash.

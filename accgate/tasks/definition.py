@@ -1,4 +1,7 @@
-"""A task definition: its checked content, the place of its faults, its metric and its direction."""
+"""A task definition.
+
+It has its checked content, the place of its faults, its metric and its direction.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Definition:
-    """A checked definition; its file is only for the places of faults, and None for a task that has none of ours.
+    """A checked definition.
 
-    `trees` are the repositories that decide: of their files a user's metric may open only those that it consists of.
+    Its file is only for the places of faults, and None for a task that has none of ours. `trees` are the repositories
+    that decide: of their files a user's metric may open only those that it consists of.
     """
 
     content: DefinitionFile
@@ -40,7 +44,10 @@ class Definition:
         return self.path.parent
 
     def fault(self, key: Key, text: str) -> BadInput:
-        """The error about the value at a key, with the definition's file and line."""
+        """Return the error about the value at a key.
+
+        It has the definition's file and line.
+        """
         return KeyFaults((key, text)) if self._file is None else BadInput(self._file.error(key, text))
 
     def metric(self, *, loaded: bool = True) -> metrics.Metric:
@@ -71,7 +78,10 @@ class Definition:
 
     @property
     def statistic(self) -> Aggregate | None:
-        """The statistic that is decided on instead of the mean, if the definition names one."""
+        """The statistic that is decided on instead of the mean.
+
+        It is there if the definition names one.
+        """
         content = self.content
         return None if content.aggregate is None else metrics.aggregate(content.aggregate, **content.aggregate_options)
 
@@ -81,11 +91,16 @@ class Definition:
         return (self.statistic or self.metric(loaded=False)).higher_is_better
 
     def with_reasoning(self, use: ReasoningUse | None) -> Definition:
-        """The same with a model's reasoning left out of what is read, or kept, where `use` says."""
+        """Return the same, with reasoning left out of what is read or kept.
+
+        It goes where `use` says.
+        """
         return self if use is None else replace(self, content=replace(self.content, reasoning=use))
 
     def with_choice(self, by: ChosenBy | None) -> Definition:
-        """The same with its multiple choice answered in another way, where `by` gives one.
+        """Return the same with its multiple choice answered in another way.
+
+        That is where `by` gives one.
 
         Raises
         ------
@@ -142,10 +157,11 @@ def former_task(file: Path) -> str | None:
 
 
 def own_metric(name: str, code: Code, **options: Any) -> metrics.Metric:
-    """The metric of a user's function `(answer, target, **options) -> points`, by place or by registered name.
+    """Return the metric of a user's function, by place or by registered name.
 
-    `lowest` and `highest` (points; 0 and 100) and `higher_is_better` among the options describe the score, and the
-    function does not see them; infinite bounds are none.
+    The function is `(answer, target, **options) -> points`. `lowest` and `highest` (points; 0 and 100) and
+    `higher_is_better` among the options describe the score, and the function does not see them; infinite bounds are
+    none.
 
     Raises
     ------
@@ -175,7 +191,10 @@ def own_metric(name: str, code: Code, **options: Any) -> metrics.Metric:
 
 @lru_cache(maxsize=16)  # planning asks for a metric several times
 def _process(name: str, code: Code, options: str, state: str) -> CodeProcess:  # noqa: ARG001 (of its files)
-    """The process with a metric's function, which is there already where nothing changed."""
+    """Return the process with a metric's function.
+
+    It is there already where nothing changed.
+    """
     place, _, function = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
     own_place = place if own_file(name) is None else code.folder / place
     try:

@@ -1,4 +1,7 @@
-"""The answer in a reply: by its form, by regular expression, by JSON path, or the whole reply."""
+"""The answer in a reply.
+
+It is found by its form, by regular expression, by JSON path, or is the whole reply.
+"""
 
 import json
 import re
@@ -24,7 +27,9 @@ _DIGITS = r"-?\??(?:\\d|\[0-9\])\+"  # as in `-?\d+`
 def by_form(
     reply: str, form: Form, which: Literal["first", "last"] = "last", program: str = "", language: str = ""
 ) -> str | None:
-    """The first or last number, what the last \\boxed{} holds, or the Python code; None where there is none.
+    """Return the first or last number, what the last \boxed{} holds, or code.
+
+    The code is Python. None where there is none.
 
     >>> by_form("It costs $1,200.", "number"), by_form("Nothing.", "number")
     ('1200', None)
@@ -35,7 +40,9 @@ def by_form(
 
 
 def reads_digits_alone(extract: Extract) -> bool:
-    r"""Whether an extraction gives nothing but digits with a sign, which every version reads alike, or reads by itself.
+    r"""Tell whether an extraction gives nothing but digits with a sign.
+
+    Every version reads these alike. Or it reads by itself.
 
     >>> reads_digits_alone(Extract(regex=r"is (-?\d+)")), reads_digits_alone(Extract(regex="[0-9,.]+"))
     (True, False)
@@ -46,7 +53,9 @@ def reads_digits_alone(extract: Extract) -> bool:
 
 
 def by_regex(reply: str, pattern: str, which: Literal["first", "last"] = "last") -> str | None:
-    """Group 1 (the whole match without groups) of the first or last match; None where nothing matches.
+    """Return group 1 of the first or last match.
+
+    It is the whole match without groups. None where nothing matches.
 
     Raises
     ------
@@ -75,7 +84,9 @@ UNREAD_COST = 10_000  # characters, as which a bracket counts that cannot be rea
 
 
 def by_json_path(reply: str, path: str) -> str | None:
-    """The first value at the path in the first JSON value of the reply; text as it is, others as JSON.
+    """Return the first value at the path in the reply's first JSON value.
+
+    Text is as it is, others are JSON.
 
     >>> by_json_path('Sure: {"answer": {"n": 4}}', "$.answer.n")
     '4'
@@ -102,9 +113,10 @@ def _values_at(path: str, value: Any) -> list[Any]:
 
 
 def json_in(reply: str) -> tuple[Any] | None:
-    """The first JSON object or array in a text, with prose or a code fence around it; None without one.
+    """Return the first JSON object or array in a text.
 
-    What begins as JSON and is none, as a reply that was cut off, is passed over whole: a value within it is no answer.
+    Prose or a code fence may be around it. None without one. What begins as JSON and is none, as a reply that was cut
+    off, is passed over whole: a value within it is no answer.
     """
     left = 10 * len(reply) + 100_000  # characters that are read, or a thousand unclosed brackets would each read all
     start = -1
@@ -127,7 +139,10 @@ def json_in(reply: str) -> tuple[Any] | None:
 
 
 def _end_of(text: str, start: int) -> int:
-    """The place of the bracket that closes the one at a place, strings passed over; the end of the text without it."""
+    """Find the bracket that closes the one at a place, strings passed over.
+
+    It is the end of the text without it.
+    """
     depth = 0
     for match in _BRACKET_OR_STRING.finditer(text, start):
         depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(match[0], 0)
@@ -137,7 +152,10 @@ def _end_of(text: str, start: int) -> int:
 
 
 def check_json_path(path: str) -> str | None:
-    """The fault of a JSON path; None where it can be used."""
+    """Say what is wrong with a JSON path.
+
+    None where it can be used.
+    """
     if path == WHOLE:
         return None
     try:

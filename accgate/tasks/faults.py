@@ -1,4 +1,7 @@
-"""Faults of a task definition beyond the shape of its values, each with its key."""
+"""Faults of a task definition beyond the shape of its values.
+
+Each has its key.
+"""
 
 import os
 import re
@@ -24,7 +27,10 @@ ANSWER = "<<answer>>"  # where the reply's code goes in a program
 
 
 def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key, str]]:
-    """Every fault, with its key; files are looked for in the definition's folder."""
+    """Yield every fault, with its key.
+
+    Files are looked for in the definition's folder.
+    """
     yield from _dataset_faults(content.dataset, folder)
     if content.dataset.parts:
         yield from _parts_faults(content)
@@ -141,7 +147,10 @@ def _tool_faults(content: DefinitionFile, kind: metrics.Kind) -> Iterator[tuple[
 
 
 def aggregate_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
-    """Why the statistic cannot be decided on, with the key; nothing where it can, or where the mean decides."""
+    """Say why the statistic cannot be decided on, with the key.
+
+    There is nothing where it can, or where the mean decides.
+    """
     if content.aggregate is None:
         if content.aggregate_options:
             yield ("aggregate_options",), "needs aggregate beside it, the statistic's name"

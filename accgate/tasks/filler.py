@@ -1,4 +1,7 @@
-"""Texts of a given length that answer nothing, for generated tasks that hide something in them."""
+"""Texts of a given length that answer nothing.
+
+Generated tasks hide something in them.
+"""
 
 import random
 import re
@@ -16,11 +19,16 @@ PAIRS = len(ADJECTIVES) * len(NOUNS)
 
 
 class CannotGenerate(ValueError):
-    """The options cannot give that many rows; the message says why, and the fix."""
+    """The options cannot give that many rows.
+
+    The message says why, and the fix.
+    """
 
 
 def tokens_in(text: str) -> int:
-    """Words and punctuation marks of a text, which is about what common tokenisers make of it.
+    """Count words and punctuation marks of a text.
+
+    It is about what common tokenisers make of it.
 
     >>> tokens_in("The sky is blue.")
     5
@@ -29,7 +37,10 @@ def tokens_in(text: str) -> int:
 
 
 def distinct(draw: Callable[[], Drawn], count: int) -> Iterator[Drawn]:
-    """So many different things; a longer draw begins with the shorter one, so that subsets stay subsets."""
+    """Draw so many different things.
+
+    A longer draw begins with the shorter one, so that subsets stay subsets.
+    """
     drawn: set[Drawn] = set()
     while len(drawn) < count:
         thing = draw()
@@ -39,11 +50,17 @@ def distinct(draw: Callable[[], Drawn], count: int) -> Iterator[Drawn]:
 
 
 def generators_of(name: str, seed: int, count: int) -> Iterator[random.Random]:
-    """One generator of random numbers for each of so many rows, so that a row is the same however many there are."""
+    """Return a generator of random numbers for each of so many rows.
+
+    So a row is the same however many there are.
+    """
     return (random.Random(f"{name} {seed} {i}") for i in range(count))
 
 
 def pair_at(place: int) -> str:
-    """The word of two, as `silent-otter`, at a place of their list, below `PAIRS`."""
+    """Return the word of two, as `silent-otter`, at a place of their list.
+
+    The place is below `PAIRS`.
+    """
     adjective, noun = divmod(place, len(NOUNS))
     return f"{ADJECTIVES[adjective]}-{NOUNS[noun]}"

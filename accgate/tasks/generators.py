@@ -1,4 +1,7 @@
-"""Generated tasks: rows drawn from a seed, so that no dataset is needed and none can leak into training."""
+"""Generated tasks.
+
+Their rows are drawn from a seed, so that no dataset is needed and none can leak into training.
+"""
 
 import json
 import operator
@@ -36,10 +39,10 @@ def arithmetic(
 
 
 def passkey_retrieval(*, seed: int = 0, count: int = 100, length: int = 1024, digits: int = 5) -> Iterator[Row]:
-    """A pass key hidden at a random depth of a text about `length` tokens long.
+    """Hide a pass key at a random depth of a text.
 
-    A token is counted as a word or a punctuation mark, which is what common tokenisers make of this text. Rows
-    have `context` and `passkey`. After Mohtashami and Jaggi 2023, arXiv 2305.16300.
+    It is about `length` tokens long. A token is counted as a word or a punctuation mark, which is what common
+    tokenisers make of this text. Rows have `context` and `passkey`. After Mohtashami and Jaggi 2023, arXiv 2305.16300.
 
     >>> row = next(passkey_retrieval(length=200))
     >>> row["passkey"] in row["context"], 180 <= tokens_in(row["context"]) <= 200
@@ -63,9 +66,9 @@ JOBS = ("nurse", "pilot", "baker", "welder", "editor", "farmer", "tailor", "chem
 
 
 def json_extraction(*, seed: int = 0, count: int = 200) -> Iterator[Row]:
-    """Sentences about a person, to be turned into a JSON object with name, age, city and job.
+    """Write sentences about a person, to be turned into a JSON object.
 
-    Rows have `text` and `answer`, the object as JSON text.
+    It has name, age, city and job. Rows have `text` and `answer`, the object as JSON text.
 
     >>> sorted(json.loads(next(json_extraction())["answer"]))
     ['age', 'city', 'job', 'name']
@@ -89,12 +92,14 @@ _GENERATORS: Mapping[str, Callable[..., Iterator[Row]]] = {
 
 
 def generator_names() -> tuple[str, ...]:
-    """Names of the generated tasks, sorted."""
+    """Name the generated tasks, sorted."""
     return tuple(sorted(_GENERATORS))
 
 
 def generate(name: str, options: Mapping[str, Any], *, seed: int) -> Iterator[Row]:
-    """The rows, one by one, of a generated task; `seed` serves where the options set none.
+    """Yield the rows of a generated task.
+
+    `seed` serves where the options set none.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Prompts, programs and rubrics from Jinja templates, in a sandbox: a task file is data and runs no code."""
+"""Prompts, programs and rubrics from Jinja templates, in a sandbox.
+
+A task file is data and runs no code.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,18 @@ _MARK = "".join(str(secrets.randbelow(10)) for _ in range(32))  # no row can hol
 
 
 class CannotRender(ValueError):
-    """A template failed on a row; the message says why."""
+    """A template failed on a row.
+
+    The message says why.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a template sees: a row's columns, `row` the whole row, `examples` the few-shot rows, and further `names`.
+    """What a template sees.
 
-    A column of the same name as one of the further ones stays reachable as `row.NAME`.
+    It is a row's columns, `row` the whole row, `examples` the few-shot rows, and further `names`. A column of the same
+    name as one of the further ones stays reachable as `row.NAME`.
     """
 
     row: Row
@@ -79,7 +86,10 @@ def _template(text: str, in_order: bool = False) -> Template:
 
 
 def template_fault(text: str) -> str | None:
-    """The fault in a template's syntax; None where there is none."""
+    """Say what is wrong with a template's syntax.
+
+    None where nothing is.
+    """
     from jinja2 import TemplateSyntaxError
 
     try:
@@ -122,7 +132,9 @@ def render(text: str, scope: Scope, *, in_order: bool = False) -> str:
 
 
 def render_around(mark: str, text: str, scope: Scope) -> list[str]:
-    """The rendered template in parts, split where `mark` stands in the template; in a row it is a text like others.
+    """Render a template in parts, split where `mark` stands in it.
+
+    In a row it is a text like others.
 
     Raises
     ------
@@ -134,7 +146,10 @@ def render_around(mark: str, text: str, scope: Scope) -> list[str]:
 
 @cache
 def names_in(text: str) -> frozenset[str]:
-    """The names that a template takes from outside, branches that never run included."""
+    """Return the names that a template takes from outside.
+
+    Branches that never run are included.
+    """
     from jinja2 import meta
 
     return frozenset(meta.find_undeclared_variables(_environment(False).parse(text)))
@@ -149,7 +164,9 @@ class Rubric:
     names: Mapping[str, Any]
 
     def about(self, reply: str) -> str:
-        """The prompt with this reply, which is shown as it is: no template in it is filled.
+        """Return the prompt with this reply, which is shown as it is.
+
+        No template in it is filled.
 
         Raises
         ------
@@ -165,7 +182,9 @@ class Rubric:
 
 
 def rubric_of(text: str, row: Row, names: Mapping[str, Any]) -> Rubric:
-    """The rubric of a row, which keeps of the row what its template uses.
+    """Return the rubric of a row.
+
+    It keeps of the row what its template uses.
 
     Raises
     ------
@@ -181,7 +200,9 @@ def rubric_of(text: str, row: Row, names: Mapping[str, Any]) -> Rubric:
 
 
 def render_list(key: str, text: str, scope: Scope) -> list[str]:
-    """The texts of a template that gives a JSON list of them; `key` is the template's, for messages.
+    """Return the texts of a template that gives a JSON list of them.
+
+    `key` is the template's, for messages.
 
     Raises
     ------
@@ -192,7 +213,10 @@ def render_list(key: str, text: str, scope: Scope) -> list[str]:
 
 
 def json_list(key: str, text: str, what: str = "list", kind: type = object) -> list[Any]:
-    """Return the JSON list in a rendered text; raise CannotRender for anything else, naming its template's `key`."""
+    """Return the JSON list in a rendered text.
+
+    Raise CannotRender for anything else, naming its template's `key`.
+    """
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
@@ -203,9 +227,10 @@ def json_list(key: str, text: str, what: str = "list", kind: type = object) -> l
 
 
 def unpack(text: str) -> Any:
-    """The value of a JSON text; of a text that is none, what Base64, zlib and a pickled text hide.
+    """Return the value of a JSON text.
 
-    A pickle can run any code when it is loaded, so none is: its opcodes are read, and only a single text is taken.
+    Of a text that is none, it is what Base64, zlib and a pickled text hide. A pickle can run any code when it is
+    loaded, so none is: its opcodes are read, and only a single text is taken.
 
     Raises
     ------
@@ -233,7 +258,10 @@ def unpack(text: str) -> Any:
 
 
 def _pickled_text(content: bytes) -> str:
-    """The text that a pickle of one text holds; nothing is loaded."""
+    """Return the text that a pickle of one text holds.
+
+    Nothing is loaded.
+    """
     texts = []
     try:
         for opcode, argument, _ in pickletools.genops(content):

@@ -1,4 +1,7 @@
-"""The rows of a task, read or generated, and the solved examples that each of them shows."""
+"""The rows of a task, read or generated.
+
+Here are the solved examples that each of them shows.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,10 +50,10 @@ class Source:
 
 
 def rows_of(definition: Definition, source: Source) -> tuple[Iterable[Row], Sequence[Row]]:
-    """The dataset's rows, to be gone through once, and all rows that may be solved examples.
+    """Return the dataset's rows, and all rows that may be solved examples.
 
-    Of several subsets all rows are there at once: what is asked depends on which they are of. Others are read one by
-    one, and what is wrong with one is raised where it is reached.
+    The former can be gone through once. Of several subsets all rows are there at once: what is asked depends on which
+    they are of. Others are read one by one, and what is wrong with one is raised where it is reached.
 
     Raises
     ------
@@ -74,7 +77,10 @@ def rows_of(definition: Definition, source: Source) -> tuple[Iterable[Row], Sequ
 
 
 def _joined(definition: Definition, rows: Iterable[Row], join: Join) -> Iterator[Row]:
-    """The rows with the columns of their partners in a second source; a column of both keeps the first's value."""
+    """Join rows with the columns of their partners in a second source.
+
+    A column of both keeps the first's value.
+    """
     if join.file is not None:
         others = read_rows(definition.folder / join.file)
     else:
@@ -97,7 +103,7 @@ def _join_key(definition: Definition, row: Row, column: str) -> str:
 
 
 def with_subset(definition: Definition, source: Source) -> Definition:
-    """The definition with the subsets that accuracy.toml asks for.
+    """Return the definition with the subsets that accuracy.toml asks for.
 
     Raises
     ------
@@ -131,7 +137,10 @@ def _check_options(definition: Definition, options: Mapping[str, Any]) -> None:
 
 
 def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
-    """Options that no parameter of the definition has, and values of another kind than the definition's."""
+    """Yield options that no parameter of the definition has.
+
+    Values of another kind than the definition's are faults, too.
+    """
     if options and not parameters:
         yield ("options",), "the task takes no options; only generated tasks do"
         return
@@ -145,7 +154,10 @@ def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any])
 def _rows_where(
     definition: Definition, rows: Iterable[Row], condition: str, parameters: Mapping[str, Any]
 ) -> Iterator[Row]:
-    """The rows for which the condition renders to anything but nothing, False or 0."""
+    """Yield the rows for which the condition holds.
+
+    It renders to anything but nothing, False or 0.
+    """
     number = selected = 0
     for number, row in enumerate(rows, 1):
         try:
@@ -176,7 +188,10 @@ def _rows(definition: Definition, source: Source, examples: Sequence[Row]) -> It
 
 
 def _hub_rows(definition: Definition, split: str) -> list[Row]:
-    """The rows of a split; of several subsets one after another, each row with the name of its own."""
+    """Yield the rows of a split.
+
+    Several subsets come one after another, each row with the name of its own.
+    """
     dataset = definition.content.dataset
     assert dataset.hub is not None
     if not dataset.subsets:
@@ -218,7 +233,10 @@ def _examples(definition: Definition, source: Source) -> Sequence[Row]:
 
 
 def shown_first(definition: Definition, rows: Sequence[Row]) -> Sequence[Row]:
-    """The solved examples that a row sees which is none of them; all of those that are drawn from."""
+    """Return the solved examples that a row sees which is none of them.
+
+    It is all of those that are drawn from.
+    """
     few_shot = definition.content.few_shot
     if few_shot.count is None or few_shot.seed is not None:
         return rows
@@ -226,7 +244,10 @@ def shown_first(definition: Definition, rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def _by_subset(definition: Definition, rows: Sequence[Row]) -> Mapping[Any, Sequence[Row]]:
-    """Group rows by the subset that each names; all under None where none does, or the dataset has no several."""
+    """Group rows by the subset that each names.
+
+    It is all under None where none does, or the dataset has no several.
+    """
     if not definition.content.dataset.subsets or not any(SUBSET in row for row in rows):
         return {None: rows}
     own: dict[Any, list[Row]] = {}
@@ -236,7 +257,10 @@ def _by_subset(definition: Definition, rows: Sequence[Row]) -> Mapping[Any, Sequ
 
 
 def _examples_fault(definition: Definition, source: Source, fault: str) -> KeyFaults | BadInput:
-    """The error of solved examples that are too few, at the key that names them."""
+    """Return the error of solved examples that are too few.
+
+    It is at the key that names them.
+    """
     if source.few_shot is not None:
         return KeyFaults((("few_shot_dataset",), f"the task's few_shot.count {fault}"))
     return definition.fault(("few_shot", "count"), fault)
@@ -292,7 +316,7 @@ class SolvedExamples:
                 raise BadInput(f"{definition.path}: {fault}")
 
     def of(self, row: Row) -> Sequence[Row]:
-        """The examples of a row.
+        """Return the examples of a row.
 
         Raises
         ------
@@ -323,14 +347,19 @@ class SolvedExamples:
         return others[:number]
 
     def _asked_by(self, example: Row, first: Sequence[Row]) -> str | None:
-        """What an example would ask as a row, behind the same examples."""
+        """Return what an example would ask as a row.
+
+        It is behind the same examples.
+        """
         if id(example) not in self._asked:
             self._asked[id(example)] = asked_of(self._definition.content, Scope(example, first))
         return self._asked[id(example)]
 
 
 def read_rows(path: Path, key: str | None = None) -> list[Row]:
-    """All rows of a JSONL, CSV, Parquet or JSON file; `key` names a JSON object's list of rows.
+    """Read all rows of a JSONL, CSV, Parquet or JSON file.
+
+    `key` names a JSON object's list of rows.
 
     Raises
     ------
@@ -341,7 +370,7 @@ def read_rows(path: Path, key: str | None = None) -> list[Row]:
 
 
 def _file_rows(path: Path, key: str | None) -> Iterator[Row]:
-    """The rows of a file, one by one."""
+    """Yield the rows of a file."""
     plain_size(path, MOST)
     row = None
     if is_parquet(path):
@@ -364,7 +393,7 @@ def _json(path: Path, key: str | None) -> list[Row]:
 
 
 def hub_rows(name: str, config: str | None, split: str, revision: str | None, options: Mapping[str, Any]) -> list[Row]:
-    """All rows of one split of a Hugging Face dataset.
+    """Read all rows of one split of a Hugging Face dataset.
 
     Raises
     ------

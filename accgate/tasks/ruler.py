@@ -1,7 +1,8 @@
-"""RULER's synthetic tasks for long texts: needles, chains of variables, and words that are frequent.
+"""RULER's synthetic tasks for long texts.
 
-Texts, prompts and sizes follow Hsieh et al. 2024, arXiv 2404.06654 (NVIDIA/RULER, Apache-2.0). Lengths count a word
-or a punctuation mark as a token, words come from a list of our own, and essays, which RULER uses too, are left out.
+They are needles, chains of variables, and words that are frequent. Texts, prompts and sizes follow Hsieh et al. 2024,
+arXiv 2404.06654 (NVIDIA/RULER, Apache-2.0). Lengths count a word or a punctuation mark as a token, words come from a
+list of our own, and essays, which RULER uses too, are left out.
 """
 
 import math
@@ -71,7 +72,10 @@ def _needle(value: Kind, key: str, each: str) -> str:
 
 
 def _niah_words(value: Kind, query: str, *, several: bool) -> tuple[str, str, str]:
-    """What stands before the text and after it, and how the answer begins."""
+    """Return what stands before the text and after it.
+
+    It adds how the answer begins.
+    """
     some, are, what, kind = ("Some", "are", "are all", value) if several else ("A", "is", "is", value[:-1])
     return (
         f"{some} special magic {kind} {are} hidden within the following text. Make sure to memorize it. "
@@ -94,7 +98,10 @@ def _draw(rng: random.Random, kind: Kind) -> str:
 
 
 def _unlike(rng: random.Random, kind: Kind, taken: set[str]) -> str:
-    """A drawn text that is none of those taken, nor a part of one, nor has one in it."""
+    """Draw a text that is none of those taken.
+
+    It is no part of one, nor has one in it.
+    """
     for _ in range(1000):
         text = _draw(rng, kind)
         if not any(text in other or other in text for other in taken):
@@ -158,9 +165,10 @@ def _vt(rng: random.Random, length: int, chains: int, hops: int, *, letters: int
 
 
 def ruler_cwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterator[Row]:
-    """A numbered list of words, ten of which come ten times as often as the others, after a solved example.
+    """Write a numbered list of words, after a solved example.
 
-    Below 4,096 tokens they come 6 times and the others once. Rows have `input`, `prefix` and `outputs`, the ten words.
+    Ten of them come ten times as often as the others. Below 4,096 tokens they come 6 times and the others once. Rows
+    have `input`, `prefix` and `outputs`, the ten words.
 
     >>> row = next(ruler_cwe(length=1000))
     >>> len(set(row["outputs"])), row["input"].count(f" {row['outputs'][0]}")
@@ -183,7 +191,10 @@ def ruler_cwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
 
 
 def _cwe(rng: random.Random, count: int, repeats: tuple[int, int]) -> tuple[str, list[str]]:
-    """The question about a list of so many words, and the ten that are common."""
+    """Write the question about a list of so many words.
+
+    Return also the ten that are common.
+    """
     words = [pair_at(place) for place in rng.sample(range(PAIRS), count)]
     entries = words[:10] * repeats[0] + words[10:] * repeats[1]
     rng.shuffle(entries)
@@ -198,9 +209,9 @@ def _cwe_question(words: str) -> str:
 
 
 def ruler_fwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterator[Row]:
-    """Coded words whose numbers fall with the square of their rank; the first is dots, asked for are the next three.
+    """Write coded words whose numbers fall with the square of their rank.
 
-    Rows have `input`, `prefix` and `outputs`.
+    The first is dots, and asked for are the next three. Rows have `input`, `prefix` and `outputs`.
 
     >>> row = next(ruler_fwe(length=500))
     >>> [row["input"].split().count(word) for word in row["outputs"]]
@@ -227,7 +238,10 @@ def ruler_fwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
 
 
 def _frequencies(room: int, ranks: int) -> list[int]:
-    """How often the word of each rank comes in a text of so many tokens, three of them for the dots."""
+    """Return how often the word of each rank comes in a text.
+
+    It has so many tokens, three of them for the dots.
+    """
 
     def shares(total: int) -> list[int]:
         return [int(total * rank**-2.0 / (math.pi**2 / 6)) for rank in range(1, ranks + 1)]

@@ -1,4 +1,7 @@
-"""A sample of a task: one prompt with its target, its id, and how a row of the dataset becomes one."""
+"""A sample of a task, one prompt with its target and its id.
+
+Here is how a row of the dataset becomes one.
+"""
 
 import base64
 import hashlib
@@ -77,7 +80,10 @@ class Sample:
 
     @property
     def prefix(self) -> str:
-        """The beginning of the reply, which the model continues; "" where the conversation has none."""
+        """The beginning of the reply, which the model continues.
+
+        It is "" where the conversation has none.
+        """
         return prefix_of(self.messages)
 
 
@@ -97,9 +103,10 @@ def samples_of(
     examples_of: ExamplesOf,
     folder: Path | None,
 ) -> Iterator[Sample]:
-    """A sample for each row, in their order, with the solved examples for it; images are looked for in `folder`.
+    """Make a sample of each row, in their order, with its solved examples.
 
-    A task with `columns.group = "subset"`, whose `rows` are a list, has no groups where they are of one subset alone.
+    Images are looked for in `folder`. A task with `columns.group = "subset"`, whose `rows` are a list, has no groups
+    where they are of one subset alone.
 
     Raises
     ------
@@ -123,20 +130,25 @@ def samples_of(
 
 
 class OwnIds:
-    """The ids that a dataset gives its samples, in a column that is named or has a usual name."""
+    """The ids that a dataset gives its samples.
+
+    They are in a column that is named or has a usual name.
+    """
 
     def __init__(self, column: str | None) -> None:
         self._column, self._columns = column, OWN_IDS if column is None else (column,)
         self._seen: set[int] = set()
 
     def text_of(self, row: Row) -> str | None:
-        """The id in a row, if it is a text or a whole number."""
+        """Return the id in a row, if it is a text or a whole number."""
         value = next((row[name] for name in self._columns if name in row), None)
         is_id = isinstance(value, (str, int)) and not isinstance(value, bool)
         return (str(value).strip()[:LONGEST_ID] or None) if is_id else None
 
     def of(self, row: Row, number: int) -> str | None:
-        """The id of a row, with its number where an earlier row has the same.
+        """Return the id of a row.
+
+        It has its number where an earlier row has the same.
 
         Raises
         ------
@@ -160,7 +172,10 @@ class Occurrences:
         self._again: Counter[str] = Counter()
 
     def id_of(self, task: str, prompt: str, target: str) -> str:
-        """Count a sample, and return its id: identical ones count from 0."""
+        """Count a sample, and return its id.
+
+        Identical ones count from 0.
+        """
         id_ = sample_id(task, prompt, target, 0)
         if (number := int(id_, 16)) not in self._first:
             self._first.add(number)
@@ -210,7 +225,10 @@ def _sample(
 
 
 def asked_of(content: DefinitionFile, scope: Scope) -> str | None:
-    """What a prompt asks, its pictures included; None for a row without a column that is needed."""
+    """Return what a prompt asks, its pictures included.
+
+    None for a row without a column that is needed.
+    """
     try:
         options = () if content.choices is None else options_of(content.choices, scope)
         scope = replace(scope, names=_names(content, options))
@@ -238,7 +256,10 @@ def _tools(content: DefinitionFile, scope: Scope) -> tuple[Mapping[str, Any], ..
 
 
 def _text(question: Question, tools: Sequence[Mapping[str, Any]], content: DefinitionFile) -> str:
-    """What is asked as one text, which the sample's id is computed from; a prompt alone is itself."""
+    """Return what is asked as one text, from which the sample's id is computed.
+
+    A prompt alone is itself.
+    """
     if isinstance(question, str) and not tools:
         return question
     messages = ({"role": "user", "content": question},) if isinstance(question, str) else question
@@ -246,14 +267,17 @@ def _text(question: Question, tools: Sequence[Mapping[str, Any]], content: Defin
 
 
 def _names(content: DefinitionFile, options: Sequence[Option]) -> Mapping[str, Any]:
-    """The names that templates see beside the row's columns."""
+    """Return the names that templates see beside the row's columns."""
     if content.choices is None:
         return {}
     return {"options": [{"label": each.label, "text": each.text} for each in options], "by": content.choices.by}
 
 
 def _target(content: DefinitionFile, scope: Scope) -> tuple[str, tuple[str, ...], tuple[Case, ...]]:
-    """Return the target, the parts of a program around the reply's code, and the cases of a program's tests."""
+    """Return the target, and what a program's tests need.
+
+    It is the parts of a program around the reply's code, and the cases of its tests.
+    """
     if content.target is None:
         texts = render_list("targets", content.targets or "", scope)
         if not texts:
@@ -284,7 +308,10 @@ def _check_calls(targets: Sequence[str]) -> None:
 
 
 def _attack(attack: Attack, content: DefinitionFile, scope: Scope, question: Question, id_: str) -> Question:
-    """Attack one column of the question, or all of it; of a conversation, the user's last message."""
+    """Attack one column of the question, or all of it.
+
+    Of a conversation it is the user's last message.
+    """
     if attack.field is not None:
         return _question(content, replace(scope, row=attack_row(attack, scope.row, key=id_)))
     paired = None if attack.column is None else _cell(scope.row, attack.column)
@@ -296,7 +323,10 @@ def _attack(attack: Attack, content: DefinitionFile, scope: Scope, question: Que
 
 
 def _name(row: Mapping[str, Any], column: str, key: str) -> str:
-    """The cluster, group or label of a row; rows without a cluster would be one together, whatever they are of."""
+    """Return the cluster, group or label of a row.
+
+    Rows without a cluster would be one together, whatever they are of.
+    """
     value = _cell(row, column)
     if key == "cluster" and (value is None or value == "" or (isinstance(value, float) and math.isnan(value))):
         raise CannotRender(f"has no cluster: column {column!r} is empty; fill it in every row, or leave `cluster` out")
@@ -366,7 +396,10 @@ def _content(value: Any, folder: Path | None) -> bytes | None:
 
 
 def picture_file(value: Any, folder: Path | None) -> Path | None:
-    """The file that a cell of a row names as its picture; None where the picture is in the cell itself."""
+    """Return the file that a cell of a row names as its picture.
+
+    None where the picture is in the cell itself.
+    """
     if isinstance(value, Mapping):
         value = None if value.get("bytes") else value.get("path")
     if folder is None or not isinstance(value, str) or not 0 < len(value) < LONGEST_PATH:
@@ -376,5 +409,8 @@ def picture_file(value: Any, folder: Path | None) -> Path | None:
 
 
 def _digests(urls: Sequence[str]) -> str:
-    """A line for each image with its digest, as part of the prompt that the sample's id is computed from."""
+    """Write a line for each image with its digest.
+
+    It is part of the prompt that the sample's id is computed from.
+    """
     return "".join(f"\n<image sha256:{hashlib.sha256(url.encode()).hexdigest()[:16]}>" for url in urls)

@@ -1,4 +1,7 @@
-"""The samples of a task in little memory: their texts packed, each made a `Sample` where it is needed."""
+"""The samples of a task in little memory.
+
+Their texts are packed, and each is made a `Sample` where it is needed.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,10 @@ _names, _others = attrgetter(*NAMES), attrgetter(*OTHERS)
 
 
 class Samples(PackedSequence[Sample]):
-    """Samples in an order; a slice, or some of them in another order, shares the packed texts.
+    """Samples in an order.
 
-    A sample of a short question takes 100 bytes and not 500. It comes as a new, equal object each time: columns of
-    all samples are read from `ids` and `names`.
+    A slice, or some of them in another order, shares the packed texts. A sample of a short question takes 100 bytes and
+    not 500. It comes as a new, equal object each time: columns of all samples are read from `ids` and `names`.
 
     Examples
     --------
@@ -68,17 +71,17 @@ class Samples(PackedSequence[Sample]):
         return f"<{len(self):,} samples>"
 
     def take(self, places: At) -> Samples:
-        """The samples at these places, in their order."""
+        """Return the samples at these places, in their order."""
         some = Samples.__new__(Samples)
         some._packed, some._numbers = self._packed, self._numbers[places]
         return some
 
     def in_order(self, seed: int) -> Samples:
-        """The samples in the fixed order of this seed."""
+        """Return the samples in the fixed order of this seed."""
         return self.take(order_of(seed, self.ids, self.names("cluster")))
 
     def each_once(self) -> Samples:
-        """The samples whose ids did not come before, in their order."""
+        """Return the samples whose ids did not come before, in their order."""
         by_text = self.ids.by_text
         again = by_text[1:][self.ids.take(by_text).are_repeated]
         return self.take(np.delete(np.arange(len(self)), again)) if len(again) else self
@@ -89,7 +92,10 @@ class Samples(PackedSequence[Sample]):
         return self._packed.ids.take(self._numbers)
 
     def names(self, name: Name) -> list[str | None] | None:
-        """The cluster, group, label or part of each; None where none of them has one."""
+        """Return the cluster, group, label or part of each.
+
+        None where none of them has one.
+        """
         if (column := self._packed.names.get(name)) is None:
             return None
         names = [column[number] for number in map(int, self._numbers)]
@@ -97,15 +103,19 @@ class Samples(PackedSequence[Sample]):
 
 
 def recorded_samples(records: Iterable[Record]) -> Samples:
-    """The samples of records, each once, as far as records tell: ids, clusters, groups, labels."""
+    """Build the samples of records, each once, as far as records tell.
+
+    They have ids, clusters, groups, labels.
+    """
     samples = (Sample(r.id, "", "", "", "", r.cluster, r.group, r.label, own_id=r.own_id) for r in records)
     return Samples(samples).each_once()
 
 
 class _Packed:
-    """The samples as they came: their texts in one buffer, what few samples have beside it.
+    """The samples as they came.
 
-    Of a prompt that begins as an earlier one does, as with the same solved examples, only the rest is there.
+    Their texts are in one buffer, what few samples have is beside it. Of a prompt that begins as an earlier one does,
+    as with the same solved examples, only the rest is there.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -116,7 +126,7 @@ class _Packed:
         self.ids = Ids(self._taken(samples))
 
     def _taken(self, samples: Iterable[Sample]) -> Iterator[str]:
-        """Take in samples; their ids."""
+        """Take in samples, and return their ids."""
         one: dict[str, str] = {}  # text of each name
         for number, sample in enumerate(samples):
             texts = (*self._prompt(number, sample.prompt), *_parts(sample), sample.target, sample.own_id)
@@ -133,7 +143,10 @@ class _Packed:
             yield sample.id
 
     def _prompt(self, number: int, prompt: str) -> tuple[int, int, str]:
-        """The number of a prompt that begins alike, so many letters of it, and the rest."""
+        """Return the number of a prompt that begins alike.
+
+        It adds so many letters of it, and the rest.
+        """
         whole, start = self._whole
         shared = _shared(start, prompt)
         if 2 * shared < len(prompt):
@@ -148,7 +161,7 @@ class _Packed:
         return marshal.loads(self._texts[self._ends[number] : self._ends[number + 1]])
 
     def sample(self, number: int) -> Sample:
-        """One sample, made anew."""
+        """Make one sample anew."""
         whole, shared, prompt, user, system, target, own_id = self._read(number)
         if shared:
             if whole != (latest := self._whole)[0]:
@@ -166,7 +179,10 @@ class _Packed:
 
 
 def _parts(sample: Sample) -> tuple[str | int, str | int]:
-    """User and system; their lengths, where they are parts of the prompt."""
+    """Return user and system.
+
+    They are their lengths, where they are parts of the prompt.
+    """
     prompt, user, system = sample.prompt, sample.user, sample.system
     start = len(system) + 2 if system else 0
     user_part = len(user) if prompt.startswith(user, start) else user

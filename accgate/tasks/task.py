@@ -1,4 +1,7 @@
-"""A task with its samples, in the fixed order, and the fingerprint that identifies it."""
+"""A task with its samples, in the fixed order.
+
+Its fingerprint identifies it.
+"""
 
 from __future__ import annotations
 
@@ -94,25 +97,35 @@ class Task:
 
     @property
     def extracts(self) -> bool:
-        """Whether an answer is looked for in the reply; the whole reply is the answer else."""
+        """Whether an answer is looked for in the reply.
+
+        The whole reply is the answer else.
+        """
         by_letter = self.content.choices is not None and not self.by_likelihood
         return self.has_pattern or by_letter or self.metric.name == CALLS
 
     @cached_property
     def groups(self) -> Mapping[str, str] | None:
-        """The group of each sample by its id, empty where it has none; None where no sample has one."""
+        """The group of each sample by its id, empty where it has none.
+
+        None where no sample has one.
+        """
         names = self.samples.names("group") or ()
         return {id_: name or "" for id_, name in zip(self.samples.ids, names, strict=True)} if any(names) else None
 
     def part_of(self, sample: Sample) -> Task:
-        """The task that asks, reads and scores a sample: this one, unless it is joined."""
+        """Return the task that asks, reads and scores a sample.
+
+        It is this one, unless it is joined.
+        """
         return self.parts[sample.part] if sample.part else self
 
     def answer(self, reply: str, sample: Sample | None = None) -> str | None:
-        """The answer in a reply to a sample, which may have options, or a prefix; None where extraction finds none.
+        """Find the answer in a reply to a sample.
 
-        Of a task with tools the reply is what `reply_json` wrote, and the answer its calls, or what its text holds. Of
-        code it is that which the sample's program needs.
+        It may have options, or a prefix. None where extraction finds none. Of a task with tools the reply is what
+        `reply_json` wrote, and the answer its calls, or what its text holds. Of code it is that which the sample's
+        program needs.
         """
         if self.has_tools:
             tool_reply = parse_reply(reply)
@@ -124,7 +137,7 @@ class Task:
         return self._extract(reply, sample)
 
     def _extract(self, reply: str, sample: Sample | None) -> str | None:
-        """What the extraction finds in a text."""
+        """Return what the extraction finds in a text."""
         extract = self.content.extract
         if extract.with_prefix:
             reply = (sample.prefix if sample else "") + reply
@@ -143,32 +156,39 @@ class Task:
         return reply.strip()
 
     def targets(self, target: str) -> list[str]:
-        """The reference texts of a sample's target."""
+        """Return the reference texts of a sample's target."""
         return [target] if self.content.targets is None else [str(text) for text in json.loads(target)]
 
     def score(self, answer: str, target: str, tools: Sequence[Mapping[str, Any]] = ()) -> float:
-        """The points of an answer, by the metric and against every reference text; calls also by their tools."""
+        """Score an answer by the metric and against every reference text.
+
+        Calls are scored by their tools, too.
+        """
         several, targets = self.content.targets is not None, self.targets(target)
         if tools and self.metric.name == CALLS:
             targets = [with_tools(each, tools) for each in targets]
         return self.metric.against(answer, targets) if several else self.metric(answer, targets[0])
 
     def first(self, n: int) -> Task:
-        """The same task with the first n samples of the order: the random subset, the same everywhere."""
+        """Return the same task with the first n samples of the order.
+
+        They are the random subset, the same everywhere.
+        """
         return self.of(self.samples[:n])
 
     def of(self, samples: Iterable[Sample]) -> Task:
-        """The same task with only these samples."""
+        """Return the same task with only these samples."""
         return replace(self, samples=Samples(samples))
 
 
 def build_task(
     name: str, definition: Definition, source: Source, *, mode: Mode | None = None, loaded: bool = True
 ) -> Task:
-    """The task of a definition: its rows are read, and every sample is rendered.
+    """Build the task of a definition.
 
-    The seed of `source` orders the samples, and seeds a generated task whose options set no seed. Unless `loaded`, a
-    user's metric is not loaded: samples can be ordered and decided on, and not be scored.
+    Its rows are read, and every sample is rendered. The seed of `source` orders the samples, and seeds a generated task
+    whose options set no seed. Unless `loaded`, a user's metric is not loaded: samples can be ordered and decided on,
+    and not be scored.
 
     Raises
     ------
@@ -202,9 +222,10 @@ def build_task(
 
 
 def _picture_folder(definition: Definition, source: Source) -> Path | None:
-    """The folder of pictures that rows name; None for Parquet, whose rows hold their pictures.
+    """Return the folder of pictures that rows name.
 
-    The guard then needs not open it to know every file that a task uses.
+    None for Parquet, whose rows hold their pictures. The guard then needs not open it to know every file that a task
+    uses.
     """
     dataset = definition.content.dataset
     files = (source.dataset or dataset.file, None if dataset.join is None else dataset.join.file)
@@ -232,7 +253,9 @@ def _joined_task(name: str, definition: Definition, source: Source, mode: Mode |
 
 
 def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definition, Source]]:
-    """The definition of each part that has rows, with where they come from; a local file holds those of all.
+    """Yield the definition of each part that has rows, with where they come from.
+
+    A local file holds those of all.
 
     Raises
     ------
@@ -256,7 +279,10 @@ def _parts_of(definition: Definition, source: Source) -> dict[str, tuple[Definit
 
 
 def _part_names(subset: str | Sequence[str] | None, parts: Mapping[str, object]) -> Sequence[str]:
-    """The parts that accuracy.toml asks for; all where it names none."""
+    """Name the parts that accuracy.toml asks for.
+
+    It is all where it names none.
+    """
     names = list(parts) if subset is None else [subset] if isinstance(subset, str) else list(subset)
     for name in names:
         if name not in parts:
@@ -265,7 +291,7 @@ def _part_names(subset: str | Sequence[str] | None, parts: Mapping[str, object])
 
 
 def _part_definitions(definition: Definition) -> dict[str, Definition]:
-    """The definition of each part, by its group.
+    """Return the definition of each part, by its group.
 
     Raises
     ------
@@ -281,7 +307,10 @@ def _part_definitions(definition: Definition) -> dict[str, Definition]:
 
 
 def _unjoinable(part: Definition) -> str | None:
-    """Why a task cannot be a part: one verdict needs scores on one scale, of replies that are read by a function."""
+    """Say why a task cannot be a part.
+
+    One verdict needs scores on one scale, of replies that are read by a function.
+    """
     content = part.content
     metric = metrics.describe(content.metric, **content.metric_options)
     is_plain = metric.kind == "text" and metric.higher_is_better and metric.width == 100.0
@@ -305,19 +334,25 @@ def _rows_by_part(definition: Definition, source: Source, parts: Sequence[str]) 
 
 
 def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """The fingerprint of a joined task, each hash one of its parts' hashes."""
+    """Return the fingerprint of a joined task.
+
+    Each of its hashes is one of its parts' hashes.
+    """
     names = sorted({name for each in fingerprints.values() for name in each})
     return {name: _hash({key: each[name] for key, each in fingerprints.items() if name in each}) for name in names}
 
 
 def _part_fingerprints(definition: Definition) -> dict[str, dict[str, str]]:
-    """The fingerprints of all parts, as they are without rows."""
+    """Return the fingerprints of all parts, as they are without rows."""
     own = _part_definitions(definition)
     return {key: _fingerprint(part, NO_ROWS, ()) for key, part in own.items()}
 
 
 def _with_mode(definition: Definition, mode: Mode | None) -> Definition:
-    """The definition asked in another mode, where accuracy.toml sets one."""
+    """Return the definition asked in another mode.
+
+    That is where accuracy.toml sets one.
+    """
     content = definition.content
     if mode is None:
         return definition
@@ -329,11 +364,11 @@ def _with_mode(definition: Definition, mode: Mode | None) -> Definition:
 def stored_task(
     name: str, definition: Definition, samples: Iterable[Sample], recorded: Mapping[str, str], *, seed: int
 ) -> Task:
-    """The task of samples that a reference keeps: of each its id and columns, without prompt and target.
+    """Return the task of samples that a reference keeps.
 
-    It can order the samples and decide on their scores, and ask and score nothing: neither the dataset is read nor a
-    user's metric loaded. What of the fingerprint follows from the definition is computed, the rest is `recorded`;
-    `WORDING` tells the prompts of two definitions apart.
+    Each has its id and columns, without prompt and target. It can order the samples and decide on their scores, and ask
+    and score nothing: neither the dataset is read nor a user's metric loaded. What of the fingerprint follows from the
+    definition is computed, the rest is `recorded`; `WORDING` tells the prompts of two definitions apart.
     """
     fingerprint = dict(recorded)
     if recorded and not definition.content.metric.startswith("lm_eval:"):
@@ -346,9 +381,10 @@ def stored_task(
 
 
 def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) -> dict[str, str]:
-    """First 16 hex digits of SHA-256 for prompt, extract, metric and reply, beside that of the `dataset`.
+    """Return 16 hex digits of SHA-256 for each part of a task.
 
-    A key that a definition does not set leaves the hashes as they are, so that references outlive new keys.
+    The parts are prompt, extract, metric and reply, beside that of the `dataset`. A key that a definition does not set
+    leaves the hashes as they are, so that references outlive new keys.
     """
     content = definition.content
     choices = None if content.choices is None else asdict(content.choices)
@@ -412,7 +448,10 @@ def _json(part: Any) -> bytes:
 
 
 def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
-    """Pass on rows one by one, and add to the digest what it would have of their list."""
+    """Pass on rows one by one, and digest them.
+
+    The digest is what it would be of their list.
+    """
     digest.update(b"[")
     between = b""
     for row in rows:
@@ -423,7 +462,10 @@ def _digested(rows: Iterable[Row], digest: hashlib._Hash) -> Iterator[Row]:
 
 
 def _reads_letters(content: DefinitionFile) -> bool:
-    """Whether a reply's answer is the letter of an option, found by accgate's own rules."""
+    """Tell whether a reply's answer is the letter of an option.
+
+    It is found by accgate's own rules.
+    """
     extract, by_letter = content.extract, content.choices is not None and not content.by_likelihood
     return by_letter and extract.regex is None and extract.json_path is None
 
@@ -437,7 +479,10 @@ def _set_named(values: Mapping[str, Any]) -> list[Any]:
 
 
 def _plain(value: Any) -> str:
-    """A text for values that JSON lacks: dates, and bytes or images of a dataset, by their content."""
+    """Write values that JSON lacks as text, by their content.
+
+    Such are dates, and bytes or images of a dataset.
+    """
     if isinstance(value, bytes):
         return hashlib.sha256(value).hexdigest()
     if hasattr(value, "tobytes"):

@@ -1,4 +1,7 @@
-"""The environment that prompts are rendered in: a sandbox whose arithmetic cannot fill the memory or take for ever."""
+"""The environment that prompts are rendered in.
+
+Its sandbox has arithmetic that cannot fill the memory or take for ever.
+"""
 
 import re
 from typing import Any
@@ -13,7 +16,9 @@ WIDE = re.compile(r"\d{7,}")  # a width in a format
 
 
 class PromptEnvironment(ImmutableSandboxedEnvironment):
-    """Powers, repetitions and formats are computed as templates are rendered, within limits, and never as they compile.
+    """An environment in which powers, repetitions and formats have limits.
+
+    They are computed as templates are rendered, and never as they compile.
 
     >>> PromptEnvironment().from_string("{{ 2 ** 10 }} {{ 'ab' * 2 }} {{ '%05d' % 7 }}").render()
     '1024 abab 00007'
@@ -22,7 +27,10 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"**", "*", "%"})
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """The result of an operator; raises SecurityError for one that is too large."""
+        """Return the result of an operator.
+
+        Raises SecurityError for one that is too large.
+        """
         if _is_too_large(operator, left, right):
             raise SecurityError(f"{operator} gives too much; write a smaller number")
         return super().call_binop(context, operator, left, right)

@@ -1,4 +1,7 @@
-"""Functions that a model may call: their schemas, the calls in a reply, and the form of both in a record."""
+"""Functions that a model may call.
+
+Here are their schemas, the calls in a reply, and the form of both in a record.
+"""
 
 import json
 import re
@@ -33,7 +36,9 @@ UNREAD_CALL = re.compile(
 
 
 def tools_of(values: Any) -> tuple[Mapping[str, Any], ...]:
-    """Tools in the form of the OpenAI API; BFCL's function descriptions become that.
+    """Return tools in the form of the OpenAI API.
+
+    BFCL's function descriptions become that.
 
     Raises
     ------
@@ -72,7 +77,7 @@ def _tool(value: Any, where: str) -> Mapping[str, Any]:
 
 
 def _json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema with BFCL's types as one with JSON schema's."""
+    """Turn a schema with BFCL's types into one with JSON schema's."""
     result = {**schema, "type": TYPES.get(str(schema.get("type")), "string")}
     if isinstance(properties := schema.get("properties"), Mapping):
         result["properties"] = {name: _property(value) for name, value in properties.items()}
@@ -93,14 +98,20 @@ def _property(value: Any) -> Any:
 
 
 def choice_fault(choice: Any) -> str | None:
-    """The fault of a tool_choice; None where servers take it."""
+    """Say what is wrong with a tool_choice.
+
+    None where servers take it.
+    """
     named = isinstance(choice, Mapping) and isinstance(choice.get("function"), Mapping)
     function = '{ type = "function", function = { name = "..." } }'
     return None if choice in CHOICES or named else f"is {choice!r}; write one of {', '.join(CHOICES)}, or {function}"
 
 
 def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
-    """The calls of an assistant's message, arguments as JSON text, as servers take them."""
+    """Return the calls of an assistant's message as servers take them.
+
+    Arguments are JSON text.
+    """
     if not isinstance(calls, Sequence) or isinstance(calls, str):
         raise CannotRender(f"{where}: tool_calls is not a list")
     result = []
@@ -118,16 +129,20 @@ def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class ToolReply:
-    """A reply of a model that has tools: its text, and its calls as (name, arguments); arguments may be no object."""
+    """A reply of a model that has tools.
+
+    It has its text, and its calls as (name, arguments), which may be no object.
+    """
 
     content: str
     calls: tuple[tuple[str, Any], ...] = ()
 
 
 def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
-    """A reply with its calls, in the form of a record; `calls` has pairs of name and arguments, the latter JSON text.
+    """Write a reply with its calls, in the form of a record.
 
-    Text stays text, whatever it looks like, so that a call which a server did not read is none.
+    `calls` has pairs of name and arguments, the latter JSON text. Text stays text, whatever it looks like, so that a
+    call which a server did not read is none.
 
     >>> reply_json("", [("weather", '{"city": "Rome"}')])
     '{"content": "", "tool_calls": [{"name": "weather", "arguments": {"city": "Rome"}}]}'
@@ -137,14 +152,19 @@ def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
 
 
 def _arguments(text: str) -> Any:
-    """The object in a call's arguments, empty for a call without any; the text itself where it is none."""
+    """Return the object in a call's arguments.
+
+    It is empty for a call without any, and the text itself where it is none.
+    """
     if isinstance(value := arguments_of(text), str):
         (value,) = json_value(text) or (None,)
     return value if isinstance(value, dict) else text
 
 
 def parse_reply(reply: str) -> ToolReply:
-    """What `reply_json` wrote; a text of another form is the content.
+    """Read what `reply_json` wrote.
+
+    A text of another form is the content.
 
     >>> parse_reply(reply_json("", [("weather", '{"city": "Rome"')]))
     ToolReply(content='', calls=(('weather', '{"city": "Rome"'),))
@@ -161,10 +181,11 @@ def parse_reply(reply: str) -> ToolReply:
 
 
 def calls_answer(reply: ToolReply, tools: Sequence[Mapping[str, Any]] = ()) -> str | None:
-    """The calls as the answer: a JSON list, empty where the model answers by text; None where nothing was read.
+    """Write the calls as the answer.
 
-    That is an empty reply, or one with a call in its text that the server did not read: by a mark of its own, or of one
-    of these tools as JSON or as a line of Python.
+    It is a JSON list, empty where the model answers by text, None where nothing was read. That is an empty reply, or
+    one with a call in its text that the server did not read: by a mark of its own, or of one of these tools as JSON or
+    as a line of Python.
 
     >>> calls_answer(ToolReply("", (("weather", {"city": "Rome"}),)))
     '[{"name": "weather", "arguments": {"city": "Rome"}}]'

@@ -37,13 +37,18 @@ class TrialFolder:
     files: tuple[str, ...] = ()
 
     def begin(self, out: Path, *, resume: bool = False) -> None:
-        """Make the folder; unless the trial goes on, remove the records of an earlier one; raises as `held`."""
+        """Make the folder.
+
+        Unless the trial goes on, remove the records of an earlier one. Raises as `held`.
+        """
         with self.held(out, resume=resume):
             pass
 
     @contextlib.contextmanager
     def held(self, out: Path, *, resume: bool = False) -> Iterator[None]:
-        """Begin in the folder, and refuse another trial in it until this one has ended.
+        """Begin in the folder, and refuse another trial in it.
+
+        It is free again once this one has ended.
 
         Raises
         ------
@@ -87,7 +92,10 @@ class TrialFolder:
             (out / name).unlink(missing_ok=True)
 
     def _folders(self, out: Path) -> Iterator[Path]:
-        """The folders of models, none of them through a link to elsewhere."""
+        """Yield the folders of models.
+
+        None of them is through a link to elsewhere.
+        """
         real = out.resolve()
         for path in list(out.glob(self.models)):
             if path.is_dir() and path.resolve() == real / path.relative_to(out):
@@ -100,7 +108,10 @@ Scored = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Answers:
-    """What an arm answered: the records of its samples, their scores, and how many replies were asked for."""
+    """What an arm answered.
+
+    It has the records of its samples, their scores, and how many replies were asked for.
+    """
 
     records: Sequence[Record]
     scores: Scored
@@ -117,10 +128,11 @@ def ask(
     observer: Observer,
     ends: Callable[[Scored], bool] | None = None,
 ) -> Answers:
-    """The answer of a model to each sample, its score in points turned so that higher is better.
+    """Ask a model for its answer to each sample.
 
-    The model has a `name` of its own there. The records lie in `out`, from where an arm that was broken off goes on.
-    `ends` says of the finished beginning of `ids` whether no more is needed.
+    Its score is in points turned so that higher is better. The model has a `name` of its own there. The records lie in
+    `out`, from where an arm that was broken off goes on. `ends` says of the finished beginning of `ids` whether no more
+    is needed.
 
     Raises
     ------
@@ -150,7 +162,10 @@ def ask(
 
 
 def mean_scores(check: Check, records: Sequence[Record]) -> Scored:
-    """The mean score of each sample, that of `Scores.means`, turned so that higher is better; None where one failed."""
+    """Return the mean score of each sample, that of `Scores.means`.
+
+    It is turned so that higher is better. None where one failed.
+    """
     sums: dict[str, list[float | None]] = {}
     for record in records:
         sums.setdefault(record.id, []).append(record.score)

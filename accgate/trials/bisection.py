@@ -1,4 +1,7 @@
-"""Which commit lost the answers: a search that places what was lost and gained, and names a net loss alone."""
+"""Which commit lost the answers.
+
+The search places what was lost and gained, and names a net loss alone.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,9 @@ def bisect(
     resume: bool = False,
     shows: Shows | None = None,
 ) -> Bisection:
-    """Find the commit that lost a model's answers, by the rules and references of the good one.
+    """Find the commit that lost a model's answers.
+
+    Rules and references are those of the good one.
 
     Parameters
     ----------
@@ -108,7 +113,10 @@ def bisect(
 
 
 def _beginning(changed: Sequence[tuple[str, bool]], lost: int) -> Sequence[tuple[str, bool]]:
-    """Return the first samples that changed, with so many lost ones; all where there are fewer."""
+    """Return the first samples that changed, with so many lost ones.
+
+    It is all where there are fewer.
+    """
     places = [place for place, (_, is_lost) in enumerate(changed) if is_lost]
     return changed if lost >= len(places) else changed[: places[lost - 1] + 1]
 
@@ -128,7 +136,10 @@ def _check_of(rules: Path, model: str | None, task: str | None) -> Check:
 
 @dataclass
 class _Search:
-    """The answers so far, of each sample at each commit as signs of its change, and how more are had."""
+    """The answers so far, and how more are had.
+
+    They are of each sample at each commit, as signs of its change.
+    """
 
     history: History
     check: Check
@@ -144,13 +155,18 @@ class _Search:
 
     @property
     def search(self) -> dict[str, str | None]:
-        """What was asked, and by whose rules: answers to anything else are never mixed in."""
+        """Return what was asked, and by whose rules.
+
+        Answers to anything else are never mixed in.
+        """
         good, config = self.history.commits[0].sha, self.history.path.as_posix()
         asked = {"model": self.check.model, "task": self.check.task.name, "serve": self.serve}
         return {"good": good, "config": config, **asked}
 
     def read_answers(self) -> None:
-        """Those of a search that goes on; a torn last line is dropped.
+        """Read the answers of a search that goes on.
+
+        A torn last line is dropped.
 
         Raises
         ------
@@ -183,9 +199,10 @@ class _Search:
                 self.answers[id_, number] = 1 if id_ in gained else 0 if right else -1
 
     def changed(self, run: Path | None) -> list[tuple[str, bool]]:
-        """Return the samples that the bad commit lost or gained, and whether it lost them, in the fixed order.
+        """Return the samples that the bad commit lost or gained.
 
-        They are those of a run of it, and of more samples asked here until a net loss is shown.
+        Each says whether it lost it. They are in the fixed order. They are those of a run of it, and of more samples
+        asked here until a net loss is shown.
 
         Raises
         ------
@@ -231,7 +248,10 @@ class _Search:
             raise CannotEvaluate(f"the bad commit cannot be asked: {self.skipped[last]}")
 
     def _ask_bad(self, ids: Sequence[str], signs: dict[str, int], needed: float) -> bool:
-        """Ask the bad commit in the fixed order until its net loss is shown; whether it is."""
+        """Ask the bad commit until its net loss is shown.
+
+        It goes in the fixed order. Return whether it is.
+        """
         last = len(self.history.commits) - 1
 
         def is_shown() -> bool:
@@ -250,7 +270,10 @@ class _Search:
         return is_shown()
 
     def search_for_culprits(self, changed: Sequence[tuple[str, bool]]) -> None:
-        """Place the samples that changed, a few at first, until commits are named or no sample is left."""
+        """Place the samples that changed, a few at first.
+
+        It goes on until commits are named or no sample is left.
+        """
         last, changed = len(self.history.commits) - 1, list(changed)
         for count in BATCHES:
             self._place(_beginning(changed, count))
@@ -269,7 +292,10 @@ class _Search:
                 return
 
     def _place(self, changed: Sequence[tuple[str, bool]]) -> None:
-        """Ask commits until nothing more would tell where these samples changed, and those placed before."""
+        """Ask commits until nothing more tells where these samples changed.
+
+        Those placed before are asked, too.
+        """
         last = len(self.history.commits) - 1
         self._ask(last, [id_ for id_, _ in changed])
         for id_, is_lost in changed:
@@ -293,7 +319,7 @@ class _Search:
                     self.placed[id_] = self.placed[id_].answered(place, is_changed=is_changed)
 
     def _chances(self) -> Floats:
-        """How the evidence is spread over the commits after the first."""
+        """Return how the evidence is spread over the commits after the first."""
         chances = np.zeros(len(self.history.commits) - 1)
         evidence = evidence_of([*self.placed.values()])
         for (low, high), value in evidence.items():
@@ -301,7 +327,10 @@ class _Search:
         return chances
 
     def found(self) -> tuple[list[Culprit], list[Culprit]]:
-        """Return the commits that lost answers, oldest first, and those that flip answers either way."""
+        """Return the commits that lost answers, and those that flip them either way.
+
+        They are oldest first.
+        """
         samples = [*self.placed.values()]
         evidence, counts, named = evidence_of(samples), counts_of(samples), culprits(samples)[:MOST]
         of = sum(sample.lost for sample in samples)
@@ -323,14 +352,20 @@ class _Search:
             self._visit(place, missing)
 
     def _signs_of(self, scores: Scored) -> dict[str, int]:
-        """Return whether each sample with a score is lost (-1), gained (1) or as before (0)."""
+        """Return whether each sample is lost (-1), gained (1) or as before (0).
+
+        It must have a score.
+        """
         before = reference_scores(self.check)
         return {
             id_: (score > before[id_]) - (score < before[id_]) for id_, score in scores.items() if score is not None
         }
 
     def _visit(self, place: int, ids: Sequence[str], *, ends: Callable[[Scored], bool] | None = None) -> dict[str, int]:
-        """Ask samples of a commit, and return their signs; one that cannot be asked is skipped."""
+        """Ask samples of a commit, and return their signs.
+
+        A commit that cannot be asked is skipped.
+        """
         commit, number = self.history.commits[place], self.visits + 1
         folder = self.out / f"{number:04}-{commit.sha[:9]}"
         scores: Scored = {}
@@ -361,7 +396,7 @@ class _Search:
         return signs
 
     def _model_at(self, path: Path) -> PlannedModel:
-        """The model as a commit has it."""
+        """Return the model as a commit has it."""
         config = load_config(path)
         if self.check.model not in config.models:
             raise BadInput(f"has no model {self.check.model!r}; {nearest(self.check.model, config.models)}")
@@ -372,7 +407,10 @@ class _Search:
         return replace(planned, settings=replace(planned.settings, engine="openai", options=options))
 
     def write_log(self, culprits: Sequence[Culprit]) -> None:
-        """Write what was found as `git bisect log` does; `git bisect replay` reads it."""
+        """Write what was found as `git bisect log` does.
+
+        `git bisect replay` reads it.
+        """
         commits = self.history.commits
 
         def mark(word: str, commit: Commit) -> list[str]:

@@ -1,4 +1,7 @@
-"""The commits of a repository between a good and a bad one, and a working tree of each."""
+"""The commits of a repository between a good and a bad one.
+
+Here is a working tree of each, too.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ LONGEST = 600.0  # seconds that git may take
 
 
 class History:
-    """A repository's commits from a good one to a bad one, oldest first, along first parents, and the `path` of a file.
+    """A repository's commits from a good one to a bad one, oldest first.
+
+    They are along first parents, and `path` is that of a file.
 
     Raises
     ------
@@ -43,7 +48,10 @@ class History:
 
     @contextmanager
     def tree(self, commit: Commit, folder: Path) -> Iterator[Path]:
-        """The path of accuracy.toml in a working tree of the commit at `folder`, which is removed afterwards."""
+        """Lay out the commit at `folder`, and return accuracy.toml's path there.
+
+        The working tree is removed afterwards.
+        """
         self._remove(folder)
         _git(self._root, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit.sha)
         try:
@@ -63,7 +71,7 @@ class History:
 
 
 def _is_working_tree(folder: Path) -> bool:
-    """Whether `git worktree add` made a folder, or began to."""
+    """Tell whether `git worktree add` made a folder, or began to."""
     file = folder / MARK
     if not file.exists():
         return folder.is_dir() and not any(folder.iterdir())

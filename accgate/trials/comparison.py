@@ -1,4 +1,7 @@
-"""Two models evaluated now on the same samples, side by side; nothing is recorded."""
+"""Two models evaluated now on the same samples, side by side.
+
+Nothing is recorded.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +23,10 @@ FOLDER = TrialFolder("ab", models="*")
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of one task: the verdict on the second model, and in a two-sided comparison also on the first."""
+    """What came of one task.
+
+    It has the verdict on the second model, and in a two-sided comparison also on the first.
+    """
 
     task: str
     verdict: Verdict
@@ -30,7 +36,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Ab:
-    """Two models compared on every task; `exit_code` as a run's."""
+    """Two models compared on every task.
+
+    `exit_code` is as a run's.
+    """
 
     first: str
     second: str
@@ -48,7 +57,9 @@ def ab(
     against: Path | None = None,
     two_sided: bool = False,
 ) -> Ab:
-    """Ask two models the same samples at the same time, and decide whether the second is worse, or different.
+    """Compare two models on the same samples at the same time.
+
+    It decides whether the second is worse, or different.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Which commits lost answers, from samples that are placed between commits: evidence, and the next question."""
+"""Which commits lost answers, from samples placed between commits.
+
+Here are the evidence, and the next question.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,19 @@ Cell = tuple[int, int]
 
 
 def needed_evidence(run_alpha: float) -> float:
-    """Return the evidence of a net loss that makes a false alarm of a gate at `run_alpha` unlikely."""
+    """Return the evidence of a net loss that keeps false alarms rare.
+
+    They are of a gate at `run_alpha`.
+    """
     return 1.0 / (HALF * ALPHA * run_alpha)
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A sample that was `lost`, or else gained, after commit `low` and by commit `high`."""
+    """A sample that was `lost`, or else gained.
+
+    It was after commit `low` and by commit `high`.
+    """
 
     lost: bool
     low: int
@@ -34,10 +43,10 @@ class Placed:
 
 
 def evidence_of(samples: Sequence[Placed]) -> dict[Cell, float]:
-    """Return the evidence of a net loss in each place where samples changed, the strongest first.
+    """Return the evidence of a net loss in each place, the strongest first.
 
-    A place is the commits after its first up to its last. Where a commit flips answers either way, each sample that
-    changed there is as likely lost as gained: the evidence is that of `coin_evidence`, and small.
+    There samples changed. A place is the commits after its first up to its last. Where a commit flips answers either
+    way, each sample that changed there is as likely lost as gained: the evidence is that of `coin_evidence`, and small.
 
     References
     ----------
@@ -72,16 +81,20 @@ def culprits(samples: Sequence[Placed]) -> list[Cell]:
 
 
 def is_explained(samples: Sequence[Placed]) -> bool:
-    """Whether some commits are named, and no other place points at a net loss."""
+    """Tell whether some commits are named, and no other place points at a loss.
+
+    The loss is a net one.
+    """
     named = culprits(samples)
     return bool(named) and all(value < LITTLE for cell, value in evidence_of(samples).items() if cell not in named)
 
 
 def next_question(samples: Sequence[Placed], skipped: frozenset[int]) -> tuple[int, list[int]] | None:
-    """Return the commit to ask next, and the samples to ask of it; None where nothing more would tell.
+    """Return the commit to ask next, and the samples to ask of it.
 
-    Samples are first asked where others were. Then the place with the strongest evidence is halved, and so are others
-    with evidence, until some commit is named and no wider place could be. Those of `skipped` cannot be asked.
+    None where nothing more would tell. Samples are first asked where others were. Then the place with the strongest
+    evidence is halved, and so are others with evidence, until some commit is named and no wider place could be. Those
+    of `skipped` cannot be asked.
 
     >>> next_question([Placed(True, 0, 8)] * 3, frozenset({4}))
     (5, [0, 1, 2])

@@ -1,4 +1,7 @@
-"""The answers that a check of a run lost, its check as the config plans it now, and the answers asked again."""
+"""The answers that a check of a run lost.
+
+Here are its check as the config plans it now, and the answers asked again.
+"""
 
 import json
 from collections import Counter
@@ -31,7 +34,10 @@ CHANCE = 100  # one in so many, that samples without an answer in the run are th
 
 @dataclass(frozen=True)
 class Loss:
-    """A check that lost answers: their ids in the fixed order, and the engine that ran."""
+    """A check that lost answers.
+
+    It has their ids in the fixed order, and the engine that ran.
+    """
 
     check: Check
     verdict: Verdict
@@ -42,7 +48,9 @@ class Loss:
 def loss_of(
     config: Config | str | Path, run: Path, model: str | None, task: str | None, rules: RuleSets | None = None
 ) -> Loss:
-    """The check of a run that lost answers, by the rules that decided; of several regressions the one that lost most.
+    """Find the check of a run that lost answers, by the rules that decided.
+
+    Of several regressions it is the one that lost most.
 
     Raises
     ------
@@ -61,7 +69,10 @@ def loss_of(
 
 @dataclass(frozen=True)
 class Changed:
-    """The answers that a run lost and gained, and the `further` samples that it was not decided on, each in order."""
+    """The answers that a run lost and gained, each in order.
+
+    It was not decided on the `further` samples.
+    """
 
     lost: tuple[str, ...]
     gained: tuple[str, ...]
@@ -69,7 +80,7 @@ class Changed:
 
 
 def changed_of(check: Check, verdict: Verdict, run: Path) -> Changed:
-    """The samples that changed in a run, by its records.
+    """Find the samples that changed in a run, by its records.
 
     Raises
     ------
@@ -87,16 +98,20 @@ def changed_of(check: Check, verdict: Verdict, run: Path) -> Changed:
 
 
 def reference_scores(check: Check) -> Mapping[str, float]:
-    """The reference's mean score of each sample, points turned so that higher is better."""
+    """Return the reference's mean score of each sample.
+
+    Points are turned so that higher is better.
+    """
     assert isinstance(check.reference, Scores)
     means = oriented(check.reference.means(), check.design.higher_is_better)
     return dict(zip(check.reference.ids, map(float, means), strict=True))
 
 
 def refuse_unread(loss: Loss, records: Sequence[Record]) -> None:
-    """Refuse replies to lost samples of which none holds an answer, where those in the run did, beyond chance.
+    """Refuse replies to lost samples of which none holds an answer.
 
-    The same model was asked with the same settings, so whatever gave such replies, they tell nothing of the loss.
+    Those in the run did, beyond chance. The same model was asked with the same settings, so whatever gave such replies,
+    they tell nothing of the loss.
 
     Raises
     ------
@@ -144,7 +159,10 @@ def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check
 
 
 def _refuse_other_settings(check: Check, run: Path) -> None:
-    """Refuse a config that changed since the run: its settings would be blamed for another's loss."""
+    """Refuse a config that changed since the run.
+
+    Its settings would be blamed for another's loss.
+    """
     recorded = settings_of_run(paths_of(run, *check.key))
     model = check.planned_model.settings
     answering, _ = split_options(model.engine, model.options)
@@ -166,7 +184,9 @@ def rerun(
     resume: bool = False,
     observer: Observer,
 ) -> AskedAgain:
-    """Ask the lost answers of a run again, nothing else changed; the verdict stays what it is.
+    """Ask the lost answers of a run again, nothing else changed.
+
+    The verdict stays what it is.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Which changed setting lost the answers: the candidate with each put back, beside the candidate asked again."""
+"""Which changed setting lost the answers.
+
+The candidate with each put back is asked beside the candidate asked again.
+"""
 
 import itertools
 import time
@@ -42,7 +45,9 @@ def blame(
     saves: Callable[[Blame], None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Blame:
-    """Ask again what a run lost, with each changed setting put back, and say which of them explain the loss.
+    """Ask again what a run lost, with each changed setting put back.
+
+    It says which of them explain the loss.
 
     Parameters
     ----------
@@ -85,7 +90,9 @@ def blame(
 
 
 def _usable(check: Check, settings: Settings) -> Settings:
-    """The settings; without those whose old value no engine takes, where the reference's model cannot be made.
+    """Return the settings that can be tried.
+
+    Those go whose old value no engine takes, where the reference's model cannot be made.
 
     Raises
     ------
@@ -113,7 +120,10 @@ SINGLE: tuple[Kind, ...] = ("put back", "set alone")
 
 
 class _Spent(Exception):
-    """The budget is spent; the message says how."""
+    """The budget is spent.
+
+    The message says how.
+    """
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,9 @@ class _Budget:
         return self.ends_at is not None and self.clock() >= self.ends_at
 
     def left(self, questions: int, repeats: int) -> int | None:
-        """How many samples may be asked yet; None for any number.
+        """How many samples may be asked yet.
+
+        None for any number.
 
         Raises
         ------
@@ -150,7 +162,10 @@ class _Budget:
 
 @dataclass
 class _Arm:
-    """A trial's arm with what it scored so far, and the arm beside which it is held."""
+    """A trial's arm with what it scored so far.
+
+    It has the arm beside which it is held.
+    """
 
     kind: Kind
     names: tuple[str, ...]
@@ -162,7 +177,10 @@ class _Arm:
 
 @dataclass
 class _Search:
-    """The trials of a check: on what changed in the run, then on further samples that change, then on others."""
+    """The trials of a check.
+
+    They are on what changed in the run, then on further samples that change, then on others.
+    """
 
     loss: Loss
     changed: Changed
@@ -176,7 +194,7 @@ class _Search:
     arms: dict[tuple[Kind, tuple[str, ...]], _Arm] = field(default_factory=dict)
 
     def blame(self) -> Blame:
-        """All trials, as far as the budget goes."""
+        """Run all trials, as far as the budget goes."""
         ended = None
         try:
             for out, ids in self._parts():
@@ -188,7 +206,7 @@ class _Search:
         return self._blame(ended)
 
     def _blame(self, ended: str | None) -> Blame:
-        """What came of the search so far."""
+        """Return what came of the search so far."""
         trials = tuple(map(self._trial_of, self.arms.values()))
         reference = reference_scores(self.loss.check)
         again = [id_ for id_ in self.loss.ids if self.now.get(id_) is not None]
@@ -237,7 +255,10 @@ class _Search:
             yield next(folders), others
 
     def _survey(self, out: Path, ids: Sequence[str], enough: int | None) -> tuple[Scored, list[str]]:
-        """Ask the candidate further samples until enough are lost; the scores, and the samples that changed."""
+        """Ask the candidate further samples until enough are lost.
+
+        Return the scores, and the samples that changed.
+        """
         reference = reference_scores(self.loss.check)
 
         def is_enough(scores: Scored) -> bool:
@@ -259,7 +280,10 @@ class _Search:
             self._each(out, names, list(self.now))  # those of earlier parts too, which were too few to show a cause
 
     def _each(self, out: Path, names: Sequence[str], ids: Sequence[str]) -> None:
-        """Each setting put back, each set alone, and pairs where no single one was found."""
+        """Try each setting put back, each set alone, and pairs.
+
+        Pairs are tried where no single one was found.
+        """
         for name in names:
             self._trial(out, _Arm("put back", (name,), self.settings.put_back([name])), ids)
         for name in () if self.arms["all back", tuple(names)].problem else names:
@@ -275,7 +299,10 @@ class _Search:
         return sorted(pairs, key=lambda both: -sum(map(back.__getitem__, both)))[: cause.MOST_PAIRS]
 
     def _is_settled(self) -> bool:
-        """Whether the causes named explain most of the net loss, or the settings together little."""
+        """Tell whether the named causes explain most of the net loss.
+
+        It is settled, too, where the settings together explain little.
+        """
         trials = [*map(self._trial_of, self.arms.values())]
         lost, gained = len(self.loss.ids), len(self.changed.gained)
         explained = sum(each.count - each.gained for each in cause.causes_of(trials, lost, self.alpha))
@@ -291,7 +318,10 @@ class _Search:
         return cause.levels_of(self.alpha, len(self.settings.values), selection, is_gated=is_gated)
 
     def _is_found(self, names: tuple[str, ...]) -> bool:
-        """Whether a setting that was put back and set alone is named: further samples could only hide that again."""
+        """Tell whether a setting put back and set alone is named.
+
+        Further samples could only hide that again.
+        """
         tried = [kind for kind in SINGLE if (kind, names) in self.arms and self.arms[kind, names].scores]
         return len(tried) == len(SINGLE) and any(self._finding(kind, names) == "cause" for kind in tried)
 
@@ -299,7 +329,10 @@ class _Search:
         return self._trial_of(self.arms[kind, names]).finding
 
     def _trial(self, out: Path, arm: _Arm, ids: Sequence[str], *, whole: bool = False) -> None:
-        """Ask an arm until its trial is finished, or `whole`, since others are held beside it."""
+        """Ask an arm until its trial is finished, or `whole`.
+
+        Others are held beside one that is whole.
+        """
         arm = self.arms.setdefault((arm.kind, arm.names), arm)
         ids = [id_ for id_ in ids if id_ not in arm.scores]
         if not ids or arm.is_done or arm.problem or self._is_found(arm.names):
@@ -318,7 +351,10 @@ class _Search:
             self.saves(self._blame("before it was finished"))
 
     def _trial_of(self, arm: _Arm, more: Scored = EMPTY) -> Trial:
-        """What an arm shows by the scores that it has, and those that are not its own yet."""
+        """Return what an arm shows by its scores so far.
+
+        Those that are not its own yet count, too.
+        """
         without: Scored = self.now
         scores = back = {**arm.scores, **more}
         if arm.kind == "set alone":

@@ -1,4 +1,7 @@
-"""The settings of a model that differ from those its reference was recorded with, and how they are put back."""
+"""The settings of a model that differ from its reference's.
+
+Here is how they are put back.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,11 @@ FIXED = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that can be put back, by name, with (the reference's, the candidate's) value of each.
+    """The settings that can be put back, by name.
 
-    `paths` has the keys that lead to each. An engine of another kind has options of its own: then engine, model,
-    options and sampling are one setting. `fixed` differs too and cannot be put back; each says why.
+    Each has (the reference's, the candidate's) value. `paths` has the keys that lead to each. An engine of another kind
+    has options of its own: then engine, model, options and sampling are one setting. `fixed` differs too and cannot be
+    put back; each says why.
     """
 
     candidate: Model
@@ -46,7 +50,7 @@ class Settings:
         return tuple(Change(name, value_text(old), value_text(new)) for name, (old, new) in self.values.items())
 
     def put_back(self, names: Iterable[str]) -> Model:
-        """The candidate with the reference's values of these settings."""
+        """Return the candidate with the reference's values of these settings."""
         model = self.candidate
         engine, table = model.engine, _own(asdict(model))
         for name in names:
@@ -56,11 +60,11 @@ class Settings:
         return replace(model, engine=engine, model=table["model"], options=table["options"], sampling=sampling)
 
     def set_alone(self, name: str) -> Model:
-        """The reference's model with the candidate's value of one setting."""
+        """Return the reference's model with the candidate's value of one setting."""
         return self.put_back(other for other in self.values if other != name)
 
     def without(self, reasons: Mapping[str, str]) -> Settings:
-        """The same where these cannot be put back, each for a reason."""
+        """Return the same where these cannot be put back, each for a reason."""
         values = {name: value for name, value in self.values.items() if name not in reasons}
         changes = {change.name: change for change in self.changes}
         fixed = tuple(replace(changes[name], why=why) for name, why in reasons.items())
@@ -68,7 +72,7 @@ class Settings:
 
 
 def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> Settings:
-    """What differs between a model and its reference.
+    """Find what differs between a model and its reference.
 
     Raises
     ------
@@ -102,12 +106,18 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
 
 
 def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are in accuracy.toml; what follows from them cannot be put back by itself."""
+    """Return the settings that are in accuracy.toml.
+
+    What follows from them cannot be put back by itself.
+    """
     return {key: value for key, value in settings.items() if key in ("model", "options", "sampling")}
 
 
 def _fill(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The table with an empty one for each that only the other has, so that its keys are settings of their own."""
+    """Add an empty table for each that only the other has.
+
+    So its keys are settings of their own.
+    """
     filled = dict(table)
     for key, value in other.items():
         if isinstance(value, Mapping) and isinstance(inner := table.get(key, {}), Mapping):
@@ -116,7 +126,10 @@ def _fill(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _change(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """The table with the value at a path, which NOT_SET removes; a table on the way is made where there is none."""
+    """Set the value at a path of a table, which NOT_SET removes.
+
+    A table on the way is made where there is none.
+    """
     first, *rest = path
     if rest:
         inner = table.get(first)

@@ -26,11 +26,12 @@ NO_GROUP = "(none)"  # of samples that have no group, where others have one
 
 @dataclass(frozen=True)
 class Readings:
-    """How replies were read: of so many `replies`, no answer was found in the `unread` ones.
+    """How replies were read.
 
-    `empty` ones are among those. `cut` ones ended at a limit of tokens, whether or not an answer came before: `full`
-    ones at the end of the context or another limit of the server, the others at max_tokens. `refused` ones were refused
-    by the model or stopped by a filter, as the server says.
+    Of so many `replies`, no answer was found in the `unread` ones. `empty` ones are among those. `cut` ones ended at a
+    limit of tokens, whether or not an answer came before: `full` ones at the end of the context or another limit of the
+    server, the others at max_tokens. `refused` ones were refused by the model or stopped by a filter, as the server
+    says.
     """
 
     replies: int
@@ -61,11 +62,11 @@ class Readings:
 
 @dataclass(frozen=True)
 class ReferenceSummary:
-    """Mean (points) and size of the reference; n is null for an absolute target.
+    """Mean (points) and size of the reference.
 
-    `readings` are of the whole reference; null where it does not say. A recorded reference has the `name` that the
-    model's baseline gives it, `date` and `commit` of its last run, the number of its `runs`, and the `engine` that
-    made them, with its version.
+    n is null for an absolute target. `readings` are of the whole reference; null where it does not say. A recorded
+    reference has the `name` that the model's baseline gives it, `date` and `commit` of its last run, the number of its
+    `runs`, and the `engine` that made them, with its version.
     """
 
     mean: float | None
@@ -81,9 +82,9 @@ class ReferenceSummary:
 
 @dataclass(frozen=True)
 class CandidateSummary:
-    """Mean (points) of the candidate, number of its samples, and how many of them failed.
+    """Mean (points) of the candidate, and number of its samples.
 
-    `readings` are null where there was nothing to read, as where a text is scored.
+    It has how many of them failed, too. `readings` are null where there was nothing to read, as where a text is scored.
     """
 
     mean: float | None
@@ -94,12 +95,12 @@ class CandidateSummary:
 
 @dataclass(frozen=True)
 class Drift:
-    """How far a run is from the anchor, in points, and whether that is a decline.
+    """How far a run is from the anchor, in points.
 
-    `since` is the anchor's date, and `runs` counts the references after it and this run. `p_value` is corrected for all
-    runs of the history and compares with `alpha`. Where lower is better, a decline has a `difference` above 0. One that
-    `fails` the check would do so at this alpha; `bound` is the least loss that this alpha allows, and `losses` names
-    the merges that lost most, each with its change.
+    It says whether that is a decline. `since` is the anchor's date, and `runs` counts the references after it and this
+    run. `p_value` is corrected for all runs of the history and compares with `alpha`. Where lower is better, a decline
+    has a `difference` above 0. One that `fails` the check would do so at this alpha; `bound` is the least loss that
+    this alpha allows, and `losses` names the merges that lost most, each with its change.
     """
 
     since: str
@@ -116,13 +117,14 @@ class Drift:
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """One group over the samples that the check used; scores in points, a figure that does not exist is None.
+    """One group over the samples that the check used.
 
-    `interval` is one of all the groups' intervals, which hold together with probability 1 - alpha. `p_value` is
-    two-sided: chance alone would change the group as much, for better or worse; `p_adjusted` is corrected by Holm's
-    procedure for all groups. `lost` and `gained` count samples whose score got worse and better, and `errors` those
-    that failed. A group that `stands_out` has an interval that excludes 0. Where groups can fail the check, `outcome`
-    is `regression` for one that fell, `error` for one that failed samples leave open, and None for others.
+    Scores are in points, and a figure that does not exist is None. `interval` is one of all the groups' intervals,
+    which hold together with probability 1 - alpha. `p_value` is two-sided: chance alone would change the group as much,
+    for better or worse; `p_adjusted` is corrected by Holm's procedure for all groups. `lost` and `gained` count samples
+    whose score got worse and better, and `errors` those that failed. A group that `stands_out` has an interval that
+    excludes 0. Where groups can fail the check, `outcome` is `regression` for one that fell, `error` for one that
+    failed samples leave open, and None for others.
     """
 
     name: str
@@ -226,12 +228,17 @@ class Cost:
 
     @property
     def reach(self) -> str:
-        """The interval of the change as text; empty where it has none."""
+        """The interval of the change as text.
+
+        It is empty where it has none.
+        """
         return " to ".join(f"{figure(100 * end, sign=True)}%" for end in self.interval or ())
 
     @property
     def sentence(self) -> str:
-        """What became of it, with the figures; without a full stop.
+        """What became of it, with the figures.
+
+        It has no full stop.
 
         >>> Cost("tokens", 100, 50.0, 60.0, 0.2, (0.16, 0.24), 0.05, 0.1, 1e-5, "regression").sentence
         'completion tokens per sample rose 20.0%, 50.0 to 60.0 (+16.0% to +24.0%); max_more_tokens allows 10%'
@@ -274,31 +281,28 @@ class ReplyChanges:
 
 @dataclass(frozen=True)
 class Figures:
-    """The decision of one check, with the keys of the result file; a figure that does not exist is None.
+    """The decision of one check, with the keys of the result file.
 
-    `n` counts the samples that were used, failed ones included; of a check that could not be decided, those that were
-    evaluated. All scores are in points. `sigma` is what the test worked with: the declared standard deviation for
-    two-sample and target, that of the paired differences for paired. `gamma`, `theta` and `interval` belong to
-    `alpha_applied`, the alpha after the correction for several checks; `p_adjusted` compares with `alpha`.
-    After an early stop `difference` is median-unbiased: too high as often as too low. `difference_raw` is the means'
-    own difference. `flips` are the ids whose score got worse, worst first; `discordance` is the share of samples that
-    changed, and `discordance_planned` what was expected of it, where something was.
-    A sequential test used the first `n` of `n_max` samples, and `stop` says why it ended there: `regression`,
-    `futility` (evidence against a drop of theta) or `end`. `clusters` counts the samples' clusters. `is_new` marks
-    a check that a pull request adds: its own rules decide it. One of the `tier` advisory fails no run. Where a
-    `statistic` is decided, both sides' `mean` is its value. H0 allows a drop of `allowed_drop` points, and with
-    `certify` a pass proves that it is less than that and theta together. `settings_changed` lists the settings that
-    differ from those of the reference. Of the `lost` samples
-    `lost_unread` got worse because no answer could be read in the reply any more.
-    `causes` are the reasons with their kinds and figures, and `reasons` their sentences. Make them with `because` and
-    `explained_by`: code looks at the kind of a cause, and at no word of a reason.
-    `groups` are the figures of each group of samples, where the task has groups. `costs` are the change of tokens,
-    seconds and acceptance length per sample. Where a gate on them failed a check whose scores did not, `by_scores` is
-    the scores' verdict.
-    `collapse` decides nothing; it is there where each side has several answers of 0 or 100 to a sample, and its samples
-    are the first of the `flips`.
-    Of a model that must be `equal_to` another, asked in the same run, `answer` is what both ways say together, the
-    `reference` is the other model, and `reply_changes` are those between the replies of both, which decide nothing.
+    A figure that does not exist is None. `n` counts the samples that were used, failed ones included; of a check that
+    could not be decided, those that were evaluated. All scores are in points. `sigma` is what the test worked with: the
+    declared standard deviation for two-sample and target, that of the paired differences for paired. `gamma`, `theta`
+    and `interval` belong to `alpha_applied`, the alpha after the correction for several checks; `p_adjusted` compares
+    with `alpha`. After an early stop `difference` is median-unbiased: too high as often as too low. `difference_raw` is
+    the means' own difference. `flips` are the ids whose score got worse, worst first; `discordance` is the share of
+    samples that changed, and `discordance_planned` what was expected of it, where something was. A sequential test used
+    the first `n` of `n_max` samples, and `stop` says why it ended there: `regression`, `futility` (evidence against a
+    drop of theta) or `end`. `clusters` counts the samples' clusters. `is_new` marks a check that a pull request adds:
+    its own rules decide it. One of the `tier` advisory fails no run. Where a `statistic` is decided, both sides' `mean`
+    is its value. H0 allows a drop of `allowed_drop` points, and with `certify` a pass proves that it is less than that
+    and theta together. `settings_changed` lists the settings that differ from those of the reference. Of the `lost`
+    samples `lost_unread` got worse because no answer could be read in the reply any more. `causes` are the reasons with
+    their kinds and figures, and `reasons` their sentences. Make them with `because` and `explained_by`: code looks at
+    the kind of a cause, and at no word of a reason. `groups` are the figures of each group of samples, where the task
+    has groups. `costs` are the change of tokens, seconds and acceptance length per sample. Where a gate on them failed
+    a check whose scores did not, `by_scores` is the scores' verdict. `collapse` decides nothing; it is there where each
+    side has several answers of 0 or 100 to a sample, and its samples are the first of the `flips`. Of a model that must
+    be `equal_to` another, asked in the same run, `answer` is what both ways say together, the `reference` is the other
+    model, and `reply_changes` are those between the replies of both, which decide nothing.
     """
 
     model: str | None
@@ -349,7 +353,9 @@ class Figures:
     reply_changes: ReplyChanges | None = None
 
     def __post_init__(self) -> None:
-        """Make reasons and causes from each other where one is missing, as in a result of an earlier version.
+        """Make reasons and causes from each other where one is missing.
+
+        A result of an earlier version lacks one.
 
         Raises
         ------
@@ -373,7 +379,10 @@ class Figures:
 
     @property
     def obstacle(self) -> str | None:
-        """The last reason that no number of samples and no other theta would remove, if there is one."""
+        """The last reason that nothing would remove, if there is one.
+
+        No number of samples and no other theta would.
+        """
         pairs = zip(self.causes, self.reasons, strict=True)
         return next((text for cause, text in reversed([*pairs]) if cause.kind in OBSTACLES), None)
 
@@ -408,22 +417,25 @@ class Figures:
 
     @property
     def is_too_coarse(self) -> bool:
-        """Whether the smallest drop that the run detects is larger than the one asked for."""
+        """Whether the smallest drop seen is larger than the one asked for.
+
+        It is that which the run detects.
+        """
         if self.theta is None or self.theta_target is None:
             return False
         return self.theta > self.theta_target * (1.0 + 1e-9)
 
     @property
     def error(self) -> float | None:
-        """Standard error of the difference, points; None where nothing gives it.
+        """Standard error of the difference, points.
 
-        It is how far chance alone moves the difference. That is sigma / sqrt(n) for pairs and a target at a fixed n. Of
-        two samples it is theta over the sum of the normal quantiles, which is Welch's, and at a declared sigma that
-        times sqrt(1/n + 1/n_ref). A test that may stop early does so at a moment when chance has moved the difference:
-        there it is half the width of the interval, which holds for that, over the normal quantile of `level`. So it is
-        where the samples show no spread. Where the theta of two samples is raised to what whole losses explain, it is
-        the interval's side of the decision. Without bounds of the scores, samples that all changed by the same have no
-        interval: then theta gives it, and it is never 0.
+        None where nothing gives it. It is how far chance alone moves the difference. That is sigma / sqrt(n) for pairs
+        and a target at a fixed n. Of two samples it is theta over the sum of the normal quantiles, which is Welch's,
+        and at a declared sigma that times sqrt(1/n + 1/n_ref). A test that may stop early does so at a moment when
+        chance has moved the difference: there it is half the width of the interval, which holds for that, over the
+        normal quantile of `level`. So it is where the samples show no spread. Where the theta of two samples is raised
+        to what whole losses explain, it is the interval's side of the decision. Without bounds of the scores, samples
+        that all changed by the same have no interval: then theta gives it, and it is never 0.
 
         References
         ----------
@@ -456,7 +468,10 @@ class Figures:
 
     @property
     def failed_beside(self) -> Reason | None:
-        """The group or the slow decline that failed a check whose mean did not; None elsewhere."""
+        """The group or the slow decline that failed a check.
+
+        Its mean did not. None elsewhere.
+        """
         if self.by_scores is None or self.verdict != "regression":
             return None
         return next((cause for cause in self.causes if cause.kind in ("group-fell", "declined")), None)

@@ -72,10 +72,10 @@ class Answers:
 
 @dataclass(frozen=True)
 class OwnTask:
-    """A task over a file of rows, with its fields, its metric and what is extracted for that.
+    """A task over a file of rows.
 
-    With `asks_all` a run does not stop early: so few rows show a smaller drop then. `about` says in words what was
-    guessed and how replies are scored.
+    It has its fields, its metric and what is extracted for that. With `asks_all` a run does not stop early: so few rows
+    show a smaller drop then. `about` says in words what was guessed and how replies are scored.
     """
 
     name: str
@@ -86,10 +86,10 @@ class OwnTask:
 
 
 def config_text(answers: Answers, tasks: Mapping[str, float], own: OwnTask | None = None) -> str:
-    """A starter accuracy.toml; `tasks` has the drop in points that each task must detect.
+    """Write a starter accuracy.toml.
 
-    `own` is the one that is no task of the library: its file stands beside, and is named after it. A model that reasons
-    is asked several times, with room for its thoughts.
+    `tasks` has the drop in points that each task must detect. `own` is the one that is no task of the library: its file
+    stands beside, and is named after it. A model that reasons is asked several times, with room for its thoughts.
 
     Raises
     ------
@@ -151,7 +151,10 @@ def workflow_text(config: str, engine: str = "openai", model: str = "", base_url
 
 
 def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository", "elsewhere"]:
-    """Where the container finds the weights, as far as their path shows it."""
+    """Return where the container finds the weights.
+
+    It goes as far as their path shows it.
+    """
     if weights.startswith("/") and PLAIN.fullmatch(weights):
         return "mounted"
     outside = weights.startswith(("/", "..")) or model.startswith(("~", PACKAGE))
@@ -159,7 +162,9 @@ def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository
 
 
 def model_name(model: str) -> str:
-    """Return a model's name in the config, the last part of what its engine calls it.
+    """Name a model in the config.
+
+    It is the last part of what its engine calls it.
 
     >>> model_name("Qwen/Qwen3-0.6B"), model_name("package://a/Smol.Q4_1.gguf"), model_name("/")
     ('Qwen3-0.6B', 'Smol.Q4_1', 'model')
@@ -169,7 +174,9 @@ def model_name(model: str) -> str:
 
 
 def name_fault(name: str) -> str | None:
-    """What is wrong with a model's name; None if the folder of its references can have the same name.
+    """Say what is wrong with a model's name.
+
+    None if the folder of its references can have the same name.
 
     >>> name_fault("qwen3-0.6b"), name_fault("my model")
     (None, "is 'my model'; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first")
@@ -180,7 +187,9 @@ def name_fault(name: str) -> str | None:
 
 
 def add_ignored(text: str) -> str | None:
-    """The text of a .gitignore with the folder of runs added; None if that is there already.
+    """Add the folder of runs to the text of a .gitignore.
+
+    None if it is there already.
 
     >>> add_ignored("*.pyc")
     '*.pyc\\naccgate-out/\\n'
@@ -191,23 +200,32 @@ def add_ignored(text: str) -> str | None:
 
 
 def repository_of(folder: Path) -> Path:
-    """The top of the repository that a folder is in; the folder itself if it is in none."""
+    """Find the top of the repository that a folder is in.
+
+    It is the folder itself if it is in none.
+    """
     return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), folder)
 
 
 def theta_of(task: str) -> float:
-    """The drop in points that a task of the library sets itself, or the default."""
+    """Return the drop in points that a task of the library sets, or the default."""
     own = _definition_of(task).theta
     return THETA if own is None else own
 
 
 def repeats_of(task: str) -> int:
-    """How often each sample of a task of the library is asked at a temperature above 0."""
+    """Return how often each sample of a library task is asked when sampling.
+
+    That is at a temperature above 0.
+    """
     return 8 if (_definition_of(task).num_samples or FEW) < FEW else 4
 
 
 def reasoning_fault(task: str) -> str | None:
-    """Why a task of the library is none for a model that reasons; None if it is one."""
+    """Say why a task of the library is none for a model that reasons.
+
+    None if it is one.
+    """
     if _definition_of(task).mode == "completion":
         return f"{task} is a raw completion, in which a model does not reason; name tasks that are asked in a chat"
     return None

@@ -1,4 +1,7 @@
-"""A task of a user's own rows: which field is the prompt, which the answer, and how replies are scored."""
+"""A task of a user's own rows.
+
+It finds which field is the prompt, which the answer, and how replies are scored.
+"""
 
 import json
 import os
@@ -24,7 +27,10 @@ FEW_LABELS, FEW_WORDS = 12, 5
 
 @dataclass(frozen=True)
 class _Scoring:
-    """A metric, the lines of [extract] for it, why it was taken, and the tokens that a reply may have."""
+    """How replies are scored.
+
+    It has a metric, the lines of [extract] for it, why it was taken, and the tokens that a reply may have.
+    """
 
     metric: str
     why: str
@@ -33,9 +39,9 @@ class _Scoring:
 
 
 def own_task(data: Path, home: Path, answers: Answers) -> OwnTask:
-    """Return the task of a file's rows, from which what is None in `answers` is guessed.
+    """Make the task of a file's rows.
 
-    `home` is the folder where the task's own file will stand.
+    What is None in `answers` is guessed from them. `home` is the folder where the task's own file will stand.
 
     Raises
     ------
@@ -77,7 +83,10 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def _key_of_rows(data: Path) -> str | None:
-    """Return the key of a JSON object that holds the rows, None for a list and for other files."""
+    """Return the key of a JSON object that holds the rows.
+
+    None for a list and for other files.
+    """
     content = read_json(data, MOST, "is the file cut off?") if data.suffix.lower() == ".json" else []
     keys = [key for key, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
     if len(keys) > 1:
@@ -86,7 +95,10 @@ def _key_of_rows(data: Path) -> str | None:
 
 
 def _with_labels(data: Rows, shape: Shape, answers: Answers) -> Shape:
-    """The shape with names for numbers that stand for classes, as a column `label` often has them."""
+    """Put names into a shape for numbers that stand for classes.
+
+    A column `label` often has such numbers.
+    """
     name = shape.needed[-1]
     texts = {str(value) for value in data.values(name)}
     numbers = {int(text) for text in texts if re.fullmatch(r"\d+", text)}
@@ -104,7 +116,7 @@ def _with_labels(data: Rows, shape: Shape, answers: Answers) -> Shape:
 
 
 def _with_hint(data: Rows, shape: Shape, scoring: _Scoring) -> Shape:
-    """The shape whose prompt names the labels, where its own words do not."""
+    """Name the labels in a shape's prompt, where its own words do not."""
     samples = shape.samples(data) if scoring.metric == "classification" else []
     labels, prompt = sorted({sample.target for sample in samples}), shape.asked.get("prompt")
     named = any(all(label.lower() in sample.user.lower() for label in labels) for sample in samples)
@@ -126,7 +138,7 @@ def _refuse_gaps(data: Path, rows: Sequence[Mapping[str, Any]], field: str) -> N
 
 
 def _scoring_of(data: Rows, shape: Shape) -> _Scoring:
-    """How replies are scored, by what the answers look like."""
+    """Choose how replies are scored, by what the answers look like."""
     if shape.choices:
         return _Scoring("exact_match", "the option that a reply chooses is compared with the right one's letter")
     if shape.metric == "json_match":
@@ -184,7 +196,7 @@ def _task_text(data: Path, home: Path, key: str | None, shape: Shape, scoring: _
 
 
 def _name_of(data: Path) -> str:
-    """A task's name after its file.
+    """Name a task after its file.
 
     >>> _name_of(Path("data/My questions.jsonl")), _name_of(Path("überall.jsonl")), _name_of(Path("overall.csv"))
     ('my_questions', 'berall', 'own')
@@ -194,7 +206,10 @@ def _name_of(data: Path) -> str:
 
 
 def _theta_of(rows: int) -> tuple[float, bool]:
-    """A drop in points that so many rows can show, 4 or more, and whether only where all of them are asked."""
+    """Choose a drop in points, 4 or more, that so many rows can show.
+
+    Return also whether only all rows show it.
+    """
     from accgate.planning.samples import plan
 
     if plan(THETA, test="gsprt").n <= rows:

@@ -31,12 +31,12 @@ def ask_answers(
     serves: Callable[[str], tuple[str, Sequence[str], str]],
     width: int = 80,
 ) -> Answers:
-    """Ask somebody at a terminal; a question comes again until its answer can be used.
+    """Ask somebody at a terminal.
 
-    `ask` shows a question and returns the line that is typed, `say` shows a line of up to `width` characters.
-    `missing` says what is wrong with an engine's model, None if nothing is; `reads` says
-    what is wrong with a file of one's own rows, `serves` where a server answers, with which models, and that in words.
-    EOFError of `ask` is passed on.
+    A question comes again until its answer can be used. `ask` shows a question and returns the line that is typed,
+    `say` shows a line of up to `width` characters. `missing` says what is wrong with an engine's model, None if nothing
+    is; `reads` says what is wrong with a file of one's own rows, `serves` where a server answers, with which models,
+    and that in words. EOFError of `ask` is passed on.
     """
     engines = "\n".join(f"  {engine:9} {about}" for engine, about in ENGINES.items())
     say("A few questions. Enter takes the answer in brackets; ? lists the choices.")
@@ -73,7 +73,9 @@ def ask_answers(
 
 
 def list_names(names: Sequence[str], width: int) -> str:
-    """Names in lines of up to `width` characters; a family of five or more has lines of its own, after the others.
+    """Write names in lines of up to `width` characters.
+
+    A family of five or more has lines of its own, after the others.
 
     >>> print(list_names(["a", "f_1", "f_2", "f_3", "f_4", "f_5", "g_1"], 17))
       a, g_1

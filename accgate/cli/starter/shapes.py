@@ -1,4 +1,7 @@
-"""The shapes of people's rows, with the columns that are asked or hold the answer, and templates for them."""
+"""The shapes of people's rows.
+
+Each has the columns that are asked or hold the answer, and templates for them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ FORMS = {"letter": "its letter", "text": "its text", "0": "its number from 0", "
 
 
 class Unsure(BadInput):
-    """Rows that can be taken in several ways, which the answer to `field` of `Answers` settles."""
+    """Rows that can be taken in several ways.
+
+    The answer to `field` of `Answers` settles which.
+    """
 
     def __init__(self, fault: str, field: str, choices: Sequence[str]) -> None:
         self.field, self.choices = field, choices
@@ -44,10 +50,10 @@ class Unsure(BadInput):
 
 @dataclass(frozen=True)
 class Shape:
-    """Templates of what is `asked` and of the answer, with the columns that these use.
+    """Templates of what is `asked` and of the answer.
 
-    Every row must have something in those that are `needed`, of which the last has the answer. `metric` is the one that
-    answers of this kind take, "" where their texts decide.
+    It has the columns that these use. Every row must have something in those that are `needed`, of which the last has
+    the answer. `metric` is the one that answers of this kind take, "" where their texts decide.
     """
 
     asked: Mapping[str, str]
@@ -84,7 +90,10 @@ class Rows:
         return list(dict.fromkeys(name for row in self.rows[:LOOKED_AT] for name in row))
 
     def values(self, name: str) -> list[Any]:
-        """The values of a column, out of JSON where all are texts of it."""
+        """Return the values of a column.
+
+        They are out of JSON where all are texts of it.
+        """
         values = [row.get(name) for row in self.rows[:LOOKED_AT]]
         return [json.loads(str(value)) for value in values] if self._is_json(name) else values
 
@@ -95,7 +104,7 @@ class Rows:
             return False
 
     def expression(self, name: str) -> str:
-        """What a template writes for a column."""
+        """Return what a template writes for a column."""
         is_name = re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) and not keyword.iskeyword(name)
         reserved = ("row", "examples", "loop", "options", "by", "true", "false", "none", "namespace", "range", "dict")
         own = name if is_name and name not in reserved else f"row[{name!r}]"
@@ -103,18 +112,20 @@ class Rows:
         return f"({own} | unpacked)" if self._is_json(name) else own
 
     def named(self, role: str, among: Sequence[str] | None = None, *, surely: bool = False) -> list[str]:
-        """The columns with the surest of the usual names of a role."""
+        """Find the columns with the surest of the usual names of a role."""
         tiers = [{_plain(word) for word in tier.split()} for tier in _usual()[role][: 1 if surely else None]]
         there = ([n for n in (self.names if among is None else among) if _plain(n) in tier] for tier in tiers)
         return next(filter(None, there), [])
 
     def all(self, name: str, kind: type | tuple[type, ...]) -> bool:
-        """Whether all values of a column are of a type, and none is empty."""
+        """Tell whether all values of a column are of a type, and none is empty."""
         return all(isinstance(value, kind) and value != [] for value in self.values(name))
 
 
 def shape_of(data: Rows, prompt: str | None, answer: str | None, form: str | None) -> Shape:
-    """Return the shape of rows, where what is None follows from the names and values of their columns.
+    """Find the shape of rows.
+
+    What is None follows from the names and values of their columns.
 
     Raises
     ------
@@ -138,7 +149,10 @@ def shape_of(data: Rows, prompt: str | None, answer: str | None, form: str | Non
 
 
 def _question(data: Rows, prompt: str | None, answer: str | None, form: str | None) -> Shape:
-    """Rows of questions, which may have a context before them and options behind them."""
+    """Shape rows of questions.
+
+    They may have a context before them and options behind them.
+    """
     choices, offered = _options(data)
     others = [name for name in data.names if name not in (*offered, prompt)]
     answer = answer or _one(data, data.named("answer", others), "answer_field")
@@ -156,7 +170,10 @@ def _question(data: Rows, prompt: str | None, answer: str | None, form: str | No
 
 
 def _parts(data: Rows, prompt: str | None, answer: str, offered: Sequence[str]) -> tuple[list[str], str]:
-    """Return the columns that a prompt is put together from, in order, and the one that no row may lack."""
+    """Find the columns that make a prompt, in order.
+
+    Return also the one that no row may lack.
+    """
     if prompt is not None:
         parts = [prompt] if prompt in data.names else [part.strip() for part in prompt.split(",")]
         for part in parts:
@@ -186,7 +203,10 @@ def _one(data: Rows, names: Sequence[str], option: str, others: Sequence[str] | 
 
 
 def _answer(data: Rows, name: str) -> tuple[str, str]:
-    """The template of a column's answers, and the metric that answers of their kind take, if one does."""
+    """Return the template of a column's answers, and the metric for them.
+
+    The metric is there if answers of their kind take one.
+    """
     if name not in data.names:
         raise BadInput(f"--answer-field {name}: no row of {data.path} has it; {nearest(name, data.names)}")
     own, values = data.expression(name), data.values(name)
@@ -208,16 +228,19 @@ def _answer(data: Rows, name: str) -> tuple[str, str]:
 
 
 def _has_decimal_commas(values: Sequence[Any]) -> bool:
-    """Whether all values are numbers of which one at least has a decimal comma for certain.
+    """Tell whether all values are numbers, some with a decimal comma.
 
-    A comma before three digits may part thousands.
+    One at least has it for certain. A comma before three digits may part thousands.
     """
     is_number = all(re.fullmatch(r"[-+]?[\d.]*\d(,\d+)?", str(value)) for value in values)
     return is_number and any(re.search(r",(\d\d?|\d{4,})$", str(value)) for value in values)
 
 
 def _turn_of(data: Rows, name: str) -> tuple[str, str] | None:
-    """The keys of who speaks and what is said, where a column holds conversations."""
+    """Return the keys of who speaks and what is said.
+
+    They are there where a column holds conversations.
+    """
     if not data.all(name, list):
         return None
     turns = [turn for value in data.values(name) for turn in value]
@@ -225,7 +248,10 @@ def _turn_of(data: Rows, name: str) -> tuple[str, str] | None:
 
 
 def _chat(data: Rows, name: str, answer: str | None) -> Shape:
-    """Rows of conversations, of which the last turn is the answer unless a column has it."""
+    """Shape rows of conversations.
+
+    The last turn is the answer unless a column has it.
+    """
     who, said = _turn_of(data, name) or TURN[0]
     last = [(_usual()["speakers"].get(str(turn[-1][who]).lower()), turn[-1][said]) for turn in data.values(name)]
     ends = [role == "assistant" and isinstance(text, str) and text.strip() != "" for role, text in last]
@@ -251,7 +277,7 @@ def _chat(data: Rows, name: str, answer: str | None) -> Shape:
 
 
 def _options(data: Rows) -> tuple[Mapping[str, str], list[str]]:
-    """The templates of a choice's options and labels, and the columns that have them."""
+    """Return the templates of a choice's options and labels, and their columns."""
     as_texts = f' | reject({EMPTY}) | map("string") | map("trim") | list | tojson'
     for name in data.named("option", surely=True):
         own, first = data.expression(name), data.values(name)[0]
@@ -280,7 +306,10 @@ def _options(data: Rows) -> tuple[Mapping[str, str], list[str]]:
 
 
 def _with_right_option(data: Rows, shape: Shape, form: str | None) -> Shape | None:
-    """The shape whose answer is the right option's label, by the form that the answers of all rows can have."""
+    """Make the right option's label the answer of a shape.
+
+    It goes by the form that the answers of all rows can have.
+    """
     answer, own = shape.needed[-1], f"{data.expression(shape.needed[-1])} | string"
     templates = {
         "letter": f'{{{{ {own} | trim(" ().:"){"" if "labels" in shape.choices else " | upper"} }}}}',
@@ -311,12 +340,12 @@ def _with_right_option(data: Rows, shape: Shape, form: str | None) -> Shape | No
 
 @cache
 def _usual() -> Any:
-    """The usual names of columns by role, and of who speaks."""
+    """Read the usual names of columns by role, and of who speaks."""
     return tomllib.loads(files("accgate.cli.starter").joinpath("columns.toml").read_text("utf-8"))
 
 
 def _plain(name: str) -> str:
-    """A column's name without case, accents, spaces and marks.
+    """Strip a column's name of case, accents, spaces and marks.
 
     >>> _plain("Expected_Answer"), _plain("Réponse"), _plain("A)")
     ('expectedanswer', 'reponse', 'a')

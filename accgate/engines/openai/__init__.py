@@ -1,1 +1,4 @@
-"""The engine `openai`: servers of the OpenAI API, one or several, running already or started by accgate."""
+"""The engine `openai`, for servers of the OpenAI API.
+
+They are one or several, running already or started by accgate.
+"""

@@ -1,4 +1,7 @@
-"""One request to one server: a JSON body there and back, and what its failure means for further attempts."""
+"""One request to one server.
+
+A JSON body goes there and back. Here is what its failure means for further attempts.
+"""
 
 from __future__ import annotations
 
@@ -59,10 +62,11 @@ CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", defau
 
 @dataclass(frozen=True)
 class Fault:
-    """Why an attempt failed that may yet succeed; `wait` are seconds in which the server wants no other.
+    """Why an attempt failed that may yet succeed.
 
-    `refused`: the server took no connection, or still loads. `away`: a gateway says so of a server behind it. `busy`:
-    it was too much at once. `cut`: the connection ended before the reply. `silent`: no reply came in time.
+    `wait` are seconds in which the server wants no other. `refused`: the server took no connection, or still loads.
+    `away`: a gateway says so of a server behind it. `busy`: it was too much at once. `cut`: the connection ended before
+    the reply. `silent`: no reply came in time.
     """
 
     text: str
@@ -92,10 +96,11 @@ class Client:
         import aiohttp
 
         class Connector(aiohttp.TCPConnector):
-            """Says when a POST has a connection made: aiohttp's own tracing costs each request a quarter more.
+            """A connector that says when a POST has a connection made.
 
-            A connection on which something came that nobody asked for is closed: the next request would be answered by
-            it, and each after that by the reply of the one before.
+            aiohttp's own tracing costs each request a quarter more. A connection on which something came that nobody
+            asked for is closed: the next request would be answered by it, and each after that by the reply of the one
+            before.
             """
 
             async def _get(self, *place: Any) -> Any:
@@ -131,9 +136,10 @@ class Client:
     async def post(
         self, base: str, path: str, payload: Any, read: Callable[[Any], T], connected: Callable[[], None] | None = None
     ) -> T | Fault:
-        """What `read` makes of the response to one POST, or a fault where another attempt may help.
+        """Return what `read` makes of the response to one POST.
 
-        `connected` is called where the request has a connection of its own made.
+        Or it is a fault where another attempt may help. `connected` is called where the request has a connection of its
+        own made.
 
         Raises
         ------
@@ -167,7 +173,10 @@ class Client:
         return self._refusal(base, path, status, headers, body, sent)
 
     def _passing(self, text: str, status: int, headers: Any, body: Any) -> Fault | None:
-        """The fault of an answer with this status where the same request may be answered later."""
+        """Return the fault of an answer that may come later.
+
+        The same request may be answered, by this status.
+        """
         if "insufficient_quota" in codes_of(body):
             raise CannotEvaluate(f"{text}; the key's quota is used up: raise it, then go on with --resume")
         loading = status == 503 and "loading" in text.lower()  # as llama.cpp says it after a restart
@@ -190,9 +199,10 @@ class Client:
         raise RequestFailed(text + hint + context_hint(message) + field_hint(body, request, self._fields))
 
     async def listing(self, base: str, *, strict: bool = False) -> Listing | Fault:
-        """Ask a server what it serves, and return a fault where it cannot say so yet.
+        """Ask a server what it serves.
 
-        With `strict` a refused key is a fault too: a server may refuse the list alone.
+        Return a fault where it cannot say so yet. With `strict` a refused key is a fault too: a server may refuse the
+        list alone.
 
         Raises
         ------
@@ -223,7 +233,7 @@ class Client:
         return replace(models, version=await self._version(base)) if models.kind == "vllm" else models
 
     async def _version(self, base: str) -> str:
-        """The version of vLLM's server, which its list of models lacks."""
+        """Ask for the version of vLLM's server, which its list of models lacks."""
         import aiohttp
 
         try:
@@ -248,7 +258,10 @@ class Client:
         return answer
 
     async def is_up(self, base: str) -> bool:
-        """Whether a server says that it is ready: `GET /health`, or where there is none the list of models."""
+        """Tell whether a server says that it is ready.
+
+        It asks `GET /health`, or where there is none the list of models.
+        """
         import aiohttp
 
         with suppress(aiohttp.ClientError, asyncio.TimeoutError, OSError):
@@ -259,7 +272,10 @@ class Client:
         return False
 
     def without_key(self, text: str) -> str:
-        """A server's words, which may repeat the key, with the key struck out."""
+        """Strike the key out of a server's words.
+
+        They may repeat it.
+        """
         for secret in filter(None, self._secrets):
             text = text.replace(secret, "***")
         return text
@@ -287,7 +303,7 @@ def kind_of(status: int) -> Kind | None:
 
 
 def meant_by(body: Any, status: int) -> int:
-    """The status that an answer means.
+    """Return the status that an answer means.
 
     A gateway may send an error as 200, and a limit as any refusal.
 
@@ -307,7 +323,7 @@ def meant_by(body: Any, status: int) -> int:
 
 
 async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:
-    """All bytes of an answer.
+    """Read all bytes of an answer.
 
     Raises
     ------
@@ -330,9 +346,9 @@ async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:
 
 
 def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) -> str:
-    """Where an answer sends a request on to, without secrets, and what to do.
+    """Say where an answer sends a request on to, and what to do.
 
-    It is empty for one that does not.
+    It is without secrets. It is empty for one that does not.
     """
     place = headers.get("location") if 300 <= status < 400 else None
     if not place:
@@ -343,12 +359,17 @@ def redirected(base: str, path: str, status: int, headers: Mapping[str, str]) ->
 
 
 def reach_advice(fault: str) -> str:
-    """What to do about a server that cannot be reached, where its fault does not end with that."""
+    """Say what to do about a server that cannot be reached.
+
+    It is empty where its fault ends with that.
+    """
     return "" if fault.endswith(("?", "base_url")) else "; is the server up, and options.base_url right?"
 
 
 def date_of(header: str | None) -> float | None:
-    """The time of an HTTP date, in seconds since 1970; None where it is none.
+    """Read the time of an HTTP date, in seconds since 1970.
+
+    None where it is none.
 
     >>> date_of("Thu, 01 Jan 1970 00:01:00 GMT"), date_of("soon"), date_of(None)
     (60.0, None, None)
@@ -361,7 +382,9 @@ def date_of(header: str | None) -> float | None:
 
 
 def connection_fault(error: Exception) -> str:
-    """Why there is no connection, in the system's words where it has some: the message names the URL already.
+    """Say why there is no connection, in the system's words if there are any.
+
+    The message names the URL already.
 
     Raises
     ------
@@ -388,7 +411,9 @@ def connection_fault(error: Exception) -> str:
 
 
 def root_of(base: str) -> str:
-    """The URL of a server without the API's version: `/health` and `/version` are there.
+    """Return the URL of a server without the API's version.
+
+    `/health` and `/version` are there.
 
     >>> root_of("http://127.0.0.1:8000/v1")
     'http://127.0.0.1:8000'
@@ -397,7 +422,9 @@ def root_of(base: str) -> str:
 
 
 def key_of(variable: str) -> str:
-    """The key that an environment variable holds, without the newline that a file or secret store may end it with.
+    """Read the key that an environment variable holds.
+
+    It is without the newline that a file or secret store may end it with.
 
     Raises
     ------
@@ -414,7 +441,7 @@ def key_of(variable: str) -> str:
 
 
 def password_of(login: str) -> str:
-    """The password in a login as Basic has it.
+    """Return the password in a login as Basic has it.
 
     It is empty where there is none, or one too short to be looked for in texts.
 

@@ -1,6 +1,7 @@
-"""One request until it is answered, and the servers that it may be asked of.
+"""One request until it is answered.
 
-The least loaded server that is up and takes more is asked next. Retries and their end are decided here too.
+Here are the servers that it may be asked of, too. The least loaded server that is up and takes more is asked next.
+Retries and their end are decided here too.
 """
 
 import asyncio
@@ -81,7 +82,10 @@ class Endpoints:
         self._changed = asyncio.Event()
 
     async def admit(self) -> Endpoint | None:
-        """The server to ask now, once one takes a request more, in the order of calls; None while none is up."""
+        """Return the server to ask now, once one takes a request more.
+
+        Calls go in their order. None while none is up.
+        """
         async with self._turn:  # the first waits for a server, the others for their turn
             while True:
                 endpoint, delay = self._best(())
@@ -95,14 +99,14 @@ class Endpoints:
                     continue
 
     def other(self, tried: Collection[Endpoint]) -> Endpoint | None:
-        """A server that is not among those tried and takes a request now."""
+        """Return an untried server that takes a request now."""
         endpoint, delay = self._best(tried)
         return endpoint if delay == 0.0 else None
 
     def _best(self, tried: Collection[Endpoint]) -> tuple[Endpoint | None, float | None]:
-        """The server that is up and takes a request soonest, with the fewest in flight, and in how many seconds.
+        """Find the server that takes a request soonest, and in how many seconds.
 
-        None seconds: once a request has ended.
+        It is up and has the fewest in flight. None seconds: once a request has ended.
         """
         now = self._clock()
         is_full = sum(endpoint.in_flight for endpoint in self.all) >= self._most
@@ -129,7 +133,10 @@ class Endpoints:
         self._changed.set()
 
     def note_refusal(self, endpoint: Endpoint, wait: float = 0.0) -> None:
-        """Leave a server alone that took no connection, for `wait` seconds or longer each time."""
+        """Leave a server alone that took no connection.
+
+        It is for `wait` seconds or longer each time.
+        """
         now = self._clock()
         endpoint.unsure = True
         if endpoint.refusals == 0 or endpoint.rests_until <= now:  # of many requests refused at once the first counts
@@ -139,7 +146,10 @@ class Endpoints:
         self._note_barren(now)
 
     def note_busy(self, endpoint: Endpoint, sent: float, wait: float) -> None:
-        """Note that a request sent at this time was too much for a server, and the seconds it wants no other."""
+        """Note that a request sent at this time was too much for a server.
+
+        It has the seconds in which the server wants no other.
+        """
         self.note_connection(endpoint)
         endpoint.pace.refused(sent, wait, endpoint.in_flight)
         self._note_barren(self._clock())
@@ -159,7 +169,10 @@ class Endpoints:
         self._barren_since = now if self._barren_since is None else self._barren_since
 
     async def is_outage(self, seconds: float) -> bool:
-        """Whether none has answered for so long; waits for what is in flight, unless an answer comes first."""
+        """Tell whether none has answered for so long.
+
+        It waits for what is in flight, unless an answer comes first.
+        """
         while self._barren_since is not None and self.barren >= seconds:
             if not any(endpoint.in_flight for endpoint in self.all if not endpoint.gone):
                 return True
@@ -174,14 +187,20 @@ class Endpoints:
 
     @property
     def rest(self) -> float:
-        """Seconds until a server may be asked again, as far as it asked to be left alone or refused."""
+        """Return the seconds until a server may be asked again.
+
+        It asked to be left alone, or refused.
+        """
         rests = (max(e.rests_until, e.pace.quiet_until) for e in self.all if not e.gone)
         return max(0.0, min(rests, default=0.0) - self._clock())
 
 
 @dataclass
 class _Effort:
-    """What one request has cost since it `began`; `since` is the first fault that costs no retry."""
+    """What one request has cost since it `began`.
+
+    `since` is the first fault that costs no retry.
+    """
 
     began: float
     attempts: int = 0
@@ -242,7 +261,7 @@ class Dispatcher:
     async def _attempt(
         self, endpoint: Endpoint, path: str, payload: bytes, read: Callable[[Any], T], tokens: int
     ) -> T | Fault:
-        """What one server makes of a request."""
+        """Return what one server makes of a request."""
 
         def read_own(body: Any) -> T:
             value = read(body)
@@ -277,9 +296,9 @@ class Dispatcher:
         return outcome
 
     async def _look(self, endpoint: Endpoint) -> Fault | None:
-        """Ask a server that was away what it serves now; a fault where it does not say.
+        """Ask a server that was away what it serves now.
 
-        Requests that wait for the same answer take it too.
+        Return a fault where it does not say. Requests that wait for the same answer take it too.
 
         Raises
         ------
@@ -295,7 +314,10 @@ class Dispatcher:
             return endpoint.mute if endpoint.unsure else None
 
     async def _mute(self, endpoint: Endpoint) -> Fault | None:
-        """Return why a server does not say what it serves, or None where it serves what it did."""
+        """Return why a server does not say what it serves.
+
+        None where it serves what it did.
+        """
         if not endpoint.listed:
             return None
         listing = await self.client.listing(endpoint.url)
@@ -318,7 +340,10 @@ class Dispatcher:
             endpoint.unsure = endpoint.unsure or fault.kind == "cut"
 
     async def _weigh(self, faults: list[Fault], effort: _Effort) -> Fault:
-        """The fault of a round in which no server answered, once another round may begin."""
+        """Return the fault of a round in which no server answered.
+
+        Another round may begin then.
+        """
         costly = [fault for fault in faults if not (fault.down or fault.kind == "busy")]
         wait = min((fault.wait for fault in faults if fault.kind != "refused"), default=0.0)
         if costly:
@@ -365,7 +390,7 @@ class Dispatcher:
 
 
 def _sign(outcome: Any) -> Sign:
-    """What an attempt says of a server's life."""
+    """Return what an attempt says of a server's life."""
     if not isinstance(outcome, Fault):
         return "reply"
     return "none" if outcome.kind == "silent" else "life"

@@ -1,4 +1,7 @@
-"""Any OpenAI-compatible server, or several of one model: vLLM, SGLang, TensorRT-LLM, llama.cpp, TGI, a hosted API."""
+"""Any OpenAI-compatible server, or several of one model.
+
+Such are vLLM, SGLang, TensorRT-LLM, llama.cpp, TGI, or a hosted API.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,10 @@ _allowed: list[int] = []  # connections of each engine that is open: a model's, 
 
 
 class OpenAIEngine:
-    """A client that spreads requests over a model's servers and retries what may yet succeed.
+    """A client that spreads requests over a model's servers.
 
-    `folder` is where the command of `serve` runs, and where the path of its log starts; `wall` keeps files from it.
+    It retries what may yet succeed. `folder` is where the command of `serve` runs, and where the path of its log
+    starts; `wall` keeps files from it.
     """
 
     def __init__(
@@ -67,7 +71,7 @@ class OpenAIEngine:
 
     @classmethod
     def of_table(cls, table: ModelTable) -> OpenAIEngine:
-        """The engine of a model's table.
+        """Make the engine of a model's table.
 
         Raises
         ------
@@ -79,9 +83,9 @@ class OpenAIEngine:
         return cls(table.model, options, folder=table.folder, wall=table.wall)
 
     def probe(self) -> tuple[str, ...]:
-        """Ask each server once for its models; what each answered, for people.
+        """Ask each server once for its models.
 
-        A command of `serve` is not started, and nothing is asked.
+        Return what each answered, for people. A command of `serve` is not started, and nothing is asked.
 
         Raises
         ------
@@ -101,7 +105,10 @@ class OpenAIEngine:
         return tuple(answer.about(self._model) for answer in answers)
 
     def beginning(self, request: Request) -> str | None:
-        """What is wrong with how a raw prompt begins, from the tokens that the first server makes of it."""
+        """Say what is wrong with how a raw prompt begins.
+
+        The tokens that the first server makes of it tell.
+        """
         if self._options.serve:
             return None
         prompt = str(body_of(request, self._model)["prompt"])
@@ -137,7 +144,10 @@ class OpenAIEngine:
             raise CannotEvaluate("; ".join(silent))
 
     async def start(self) -> None:
-        """Start the server where `serve` says how, and see that every server answers and has the model."""
+        """Start the server where `serve` says how, and check every server.
+
+        Each must answer and have the model.
+        """
         options = self._options
         key = "" if options.api_key_env is None else key_of(options.api_key_env)
         allow_connections(self.concurrency)
@@ -223,7 +233,10 @@ class OpenAIEngine:
         return self._ask(path, body, partial(wire.reply_of, limit=wire.limit_of(body)))
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """The log-probabilities of the tokens of each continuation, through `/v1/completions`."""
+        """Return the log-probabilities of the tokens of each continuation.
+
+        They come through `/v1/completions`.
+        """
         return await self._scoring.score(request, continuations)
 
     def _ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> Awaitable[T]:
@@ -232,14 +245,19 @@ class OpenAIEngine:
         return self._dispatcher.ask(path, renamed(body, self._options.fields), read, tokens)
 
     def _ended(self) -> str | None:
-        """How the server that was started ended; None while it runs."""
+        """Say how the server that was started ended.
+
+        None while it runs.
+        """
         if self._served is None or not (end := self._served.ended()):
             return None
         words = self._without_key(f"{end} in the middle of the run; {self._served.last_words()}")
         return f"{words}; finished samples are kept: fix that, then go on with --resume"
 
     async def _stalled(self, endpoint: Endpoint, stall: Stalled) -> None:
-        """A server is silent: one that was started is started again, once; one of several is asked no more.
+        """Handle a server that is silent.
+
+        One that was started is started again, once, and one of several is asked no more.
 
         Raises
         ------
@@ -270,7 +288,10 @@ class OpenAIEngine:
         return text if self._client is None else self._client.without_key(text)
 
     def describe(self) -> EngineInfo:
-        """The server's kind and version; what hardware it has, it does not say."""
+        """Return the server's kind and version.
+
+        It does not say what hardware it has.
+        """
         environment = {} if self._served is None else environment_of()
         return EngineInfo("openai", self._kind.label, "server", environment)
 
@@ -287,7 +308,7 @@ class OpenAIEngine:
 
 
 def _advice(fault: Fault) -> str:
-    """What to do about a server that cannot be reached."""
+    """Say what to do about a server that cannot be reached."""
     advice = reach_advice(fault.text)
     if fault.kind != "refused":
         return advice
@@ -295,7 +316,9 @@ def _advice(fault: Fault) -> str:
 
 
 def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) -> dict[str, Any]:
-    """A request's body with other names for some of its fields; those with False for a name are left out.
+    """Rename some fields of a request's body.
+
+    Those with False for a name are left out.
 
     >>> renamed({"model": "m", "max_tokens": 4, "seed": 1}, {"max_tokens": "max_completion_tokens", "seed": False})
     {'model': 'm', 'max_completion_tokens': 4}
@@ -310,7 +333,9 @@ def release_connections(connections: int) -> None:
 
 
 def allow_connections(connections: int) -> None:
-    """Raise this process's limit of open files as far as so many connections need, beside those allowed already.
+    """Raise this process's limit of open files for so many connections.
+
+    They are beside those allowed already.
 
     Raises
     ------

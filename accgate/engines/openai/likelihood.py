@@ -28,14 +28,17 @@ class NoEcho(Exception):
 
 @dataclass(frozen=True)
 class Echoed:
-    """A prompt's tokens: their text, log-probability (the first has none), and the best that any token has there."""
+    """A prompt's tokens with their text and log-probability.
+
+    The first has none. It has the best that any token has there, too.
+    """
 
     tokens: tuple[str, ...]
     values: tuple[float | None, ...]
     best: tuple[float | None, ...]
 
     def from_token(self, start: int) -> LogProbs:
-        """The log-probabilities from one token on.
+        """Return the log-probabilities from one token on.
 
         Raises
         ------
@@ -51,10 +54,11 @@ class Echoed:
 
 
 class Likelihood:
-    """Log-probabilities of texts: one request for the list of the likeliest next tokens, an echo for what it lacks.
+    """Log-probabilities of texts.
 
-    The first list is compared with echoes. A server whose list says something else, as after a temperature, is asked
-    for echoes alone; one without echoes fails where a text is not in its list.
+    One request lists the likeliest next tokens, an echo gives what the list lacks. The first list is compared with
+    echoes. A server whose list says something else, as after a temperature, is asked for echoes alone; one without
+    echoes fails where a text is not in its list.
     """
 
     def __init__(self, ask: Ask, model: str, label: Callable[[], str]) -> None:
@@ -64,7 +68,7 @@ class Likelihood:
         self._is_compared = False
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """The log-probabilities of each continuation's tokens.
+        """Return the log-probabilities of each continuation's tokens.
 
         Raises
         ------
@@ -90,7 +94,10 @@ class Likelihood:
         return [(listed | echoed)[text] for text in continuations]
 
     async def _compared(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """The first scores, both ways; a server that fails where it shall list tokens is asked for echoes alone."""
+        """Return the first scores, got both ways.
+
+        A server that fails where it shall list tokens is asked for echoes alone.
+        """
         listed: dict[str, LogProbs] = {}
         with contextlib.suppress(RequestFailed):
             listed = await self._next(request, continuations)
@@ -108,7 +115,7 @@ class Likelihood:
         return echoed
 
     async def _next(self, request: Request, continuations: Sequence[str]) -> dict[str, LogProbs]:
-        """The texts that are among the likeliest next tokens."""
+        """Return the texts that are among the likeliest next tokens."""
         while self._listed:
             body = _unsampled(request, self._model) | {"max_tokens": 1, "logprobs": self._listed[0]}
             try:
@@ -156,9 +163,10 @@ def _unsampled(request: Request, model: str) -> dict[str, Any]:
 
 
 def listed_in(body: Any) -> dict[str, float]:
-    """The likeliest next tokens in a response and their log-probabilities, as OpenAI has them or llama.cpp.
+    """Return the likeliest next tokens in a response, with log-probabilities.
 
-    A text that several tokens have is left out: which of them was meant nobody can say.
+    They are as OpenAI has them or llama.cpp. A text that several tokens have is left out: which of them was meant
+    nobody can say.
 
     >>> listed_in({"choices": [{"logprobs": {"top_logprobs": [{" A": -0.1, " B": -2.5}]}}]})
     {' A': -0.1, ' B': -2.5}
@@ -179,7 +187,7 @@ def listed_in(body: Any) -> dict[str, float]:
 
 
 def echoed_of(body: Any, text: str) -> Echoed:
-    """The echoed tokens of a text in a response.
+    """Return the echoed tokens of a text in a response.
 
     Raises
     ------
@@ -211,9 +219,10 @@ def _number(value: Any) -> float | None:
 
 
 def first_token(echoed: Echoed, continuation: str) -> int | None:
-    """The index of the continuation's first token; None where texts do not tell it.
+    """Return the index of the continuation's first token.
 
-    Counted from the end: servers differ in whether a special token at the beginning has a text.
+    None where texts do not tell it. Counted from the end: servers differ in whether a special token at the beginning
+    has a text.
     """
     rest = continuation
     for index in range(len(echoed.tokens) - 1, -1, -1):

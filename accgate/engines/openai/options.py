@@ -1,4 +1,7 @@
-"""`[models.NAME.options]` of the openai engine, the rules between its values, and those that mend a refusal."""
+"""The options of the openai engine, `[models.NAME.options]`.
+
+Here are the rules between their values, and those that mend a refusal.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,7 +36,10 @@ EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with
 
 
 def _urls(value: Any) -> str | tuple[str, ...]:
-    """One URL as text, or several in an array, as they are in the file."""
+    """Read one URL as text, or several in an array.
+
+    They are as in the file.
+    """
     if isinstance(value, str):
         return value
     urls = tuple(value) if isinstance(value, (list, tuple)) else ()
@@ -45,7 +51,7 @@ def _urls(value: Any) -> str | tuple[str, ...]:
 
 
 def _fields(value: Any) -> dict[str, str | Literal[False]]:
-    """Names of fields of a request, with another name or false."""
+    """Read names of fields of a request, with another name or false."""
     fix = 'as in { max_tokens = "max_completion_tokens", temperature = false }'
     if not isinstance(value, Mapping):
         raise ValueError(f"is {value!r}; write a table, {fix}")
@@ -65,7 +71,10 @@ Fields = Annotated[dict[str, str | Literal[False]], PlainValidator(_fields)]
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Options:
-    """`[models.NAME.options]` of the openai engine; a message about a number shows its description."""
+    """The table `[models.NAME.options]` of the openai engine.
+
+    A message about a number shows its description.
+    """
 
     # The URL up to and with /v1, or several of servers of one model; their version says what may change an answer.
     base_url: Operational[Annotated[str | tuple[str, ...] | None, PlainValidator(_urls)]] = None
@@ -94,7 +103,10 @@ class Options:
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The servers, without slashes at their ends; of a command to start, with its port still open."""
+        """Return the servers, without slashes at their ends.
+
+        Of a command to start, the port is still open.
+        """
         urls = self.base_url or SERVED_URL
         return tuple(url.rstrip("/") for url in ((urls,) if isinstance(urls, str) else urls))
 
@@ -103,7 +115,9 @@ OPERATIONAL = operational_of(Options)
 
 
 def option_text(name: str, value: Any) -> str:
-    """An option of the openai engine as TOML; "" where validate would refuse it.
+    """Write an option of the openai engine as TOML.
+
+    It is "" where validate would refuse it.
 
     >>> option_text("fields", {"top_k": False}), option_text("fields", {"messages": False})
     ('fields = { top_k = false }', '')
@@ -121,9 +135,10 @@ def shown_url(url: str) -> str:
 
 
 def url_fault(url: str) -> str | None:
-    """What keeps a text from being the URL of a server; None where nothing does.
+    """Say what keeps a text from being the URL of a server.
 
-    Requests could not be sent by it, or records would keep a secret. What may be one is not shown.
+    None where nothing does. Requests could not be sent by it, or records would keep a secret. What may be one is not
+    shown.
 
     >>> url_fault("localhost:8000")
     "is 'localhost:8000', which does not begin with http:// or https://; write it as http://127.0.0.1:8000/v1"
@@ -149,7 +164,7 @@ def url_fault(url: str) -> str | None:
 
 
 def faults_of(options: Options) -> Iterator[tuple[str, str]]:
-    """What does not fit together, as (option, message)."""
+    """Yield what does not fit together, as (option, message)."""
     yield from (("base_url", fault) for url in options.urls if (fault := url_fault(url)))
     has_port = any(PORT in word for word in options.serve)
     if not options.serve:
@@ -177,9 +192,9 @@ def codes_of(body: Any) -> tuple[str, ...]:
 
 
 def field_hint(body: Any, sent: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
-    """Say how to leave out or rename a field that the server refuses by name.
+    """Say how to leave out or rename a field that the server refuses.
 
-    It is empty where nothing would help.
+    The server refuses it by name. It is empty where nothing would help.
 
     `sent` is the request's body, `fields` the option as it is: what is written in its place keeps what it has.
 

@@ -1,4 +1,7 @@
-"""How fast, and how many at once, a metered server takes requests: found from what it takes and what it refuses."""
+"""How fast, and how many at once, a metered server takes requests.
+
+What it takes and what it refuses tell.
+"""
 
 import math
 import random
@@ -27,12 +30,13 @@ def doubled(first: float, times: int, longest: float) -> float:
 
 
 class Pace:
-    """What one server takes: everything at once, until it says that this is too much.
+    """What one server takes.
 
-    Refusals (429) take rate and number in flight back to three quarters of what was taken in the last five seconds, and
-    both grow from there, doubling in eight seconds. Those of requests that were sent before the limits were cut are of
-    the same event, and a few alone are no reason to cut: some servers refuse a share whatever is sent. All requests
-    wait while the server wants none, or took none since the last refusal.
+    It is everything at once, until it says that this is too much. Refusals (429) take rate and number in flight back to
+    three quarters of what was taken in the last five seconds, and both grow from there, doubling in eight seconds.
+    Those of requests that were sent before the limits were cut are of the same event, and a few alone are no reason to
+    cut: some servers refuse a share whatever is sent. All requests wait while the server wants none, or took none since
+    the last refusal.
     """
 
     def __init__(
@@ -53,7 +57,10 @@ class Pace:
         self.quiet_until = 0.0
 
     def delay(self, in_flight: int) -> float | None:
-        """Seconds until one more request may start; None where one must end first."""
+        """Return the seconds until one more request may start.
+
+        None where one must end first.
+        """
         now = self._clock()
         if now < self.quiet_until:
             return self.quiet_until - now
@@ -88,7 +95,10 @@ class Pace:
         self._taken[-1][1] += 1
 
     def refused(self, sent: float, wait: float, in_flight: int) -> None:
-        """Note that a request sent at this time was too much beside so many others, and the seconds to wait."""
+        """Note that a request sent at this time was too much.
+
+        It was beside so many others, and there are seconds to wait.
+        """
         now = self._clock()
         self.quiet_until = max(self.quiet_until, now + wait)
         if sent <= self._cut:
@@ -137,14 +147,20 @@ class Pace:
                 self._below, self._below_refused = self._below // 2, self._below_refused // 2
 
     def _is_too_much(self) -> bool:
-        """Whether refusals come of the load: many in a row, or more of them than where less was sent than taken."""
+        """Tell whether refusals come of the load.
+
+        They are many in a row, or more of them than where less was sent than taken.
+        """
         noise = self._below_refused / self._below if self._below >= ENOUGH else 0.0
         in_a_row = max(RUN, math.ceil(math.log(1e-4) / math.log(noise))) if 0.0 < noise < 1.0 else RUN
         share = self._refusals / self._outcomes
         return self._run >= in_a_row or (self._outcomes >= ENOUGH and share > max(SHARE, 2 * noise))
 
     def _interval(self, now: float) -> float:
-        """Seconds in which the rate, which grows meanwhile, comes to one request more."""
+        """Return the seconds in which the rate comes to one request more.
+
+        The rate grows meanwhile.
+        """
         rate = max(SLOWEST, self._rate * self._growth(now))
         even = max(0.0, self._grows - now)
         left = 1.0 - rate * even

@@ -1,8 +1,9 @@
-"""A process that starts a command and ends it, with all its descendants, when its standard input closes.
+"""A process that starts a command and ends it.
 
-`python parent.py GRACE WORD...`: GRACE are the seconds between SIGTERM and SIGKILL. It stays behind when accgate is
-killed, and that closes the input. It prints `pid N`, or `errno N` where the command cannot be started. The command
-writes to standard error. Nothing but the standard library is imported.
+It ends with all its descendants when its standard input closes. `python parent.py GRACE WORD...`: GRACE are the seconds
+between SIGTERM and SIGKILL. It stays behind when accgate is killed, and that closes the input. It prints `pid N`, or
+`errno N` where the command cannot be started. The command writes to standard error. Nothing but the standard library is
+imported.
 """
 
 import contextlib
@@ -21,7 +22,10 @@ AFTER_KILL = 5.0  # seconds
 
 
 def main() -> int:
-    """Start, wait, end; the command's exit code, or 128 and the signal that ended it."""
+    """Start, wait, end.
+
+    Return the command's exit code, or 128 and the signal that ended it.
+    """
     grace, words = float(sys.argv[1]), sys.argv[2:]
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
@@ -79,7 +83,10 @@ class Family:
         return self._none_left and not self._groups()
 
     def _groups(self) -> set[int]:
-        """Process groups in which one of them lives: the command's, and those of children that left it."""
+        """Return the process groups in which one of them lives.
+
+        They are the command's, and those of children that left it.
+        """
         groups = set[int]()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._leader, 0)

@@ -1,4 +1,7 @@
-"""One question to a server before a run: whether anything answers there, and which models it has."""
+"""One question to a server before a run.
+
+It asks whether anything answers there, and which models it has.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -46,7 +49,7 @@ class Answer:
         return f"{self.url} answers" + (f" and has {', '.join(self.models)}" if self.models else "")
 
     def about(self, model: str) -> str:
-        """Whether a server that answers has a model, as far as it tells.
+        """Say whether a server that answers has a model, as far as it tells.
 
         >>> Answer("http://h:1/v1", Listing(models=("toy",))).about("toy")
         'http://h:1/v1 answers and has toy'
@@ -59,12 +62,17 @@ class Answer:
 
 
 def ask_server(url: str, api_key_env: str | None = None) -> Answer:
-    """Ask a server as `answer_of` does, where no event loop runs; a refused key is a fault."""
+    """Ask a server as `answer_of` does, where no event loop runs.
+
+    A refused key is a fault.
+    """
     return asyncio.run(answer_of(url.rstrip("/"), api_key_env))
 
 
 async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -> Answer:
-    """Ask a server once for its models, and where it gives none the same URL with `/v1`.
+    """Ask a server once for its models.
+
+    Where it gives none, ask the same URL with `/v1`.
 
     Raises
     ------
@@ -88,10 +96,10 @@ async def answer_of(url: str, api_key_env: str | None, *, strict: bool = True) -
 
 
 def beginning_fault(url: str, model: str, prompt: str, api_key_env: str | None = None) -> str | None:
-    """Ask a server for the tokens of a raw prompt, and return what is wrong with how they begin, if anything.
+    """Ask a server for the tokens of a raw prompt.
 
-    First as vLLM, SGLang and llama.cpp tell them, then beside a completion, as vLLM does behind a gateway. Of a prompt
-    that begins with no special token nothing is asked.
+    Return what is wrong with how they begin, if anything. First as vLLM, SGLang and llama.cpp tell them, then beside a
+    completion, as vLLM does behind a gateway. Of a prompt that begins with no special token nothing is asked.
     """
     if SPECIAL.match(prompt) is None:
         return None

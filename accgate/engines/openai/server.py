@@ -26,9 +26,9 @@ POLL = 0.25  # seconds between two looks at a server that starts
 
 
 class Server:
-    """The process of one server: the words of its command, where it runs, and where its output goes.
+    """The process of one server.
 
-    `wall` gives what keeps files from it.
+    It has the words of its command, where it runs, and where its output goes. `wall` gives what keeps files from it.
     """
 
     def __init__(
@@ -49,7 +49,9 @@ class Server:
         return f"`{clip(shlex.join(self.words), LINE_LENGTH)}`"
 
     def launch(self) -> None:
-        """Start the command, or start it again: no shell, this environment, the config's folder, output to the log.
+        """Start the command, or start it again.
+
+        It has no shell, this environment, the config's folder, and output to the log.
 
         Raises
         ------
@@ -114,7 +116,10 @@ class Server:
             raise CannotEvaluate(f"{end}; {self.last_words()}")
 
     def ended(self) -> str | None:
-        """How the command ended, in words; None while it runs."""
+        """Say how the command ended.
+
+        None while it runs.
+        """
         code = None if self._parent is None else self._parent.poll()
         if code is None:
             return None
@@ -153,16 +158,17 @@ class Server:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nothing listens on."""
+    """Find a port of 127.0.0.1 that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def last_lines(log: Path) -> list[str]:
-    """The last lines of a log that say something, without colours; before them the last cause, where they lack it.
+    """Return the last lines of a log that say something, without colours.
 
-    vLLM ends with "Engine core initialization failed. See root cause above", after many lines.
+    Before them stands the last cause, where they lack it. vLLM ends with "Engine core initialization failed. See root
+    cause above", after many lines.
     """
     with log.open("rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - 50_000))

@@ -1,1 +1,1 @@
-"""The engine `ray`: replicas of another engine over a Ray cluster."""
+"""The engine `ray`, which runs replicas of another engine over a Ray cluster."""

@@ -1,4 +1,7 @@
-"""What runs on the nodes of a Ray cluster: an actor that holds an engine, and how it is asked from here."""
+"""What runs on the nodes of a Ray cluster.
+
+It is an actor that holds an engine, and how it is asked from here.
+"""
 
 from __future__ import annotations
 
@@ -33,16 +36,22 @@ class Spec:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def engine(self) -> Engine:
-        """The engine, not yet started."""
+        """Make the engine, not yet started."""
         return self.create(self.kind, self.table)
 
     def absolute(self) -> Spec:
-        """The same for a process with another working folder: paths start from the file's folder, wherever it runs."""
+        """Return the same for a process with another working folder.
+
+        Paths start from the file's folder, wherever it runs.
+        """
         return replace(self, table=replace(self.table, folder=self.table.folder.absolute()))
 
 
 def outward(error: AccgateError) -> AccgateError:
-    """An error of the inner engine, with keys as the model's table has them: its options are in `options.options`."""
+    """Rename keys of an inner engine's error as the model's table has them.
+
+    Its options are in `options.options`.
+    """
 
     def outer(key: Key) -> Key:
         return ("options", *key) if key[:1] in (("options",), ("engine",)) else key
@@ -54,7 +63,10 @@ def outward(error: AccgateError) -> AccgateError:
 
 @dataclass(frozen=True)
 class Answered:
-    """What an engine that asks servers gave, and who answers it as far as it knows, as `Identity.settings` has it."""
+    """What an engine that asks servers gave, and who answers it.
+
+    The latter goes as far as it knows, as `Identity.settings` has it.
+    """
 
     value: Any
     served: Mapping[str, Any]
@@ -66,7 +78,10 @@ class Answered:
 
 
 class Host:
-    """The actor: an engine in a process of a node. Its errors are returned, since Ray would wrap them in its own."""
+    """The actor, an engine in a process of a node.
+
+    Its errors are returned, since Ray would wrap them in its own.
+    """
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
@@ -85,19 +100,22 @@ class Host:
             return outward(error)
 
     async def complete(self, request: Request) -> Reply | Answered | Exception:
-        """The engine's reply."""
+        """Return the engine's reply."""
         assert self._engine is not None
         return await self._outcome(self._engine.complete(request))
 
     async def score(self, request: Request, continuations: Sequence[str]) -> Any:
-        """The engine's log-probabilities."""
+        """Return the engine's log-probabilities."""
         score = getattr(self._engine, "score", None)
         if score is None:
             return CannotEvaluate("the replicas' engine gives no log-probabilities; take one that does")
         return await self._outcome(score(request, continuations))
 
     async def _outcome(self, answer: Awaitable[T]) -> T | Answered | Exception:
-        """Return what the engine answers, and who does where it asks servers, or its error."""
+        """Return what the engine answers, or its error.
+
+        Where it asks servers, it adds who does.
+        """
         try:
             value = await answer
         except Exception as error:
@@ -106,7 +124,10 @@ class Host:
         return value if identity is None else Answered(value, identity.settings())
 
     async def _error_of(self, error: Exception) -> Exception:
-        """The error as it is returned; after a death all are of that, and what the dead engine left is freed first."""
+        """Return the error as it is returned.
+
+        After a death all are of that, and what the dead engine left is freed first.
+        """
         if isinstance(error, EngineDied):
             self._died = self._died or error
         if self._died is None:
@@ -118,7 +139,10 @@ class Host:
         return self._died
 
     async def close(self) -> None:
-        """Free what the engine holds, and what a killed process of it left; a start that is cancelled ends first."""
+        """Free what the engine holds, and what a killed process of it left.
+
+        A start that is cancelled ends first.
+        """
         if self._engine is not None:
             async with self._starting:
                 await self._engine.close()
@@ -128,7 +152,10 @@ class Host:
 
 
 def free_shared_memory() -> None:
-    """Let Python's tracker of shared memory free what a killed process left: Ray ends the tracker with its actor."""
+    """Let Python's tracker of shared memory free what a killed process left.
+
+    Ray ends the tracker with its actor.
+    """
     tracker = resource_tracker._resource_tracker
     stop = getattr(tracker, "_stop", None)  # as Python's own tests do: there is no public way
     if stop is not None:
@@ -137,7 +164,10 @@ def free_shared_memory() -> None:
 
 @cache
 def _remote_host() -> Any:
-    """The actor's class, sent to the cluster once: every time waits for the head."""
+    """Return the actor's class, sent to the cluster once.
+
+    Every time waits for the head.
+    """
     import ray
 
     return ray.remote(Host)
@@ -164,7 +194,7 @@ class Actor:
             raise NeverReady(f"a replica was not ready within {self.seconds:g} s: {self._why_late()}") from None
 
     def _why_late(self) -> str:
-        """What it waited for, as far as that is known, and what to do."""
+        """Say what it waited for, as far as that is known, and what to do."""
         room, more = "see `ray status` and lower options.replicas", "raise options.start_timeout"
         if not self.bundles:
             return f"no node had {amounts_of(self.resources)} free, or the model loads longer; {room} or {more}"
@@ -198,7 +228,7 @@ class Actor:
         return ready
 
     async def call(self, method: str, *arguments: Any) -> Any:
-        """What the engine's method returns or raises."""
+        """Return what the engine's method returns or raises."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 

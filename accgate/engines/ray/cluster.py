@@ -1,7 +1,8 @@
-"""The connection to a Ray cluster, what it cannot do without, and the room on the nodes.
+"""The connection to a Ray cluster.
 
-It needs the cluster's head and the node that this process hangs on. Ray ends a process whose head was away for 60
-seconds, with exit code 1 and whatever it was about to write.
+Here are what it cannot do without, and the room on the nodes. It needs the cluster's head and the node that this
+process hangs on. Ray ends a process whose head was away for 60 seconds, with exit code 1 and whatever it was about to
+write.
 """
 
 import asyncio
@@ -33,9 +34,9 @@ Outcome = TypeVar("Outcome")
 
 
 class Lifeline:
-    """Lets coroutines run until what they need is lost; they end with `CannotEvaluate` then.
+    """A guard of coroutines that run until what they need is lost.
 
-    `lost` returns what was lost, in words.
+    They end with `CannotEvaluate` then. `lost` returns what was lost, in words.
     """
 
     def __init__(self, lost: Callable[[], Awaitable[str]]) -> None:
@@ -68,7 +69,7 @@ class Lifeline:
 
 
 async def listening(place: Place) -> bool:
-    """Whether something takes connections there."""
+    """Tell whether something takes connections there."""
     try:
         async with timeout(PATIENCE):
             _, writer = await asyncio.open_connection(*place)
@@ -105,7 +106,10 @@ async def lost(
 
 
 def places_of(address: str) -> dict[str, Place]:
-    """Head and own node of the cluster to which this process is connected; of Ray's client the server it talks to."""
+    """Return head and own node of the connected cluster.
+
+    Of Ray's client it is the server it talks to.
+    """
     import ray
 
     if address.startswith("ray://"):
@@ -129,7 +133,10 @@ def place_of(address: str) -> Place:
 
 
 def within(seconds: float, work: Callable[[], object]) -> bool:
-    """Do something that waits for a head which may be gone, for so long at most; whether it ended."""
+    """Do something that waits for a head which may be gone, for so long at most.
+
+    Return whether it ended.
+    """
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(seconds)
@@ -137,7 +144,10 @@ def within(seconds: float, work: Callable[[], object]) -> bool:
 
 
 class Patience:
-    """Waits for each of many things for so many seconds, until one took longer: the others then hardly at all."""
+    """A wait for each of many things for so many seconds.
+
+    Once one took longer, the others are hardly awaited at all.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -149,7 +159,10 @@ class Patience:
 
 
 def outlive(outage: float) -> None:
-    """See that Ray does not end this process, whose exit code would read as a verdict, before `lost` can speak."""
+    """Keep Ray from ending this process before `lost` can speak.
+
+    Its exit code would read as a verdict.
+    """
     wanted = math.ceil(outage) + 60
     try:
         present = int(os.environ.get(LIMIT, "60"))
@@ -167,7 +180,10 @@ MOST = 100_000  # arrangements that are looked at
 
 
 class Connection:
-    """This process's connection to a cluster; one that was open already, as in a notebook, stays open."""
+    """This process's connection to a cluster.
+
+    One that was open already, as in a notebook, stays open.
+    """
 
     def __init__(self, address: str, runtime_env: Mapping[str, Any], *, ship: bool) -> None:
         self._address = address
@@ -241,7 +257,10 @@ class Connection:
             raise CannotEvaluate(f"{fact}; its nodes: {listed}. {fix} where the cluster adds nodes")
 
     def close(self) -> None:
-        """Disconnect; the cluster goes on."""
+        """Disconnect.
+
+        The cluster goes on.
+        """
         if self._own:
             import ray
 
@@ -250,7 +269,7 @@ class Connection:
 
 
 def cause_of(error: BaseException) -> str:
-    """An error in one line, where Ray writes a page.
+    """Write an error in one line, where Ray writes a page.
 
     >>> cause_of(ValueError("no good"))
     'ValueError: no good'
@@ -262,7 +281,9 @@ def cause_of(error: BaseException) -> str:
 
 
 def probe(address: str) -> None:
-    """See that something listens at an address of the form `host:port`: Ray tries for minutes before it says so.
+    """See that something listens at an address of the form `host:port`.
+
+    Ray tries for minutes before it says so.
 
     Raises
     ------
@@ -278,10 +299,10 @@ def probe(address: str) -> None:
 
 
 def room_for(nodes: Sequence[Resources], parts: Sequence[Resources], most: int) -> int:
-    """How many replicas of these parts, each part whole on one node, find room; `most` at most.
+    """Count how many replicas of these parts find room, `most` at most.
 
-    A fraction of a GPU is one GPU's: two have no room for three parts of 0.6, which are 1.8 together. Where there are
-    too many arrangements to look at all of them, it may be too many, and never too few.
+    Each part is whole on one node. A fraction of a GPU is one GPU's: two have no room for three parts of 0.6, which are
+    1.8 together. Where there are too many arrangements to look at all of them, it may be too many, and never too few.
 
     >>> one = [{"CPU": 8.0, "GPU": 2.0}]
     >>> room_for(one, [{"CPU": 1.0, "GPU": 1.0}], 9), room_for(one, [{"GPU": 0.5}], 9), room_for(one, [{"TPU": 1.0}], 9)
@@ -302,7 +323,10 @@ def _units(resources: Resources) -> dict[str, int]:
 
 
 def _fit(nodes: Sequence[Mapping[str, int]], bundles: Sequence[Mapping[str, int]], counts: Sequence[int]) -> bool:
-    """Whether so many of each bundle find room on the nodes; True where that is not known."""
+    """Tell whether so many of each bundle find room on the nodes.
+
+    It is True where that is not known.
+    """
     for kind in {kind for bundle in bundles for kind in bundle}:
         need = sum(count * bundle.get(kind, 0) for bundle, count in zip(bundles, counts, strict=True))
         if need > sum(node.get(kind, 0) for node in nodes):
@@ -331,7 +355,10 @@ def _fillings(
     devices_fit: Callable[[Taken], bool],
     taken: Taken = (),
 ) -> Iterator[tuple[int, ...]]:
-    """How many of each bundle are left once the node is as full as it can be, for each way to fill it."""
+    """Yield how many of each bundle are left once the node is full.
+
+    There is one for each way to fill it.
+    """
     place = len(taken)
     if place == len(bundles):
         yield tuple(count - number for count, number in zip(counts, taken, strict=True))
@@ -345,7 +372,10 @@ def _fillings(
 
 
 def _devices(node: Mapping[str, int], bundles: Sequence[Mapping[str, int]]) -> Callable[[Taken], bool]:
-    """Whether the devices of a node have room for so many of each bundle, whose fractions each lie on one device."""
+    """Tell whether a node's devices have room for so many of each bundle.
+
+    Fractions each lie on one device.
+    """
     kinds = [kind for kind in APIECE if any(bundle.get(kind, 0) % UNIT for bundle in bundles)]
 
     @cache

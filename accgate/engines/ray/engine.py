@@ -1,4 +1,7 @@
-"""Replicas of any engine over a Ray cluster: one actor each, in a process on a node with the resources it asks for."""
+"""Replicas of any engine over a Ray cluster.
+
+There is one actor each, in a process on a node with the resources it asks for.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ Resources = dict[Text, Annotated[Number, Field(ge=0)]]
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Options:
-    """`[models.NAME.options]` of the ray engine; a message about a number shows its description."""
+    """The table `[models.NAME.options]` of the ray engine.
+
+    A message about a number shows its description.
+    """
 
     engine: Literal["vllm", "openai", "llamacpp", "recorded"] = Field(
         description='engine = "vllm", "openai", "llamacpp" or "recorded", which each replica runs'
@@ -59,10 +65,11 @@ OPERATIONAL = operational_of(Options)  # on which hardware it ran is compared an
 
 
 class RayEngine:
-    """An engine whose requests are answered by replicas of another; `inner` is that other, never started here.
+    """An engine whose requests are answered by replicas of another.
 
-    It is None where it is not installed on this machine; `unchecked` then says that its options were not checked.
-    `unchecked` is None where they were, and are right. `create` makes the engine of a table.
+    `inner` is that other, never started here. It is None where it is not installed on this machine; `unchecked` then
+    says that its options were not checked. `unchecked` is None where they were, and are right. `create` makes the
+    engine of a table.
     """
 
     def __init__(self, table: ModelTable, create: Callable[[str, ModelTable], Engine]) -> None:
@@ -116,7 +123,10 @@ class RayEngine:
         return cast("Reply", await self._call("complete", request))
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """The log-probabilities of continuations, at the replica with the fewest requests in flight."""
+        """Return the log-probabilities of continuations.
+
+        They come from the replica with the fewest requests in flight.
+        """
         return cast("list[LogProbs]", await self._call("score", request, continuations))
 
     async def _call(self, method: str, *arguments: Any) -> Any:
@@ -129,7 +139,10 @@ class RayEngine:
         return outcome.value
 
     def describe(self) -> EngineInfo:
-        """The replicas' engine; on how many of them it runs changes no answer, and is one of the options."""
+        """Describe the replicas' engine.
+
+        On how many of them it runs changes no answer, and is one of the options.
+        """
         assert self._info is not None, "start() comes first"
         return self._info
 
@@ -148,14 +161,17 @@ class RayEngine:
 
 
 def resources_of(options: Options) -> dict[str, float]:
-    """What each replica takes of a node: as the options say, or a CPU, and for vLLM in one process a GPU."""
+    """Return what each replica takes of a node.
+
+    The options say it. Else it is a CPU, and for vLLM in one process a GPU.
+    """
     if options.resources is not None:
         return options.resources
     return {"CPU": 1.0, "GPU": 1.0} if options.engine == "vllm" and not options.bundles else {"CPU": 1.0}
 
 
 def value_of(variable: str) -> str:
-    """What an environment variable holds here.
+    """Return what an environment variable holds here.
 
     Raises
     ------

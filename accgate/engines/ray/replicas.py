@@ -1,4 +1,7 @@
-"""Replicas of one engine: which one gets the next request, and what follows when one dies."""
+"""Replicas of one engine.
+
+Here is which one gets the next request, and what follows when one dies.
+"""
 
 import asyncio
 import contextlib
@@ -21,16 +24,25 @@ MAX_SILENCE = 2400.0  # seconds; longer than its engine's own, which comes first
 
 
 class ReplicaDied(Exception):
-    """The process of a replica is gone, and with it what it was asked; the message is the cause."""
+    """The process of a replica is gone, and with it what it was asked.
+
+    The message is the cause.
+    """
 
 
 class NeverReady(CannotEvaluate):
-    """A replica did not come up in the time it had; another attempt would have no more room."""
+    """A replica did not come up in the time it had.
+
+    Another attempt would have no more room.
+    """
 
 
 @dataclass(frozen=True)
 class Ready:
-    """What a replica says once it can answer: what it is, and how many requests it takes at once."""
+    """What a replica says once it can answer.
+
+    It is what it is, and how many requests it takes at once.
+    """
 
     info: EngineInfo
     slots: int
@@ -40,16 +52,28 @@ class Replica(Protocol):
     """One engine in a process of its own, wherever that is."""
 
     async def start(self) -> Ready:
-        """Load the model; raises what the engine's `start` raises, `ReplicaDied` or `NeverReady`."""
+        """Load the model.
+
+        Raises what the engine's `start` raises, `ReplicaDied` or `NeverReady`.
+        """
 
     async def call(self, method: str, *arguments: Any) -> Any:
-        """What the engine's method returns or raises, or `ReplicaDied`; cancelled there when it is cancelled here."""
+        """Return what the engine's method returns or raises, or raise `ReplicaDied`.
+
+        It is cancelled there when it is cancelled here.
+        """
 
     async def stop(self) -> None:
-        """Close the engine, then end the process; raises nothing."""
+        """Close the engine, then end the process.
+
+        It raises nothing.
+        """
 
     def kill(self) -> None:
-        """End the process at once; raises nothing, also where it is gone already."""
+        """End the process at once.
+
+        It raises nothing, also where it is gone already.
+        """
 
 
 @dataclass(eq=False)
@@ -65,10 +89,11 @@ class _Live:
 
 @dataclass(eq=False)
 class Replicas:
-    """A fixed number of places with a replica in each; one that dies is started again, `max_restarts` times a place.
+    """A fixed number of places with a replica in each.
 
-    A request goes to the replica with the fewest in flight. One whose replica died is asked again at another, and its
-    one answer is that of the last call: what a lost replica might still say is not listened to.
+    One that dies is started again, `max_restarts` times a place. A request goes to the replica with the fewest in
+    flight. One whose replica died is asked again at another, and its one answer is that of the last call: what a lost
+    replica might still say is not listened to.
     """
 
     make: Callable[[], Replica]
@@ -105,7 +130,7 @@ class Replicas:
         return infos
 
     async def call(self, method: str, *arguments: Any) -> Any:
-        """What the engine's method gives at one of the replicas.
+        """Return what the engine's method gives at one of the replicas.
 
         Raises
         ------
@@ -129,7 +154,10 @@ class Replicas:
                 self._freed.set()
 
     async def close(self) -> None:
-        """End every replica; safe to call twice."""
+        """End every replica.
+
+        It is safe to call twice.
+        """
         restarts, self._restarts = self._restarts, set()
         for task in restarts:
             task.cancel()
@@ -207,7 +235,10 @@ class Replicas:
 
 
 async def end(replica: Replica) -> None:
-    """End a replica that did not come up: what it began to load is freed, if that takes no longer than `ENDING`."""
+    """End a replica that did not come up.
+
+    What it began to load is freed, if that takes no longer than `ENDING`.
+    """
     try:
         with contextlib.suppress(asyncio.TimeoutError):
             async with timeout(ENDING):
@@ -217,12 +248,14 @@ async def end(replica: Replica) -> None:
 
 
 def tokens_of(arguments: Sequence[Any]) -> int:
-    """How many tokens the reply to a call may have."""
+    """Return how many tokens the reply to a call may have."""
     return max((each.max_tokens for each in arguments if isinstance(each, Request)), default=1)
 
 
 def combine_infos(infos: Sequence[EngineInfo]) -> EngineInfo:
-    """What all replicas are, as one: hardware that is equal once, else all kinds of it.
+    """Describe all replicas as one.
+
+    Hardware that is equal stands once, else all kinds of it do.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""The engine `vllm`: vLLM in this process."""
+"""The engine `vllm`, which runs vLLM in this process."""

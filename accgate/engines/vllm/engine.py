@@ -1,4 +1,7 @@
-"""vLLM in this process: its asynchronous engine, with the model's chat template and whole replies."""
+"""vLLM in this process.
+
+It takes its asynchronous engine, with the model's chat template and whole replies.
+"""
 
 import asyncio
 import gc
@@ -41,15 +44,18 @@ OPENING = 16  # tokens at the end of a prompt that may open the thought of its r
 
 
 def thought_tokens(tokenizer: Any, text: str) -> int | None:
-    """How many tokens the reasoning in a text has by itself; None without any."""
+    """Count the tokens that the reasoning in a text has by itself.
+
+    None without any.
+    """
     reasoning = split_reasoning(text).reasoning
     return None if reasoning is None else len(tokenizer.encode(reasoning, add_special_tokens=False))
 
 
 def model_defaults(generation: Mapping[str, Any]) -> dict[str, Any]:
-    """The sampling of a model's generation_config, as vLLM's server takes it where a request says nothing.
+    """Return the sampling of a model's generation_config.
 
-    Temperature and length are always in accgate's requests.
+    vLLM's server takes it where a request says nothing. Temperature and length are always in accgate's requests.
 
     >>> model_defaults({"temperature": 0.7, "repetition_penalty": 1.05, "max_tokens": 2048})
     {'repetition_penalty': 1.05}
@@ -58,10 +64,10 @@ def model_defaults(generation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class VllmEngine:
-    """A model in vLLM, whose options are those of vLLM's AsyncEngineArgs and a few of accgate's.
+    """A model in vLLM.
 
-    Its replies are plain text: vLLM reads tool calls in its server alone. `memory_share` is the share that it takes of
-    the memory of each GPU.
+    Its options are those of vLLM's AsyncEngineArgs and a few of accgate's. Its replies are plain text: vLLM reads tool
+    calls in its server alone. `memory_share` is the share that it takes of the memory of each GPU.
     """
 
     calls_tools = False
@@ -87,7 +93,10 @@ class VllmEngine:
         self._is_second = False  # whether its processes were started again
 
     def _engine_arguments(self, extra: Mapping[str, Any]) -> dict[str, Any]:
-        """vLLM's arguments; like the sampling's `extra`, they are checked against its classes: seconds to import."""
+        """Return vLLM's arguments, checked against its classes.
+
+        The sampling's `extra` is, too. Importing the classes takes seconds.
+        """
         log = process.Log(None)
         try:
             with log.capturing(), process.own_environment(batch_invariant=self._own.batch_invariant):
@@ -164,7 +173,10 @@ class VllmEngine:
                 raise CannotEvaluate(self._why(f"vLLM cannot load {self._model}", error)) from error
 
     def _refuse_varying_kernels(self) -> None:
-        """Refuse `batch_invariant` where vLLM has no such kernels: it would be ignored, and believed."""
+        """Refuse `batch_invariant` where vLLM has no such kernels.
+
+        It would be ignored, and believed.
+        """
         from vllm.platforms import current_platform
 
         if not self._own.batch_invariant:
@@ -175,7 +187,10 @@ class VllmEngine:
             raise KeyFaults((("options", "batch_invariant"), fault))
 
     def _prepare(self) -> None:
-        """What every request shares: the chat template's parameters, the tokenizer's, and the adapter."""
+        """Prepare what every request shares.
+
+        It is the chat template's parameters, the tokenizer's, and the adapter.
+        """
         from vllm.lora.request import LoRARequest
         from vllm.renderers import ChatParams
         from vllm.utils.mistral import is_mistral_tokenizer
@@ -194,11 +209,17 @@ class VllmEngine:
         return f"{what}: {process.cause(error, self._log.text())} (vLLM's log: {self._log.path})"
 
     async def complete(self, request: Request) -> Reply:
-        """Answer one prompt; a cancelled one is aborted in the engine."""
+        """Answer one prompt.
+
+        A cancelled one is aborted in the engine.
+        """
         return await self._answered(lambda: self._complete(request), request.max_tokens)
 
     async def _answered(self, ask: Callable[[], Awaitable[T]], tokens: int = 1) -> T:
-        """What vLLM answers; a request of a stalled core is asked again, of a new one, once."""
+        """Return what vLLM answers.
+
+        A request of a stalled core is asked again, of a new one, once.
+        """
         while True:
             if self._recovery.locked():  # there is no engine until it is loaded again
                 async with self._recovery:
@@ -255,10 +276,11 @@ class VllmEngine:
         return Reply(text, reason, *counts, logprobs=logprobs, reasoning_tokens=thought, acceptance=length)
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """The natural log-probabilities of each continuation's tokens, right after the request's prompt.
+        """Return the natural log-probabilities of each continuation's tokens.
 
-        The prompt's tokens are those that `complete` would send; a continuation's are those of both texts together, or
-        its own where a token would reach over the boundary. All continuations of one token are one request.
+        They come right after the request's prompt. The prompt's tokens are those that `complete` would send; a
+        continuation's are those of both texts together, or its own where a token would reach over the boundary. All
+        continuations of one token are one request.
         """
         return await self._answered(lambda: self._score(request, continuations))
 
@@ -283,14 +305,20 @@ class VllmEngine:
         return [first[each[0]] if len(each) == 1 else next(rest) for each in tokens]
 
     def _is_worth_keeping(self, prompt: int, texts: int) -> bool:
-        """Whether a request for a prompt alone costs fewer tokens than its prefix cache saves these texts after it."""
+        """Tell whether a request for a prompt alone saves tokens.
+
+        It costs fewer than its prefix cache saves these texts after it.
+        """
         config = self._engine.vllm_config
         is_shared = config.cache_config.enable_prefix_caching and config.parallel_config.data_parallel_size == 1
         kept = (prompt - 1) // config.cache_config.block_size * config.cache_config.block_size
         return bool(is_shared and kept * texts > prompt)
 
     async def _next(self, request: Request, rendered: Mapping[str, Any], tokens: list[int]) -> dict[int, LogProbs]:
-        """Each of these tokens as the one right after the prompt; the request keeps the prompt in the prefix cache."""
+        """Score each of these tokens as the one right after the prompt.
+
+        The request keeps the prompt in the prefix cache.
+        """
         tokenizer, found = self._engine.get_tokenizer(), {}
         for start in range(0, max(1, len(tokens)), MOST_TOKENS):
             some = tokens[start : start + MOST_TOKENS]
@@ -324,7 +352,10 @@ class VllmEngine:
         return LogProbs(texts, values, all(value >= top for value, top in zip(values, best, strict=True)))
 
     def _reading(self, **fixed: Any) -> Any:
-        """Parameters of a request for log-probabilities alone; what a row of a cached prompt holds is no token."""
+        """Return the parameters of a request for log-probabilities alone.
+
+        What a row of a cached prompt holds is no token.
+        """
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
@@ -332,7 +363,10 @@ class VllmEngine:
         return SamplingParams(max_tokens=1, temperature=0.0, detokenize=False, output_kind=kind, **fixed)
 
     def _beginning(self) -> int:
-        """The token before a text's first: as lm-evaluation-harness has it, that of a beginning, or else of an end."""
+        """Return the token before a text's first.
+
+        It is as lm-evaluation-harness has it, that of a beginning, or else of an end.
+        """
         tokenizer = self._engine.get_tokenizer()
         return int(tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id)
 
@@ -351,7 +385,10 @@ class VllmEngine:
             raise RequestFailed(f"vLLM: {process.one_line(error)}") from error
 
     async def _render(self, request: Request) -> Any:
-        """The prompt as vLLM takes it, made as LLM.chat and LLM.generate make it, off the event loop."""
+        """Render the prompt as vLLM takes it, off the event loop.
+
+        It is made as LLM.chat and LLM.generate make it.
+        """
         from vllm.renderers import ChatParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
 
@@ -397,7 +434,10 @@ class VllmEngine:
         return final
 
     def describe(self) -> EngineInfo:
-        """vLLM's version, the processors or GPUs that it uses, and what it stands on."""
+        """Return vLLM's version, and the processors or GPUs that it uses.
+
+        It adds what vLLM stands on.
+        """
         import torch
         import vllm
         from vllm.platforms import current_platform
@@ -411,7 +451,10 @@ class VllmEngine:
         return EngineInfo("vllm", f"vllm {vllm.__version__}", hardware, environment)
 
     async def close(self) -> None:
-        """End the engine and its processes; what is in flight is lost."""
+        """End the engine and its processes.
+
+        What is in flight is lost.
+        """
         engine, self._engine = self._engine, None
         if engine is not None:
             gc.unfreeze()

@@ -1,4 +1,7 @@
-"""The options of the `vllm` engine: a few of its own, and vLLM's engine arguments, checked against vLLM's classes."""
+"""The options of the `vllm` engine.
+
+They are a few of its own, and vLLM's engine arguments, checked against vLLM's classes.
+"""
 
 import contextlib
 import dataclasses
@@ -89,9 +92,9 @@ OPERATIONAL = operational_of(Own) | {"download_dir", "disable_log_stats", DRAFT_
 
 
 def own_options(table: ModelTable) -> tuple[Own, dict[str, Any]]:
-    """Split the options of a model's table into accgate's own, which are checked, and vLLM's, which are not yet.
+    """Split the options of a model's table into accgate's own and vLLM's.
 
-    Paths of accgate's own are made absolute. Nothing of vLLM is imported.
+    The former are checked, the latter not yet. Paths of accgate's own are made absolute. Nothing of vLLM is imported.
 
     Raises
     ------
@@ -115,7 +118,9 @@ def own_options(table: ModelTable) -> tuple[Own, dict[str, Any]]:
 
 
 def weights(name: str, folder: Path, key: Key) -> str:
-    """A folder or file of weights relative to `folder`, made absolute; else a hub id, as it is.
+    """Make a folder or file of weights relative to `folder` absolute.
+
+    A hub id stays as it is.
 
     Raises
     ------
@@ -135,10 +140,11 @@ def weights(name: str, folder: Path, key: Key) -> str:
 
 
 def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type) -> dict[str, Any]:
-    """vLLM's engine arguments as it takes them: its `options`, checked against its `arguments_class` (AsyncEngineArgs).
+    """Return vLLM's engine arguments as it takes them.
 
-    A preset's arguments give way to the options. Tables become the configuration objects that the class declares.
-    Prefix caching stays as vLLM has it by default: on for every model that allows it.
+    They are its `options`, checked against its `arguments_class` (AsyncEngineArgs). A preset's arguments give way to
+    the options. Tables become the configuration objects that the class declares. Prefix caching stays as vLLM has it by
+    default: on for every model that allows it.
 
     Raises
     ------
@@ -173,7 +179,10 @@ def engine_arguments(own: Own, options: Mapping[str, Any], arguments_class: type
 
 
 def _unknown(name: str, names: Iterable[str]) -> str:
-    """What is wrong with an argument that vLLM lacks: what it is now, or the names that are like it."""
+    """Say what is wrong with an argument that vLLM lacks.
+
+    It is what it is now, or the names that are like it.
+    """
     if name in REPLACED:
         return f"vLLM has it no longer; {REPLACED[name]}"
     alike = difflib.get_close_matches(name, sorted(names), n=4, cutoff=0.5)
@@ -183,7 +192,10 @@ def _unknown(name: str, names: Iterable[str]) -> str:
 
 
 def _declared(arguments_class: Any) -> dict[str, Any]:
-    """The type of each public field; text where vLLM annotates it with a name that it does not import."""
+    """Return the type of each public field.
+
+    It is text where vLLM annotates it with a name that it does not import.
+    """
     fields = dataclasses.fields(arguments_class)
     declared = {field.name: field.type for field in fields if not field.name.startswith("_")}
     for name, kind in declared.items():
@@ -211,7 +223,7 @@ def _typed(kind: Any, value: Any) -> Any:
 
 
 def _options_of(kind: Any) -> Iterator[enum.Enum]:
-    """The members of an enumeration, or of those in a union."""
+    """Return the members of an enumeration, or of those in a union."""
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         yield from kind.__members__.values()
     for part in get_args(kind):
@@ -219,7 +231,10 @@ def _options_of(kind: Any) -> Iterator[enum.Enum]:
 
 
 def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """(where in the value, what is wrong) of what pydantic says, without the members of unions in between."""
+    """Yield (where in the value, what is wrong) of what pydantic says.
+
+    It is without the members of unions in between.
+    """
     places: dict[tuple[str | int, ...], tuple[Any, list[ErrorDetails]]] = {}
     for fault in error.errors(include_url=False):
         where, inner = _present(fault["loc"], value)
@@ -231,7 +246,10 @@ def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str
 
 
 def _present(loc: Iterable[str | int], value: Any) -> tuple[tuple[str | int, ...], Any]:
-    """The part of a fault's path that the user wrote, and the value there."""
+    """Return the part of a fault's path that the user wrote.
+
+    It comes with the value there.
+    """
     where: tuple[str | int, ...] = ()
     for part in loc:
         in_list = isinstance(value, list) and isinstance(part, int) and part < len(value)
@@ -241,7 +259,10 @@ def _present(loc: Iterable[str | int], value: Any) -> tuple[tuple[str | int, ...
 
 
 def _rank(adapter: Path) -> int:
-    """The rank vLLM must reserve for an adapter: its own, rounded up to one that vLLM takes; 16 by default."""
+    """Return the rank that vLLM must reserve for an adapter.
+
+    It is its own, rounded up to one that vLLM takes, and 16 by default.
+    """
     try:
         rank = int(json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))["r"])
     except (OSError, ValueError, LookupError, TypeError):
@@ -250,7 +271,9 @@ def _rank(adapter: Path) -> int:
 
 
 def checked_sampling(extra: Mapping[str, Any], sampling_class: type) -> dict[str, Any]:
-    """The fields of `sampling.extra` as vLLM's class of sampling parameters holds them: its objects for tables.
+    """Return the fields of `sampling.extra` as vLLM holds them.
+
+    Its class of sampling parameters has its own objects for tables.
 
     Raises
     ------
@@ -285,7 +308,10 @@ def checked_sampling(extra: Mapping[str, Any], sampling_class: type) -> dict[str
 
 
 def _lost_values(where: Key, value: Any, taken: Any) -> Iterator[tuple[Key, str]]:
-    """Keys of a table that vLLM's object left out, and a bias that its server would cut."""
+    """Yield keys of a table that vLLM's object left out.
+
+    A bias that its server would cut is one, too.
+    """
     if dataclasses.is_dataclass(taken) and isinstance(value, Mapping):
         names = [field.name for field in dataclasses.fields(taken) if not field.name.startswith("_")]
         for name in value.keys() - {*names}:

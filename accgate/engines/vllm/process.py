@@ -1,4 +1,7 @@
-"""vLLM as a guest of this process: its log, why it failed, and the processes that it starts, which end with it."""
+"""vLLM as a guest of this process.
+
+Here are its log, why it failed, and the processes that it starts, which end with it.
+"""
 
 import contextlib
 import importlib
@@ -53,7 +56,10 @@ FIXES = (
 
 
 class Log:
-    """The file that holds what vLLM and its processes write, so that it does not mix with accgate's own output."""
+    """The file that holds what vLLM and its processes write.
+
+    So it does not mix with accgate's own output.
+    """
 
     def __init__(self, path: str | None) -> None:
         self._kept = path is not None
@@ -67,7 +73,10 @@ class Log:
 
     @contextlib.contextmanager
     def capturing(self) -> Iterator[None]:
-        """Send what this process and those it starts meanwhile write to the terminal into the file."""
+        """Send what is written to the terminal meanwhile into the file.
+
+        This process writes it, and those it starts.
+        """
         sys.stdout.flush()
         sys.stderr.flush()
         before = [os.dup(1), os.dup(2)]
@@ -86,14 +95,17 @@ class Log:
                     handler.setStream(self._stream)
 
     def text(self) -> str:
-        """The end of what was written since the engine was made."""
+        """Return the end of what was written since the engine was made."""
         with contextlib.suppress(OSError), self.path.open("rb") as stream:
             stream.seek(max(self._from, self.path.stat().st_size - TAIL))
             return stream.read().decode("utf-8", "replace")
         return ""
 
     def close(self, *, failed: bool) -> None:
-        """End the file; one that nobody asked for is kept only after a failure, whose message names it."""
+        """End the file.
+
+        One that nobody asked for is kept only after a failure, whose message names it.
+        """
         for handler in logging.getLogger("vllm").handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is self._stream:
                 handler.setStream(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 (the logger's from here)
@@ -103,7 +115,10 @@ class Log:
 
 
 def cause(error: BaseException, log: str) -> str:
-    """Why vLLM failed, in one line with the fix: from the error, or from the log of the process that it started."""
+    """Say why vLLM failed, in one line with the fix.
+
+    The error tells, or the log of the process that it started.
+    """
     chain = [error]
     while (deeper := chain[-1].__cause__ or chain[-1].__context__) is not None and deeper not in chain:
         chain.append(deeper)
@@ -117,19 +132,25 @@ def cause(error: BaseException, log: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """An error's words without the frame that pydantic puts around them."""
+    """Strip the frame that pydantic puts around an error's words."""
     inner = re.search(r"Value error, (.*?)(?: \[type=|$)", text, re.DOTALL)
     return one_line(inner[1] if inner else text)
 
 
 def one_line(error: BaseException | str) -> str:
-    """Return what an error says in at most 400 characters, or its kind where it says nothing."""
+    """Return what an error says in at most 400 characters.
+
+    It is its kind where it says nothing.
+    """
     return clip(" ".join(str(error).split()) or type(error).__name__, 400)
 
 
 @contextlib.contextmanager
 def unreachable_by_ctrl_c() -> Iterator[None]:
-    """Processes started meanwhile, by this thread, do not get a terminal's Ctrl-C: accgate ends them itself."""
+    """Keep a terminal's Ctrl-C from processes started meanwhile by this thread.
+
+    accgate ends them itself.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     resource_tracker.ensure_running()  # multiprocessing starts it once, and unblocks SIGINT after that
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -140,10 +161,10 @@ def unreachable_by_ctrl_c() -> Iterator[None]:
 
 
 class Watch:
-    """The processes that vLLM starts for one engine, from the moment it is made until `started`.
+    """The processes that vLLM starts for one engine.
 
-    On Linux a process watches them and what they start in turn: it ends all of it after `close`, and kills it if this
-    process is killed.
+    They count from the moment it is made until `started`. On Linux a process watches them and what they start in turn:
+    it ends all of it after `close`, and kills it if this process is killed.
     """
 
     def __init__(self) -> None:
@@ -161,18 +182,27 @@ class Watch:
             )
 
     def look(self) -> None:
-        """Note the engine's own processes; what starts after `started` is another engine's."""
+        """Note the engine's own processes.
+
+        What starts after `started` is another engine's.
+        """
         if self._looks:
             self._children |= set(multiprocessing.active_children()) - self._others
 
     def started(self) -> None:
-        """All processes are there: no need to look for more."""
+        """Note that all processes are there.
+
+        There is no need to look for more.
+        """
         self.look()
         self._looks = False
         self._say("started")
 
     def end(self, patience: float = 10.0) -> None:
-        """End the engine's own processes: ask them first, kill them after `patience` seconds."""
+        """End the engine's own processes.
+
+        Ask them first, and kill them after `patience` seconds.
+        """
         self.look()
         for child in self._children:
             if child.is_alive():
@@ -184,13 +214,19 @@ class Watch:
                 child.join()
 
     def kill(self) -> None:
-        """Kill the engine's own processes: one that is stopped hears nothing else."""
+        """Kill the engine's own processes.
+
+        One that is stopped hears nothing else.
+        """
         self.look()
         for child in self._children:
             child.kill()
 
     def close(self) -> None:
-        """End what is left: the engine's own processes, and those that they started, which may outlive them."""
+        """End what is left.
+
+        It is the engine's own processes, and those that they started, which may outlive them.
+        """
         self.end()
         self._say(" ".join(["end", *(str(child.pid) for child in self._children)]))
         if self._process is not None:
@@ -222,7 +258,7 @@ def version_fault() -> str | None:
 
 
 def import_classes() -> tuple[type, type]:
-    """vLLM's classes of engine arguments and of sampling parameters.
+    """Import vLLM's classes of engine arguments and of sampling parameters.
 
     Raises
     ------
@@ -239,10 +275,10 @@ def import_classes() -> tuple[type, type]:
 
 @contextlib.contextmanager
 def own_environment(*, batch_invariant: bool) -> Iterator[None]:
-    """The variables of one model while it is made or loads; what vLLM sets for it meanwhile is taken back.
+    """Set the variables of one model while it is made or loads.
 
-    vLLM's processes keep the variables that they start with. Those that are forked keep what this process imported,
-    too: where another value was read then, they are spawned.
+    What vLLM sets for it meanwhile is taken back. vLLM's processes keep the variables that they start with. Those that
+    are forked keep what this process imported, too: where another value was read then, they are spawned.
     """
     before = os.environ.get(BATCH_INVARIANT)
     if batch_invariant:

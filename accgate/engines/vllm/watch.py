@@ -1,9 +1,9 @@
-"""A process that sees to it that what vLLM started ends with its engine, also where accgate was killed and cannot.
+"""A process that ends with its engine what vLLM started.
 
-`python watch.py PID`, started by PID, notes the descendants of PID until a line comes on standard input. At the line
-`end ROOT ...` it ends those of them that descend from these processes. When PID or the input ends without one, it kills
-all that is left of them. Then it removes the shared memory that they had and nobody has any more: where all were killed
-at once, Python's own tracker of it was too.
+It does so also where accgate was killed and cannot. `python watch.py PID`, started by PID, notes the descendants of PID
+until a line comes on standard input. At the line `end ROOT ...` it ends those of them that descend from these
+processes. When PID or the input ends without one, it kills all that is left of them. Then it removes the shared memory
+that they had and nobody has any more: where all were killed at once, Python's own tracker of it was too.
 """
 
 import contextlib
@@ -25,7 +25,10 @@ NAMES = ("psm_", "sem.mp-")  # Python's for shared memory and semaphores
 
 @dataclass(frozen=True)
 class Process:
-    """When a process started, since numbers are used again, and its parent when it was seen first."""
+    """When a process started, since numbers are used again.
+
+    It has its parent when it was seen first, too.
+    """
 
     started: str
     parent: int
@@ -36,7 +39,10 @@ Memory = dict[int, set[str]]  # the inodes of the shared memory that each proces
 
 
 def main() -> None:
-    """Watch, as no child of the one that is watched: Ray kills the children of a process together with it."""
+    """Watch, as no child of the one that is watched.
+
+    Ray kills the children of a process together with it.
+    """
     if os.fork():
         os._exit(0)  # the one that is watched takes this for the end of its child
     watch(int(sys.argv[1]))
@@ -66,7 +72,10 @@ def watch(parent: int) -> None:
 
 
 def look(parent: int, seen: Seen, memory: Memory) -> None:
-    """Note the descendants that are there now, and what they and the process itself map."""
+    """Note the descendants that are there now.
+
+    It notes what they and the process itself map.
+    """
     for number, process in descendants(parent).items():
         if number not in seen or seen[number].started != process.started:
             seen[number] = process
@@ -75,13 +84,19 @@ def look(parent: int, seen: Seen, memory: Memory) -> None:
 
 
 def roots_of(lines: str) -> list[int] | None:
-    """The processes that a line `end ROOT ...` names; None where there is no such line yet."""
+    """Return the processes that a line `end ROOT ...` names.
+
+    None where there is no such line yet.
+    """
     *whole, _ = lines.split("\n")
     return next(([*map(int, words)] for command, *words in map(str.split, whole) if command == "end"), None)
 
 
 def below(roots: Sequence[int], seen: Seen) -> Seen:
-    """Those of the processes that are one of the roots or descend from one, whoever their parent is now."""
+    """Return those of the processes that are one of the roots or descend from one.
+
+    It does not matter who their parent is now.
+    """
     found, generation = Seen(), {*roots}
     while generation:
         found |= {number: seen[number] for number in generation & seen.keys()}
@@ -90,7 +105,10 @@ def below(roots: Sequence[int], seen: Seen) -> Seen:
 
 
 def end(seen: Seen, memory: Memory, grace: float) -> None:
-    """Kill those that are still there after `grace` seconds, and remove shared memory that nobody has then."""
+    """Kill those that are still there after `grace` seconds.
+
+    Remove shared memory that nobody has then.
+    """
     await_end(seen, grace)
     for process in living(seen):
         if not tracks_resources(process):
@@ -108,7 +126,7 @@ def await_end(seen: Seen, seconds: float) -> None:
 
 
 def living(seen: Seen) -> list[int]:
-    """Those that are still there."""
+    """Return those that are still there."""
     return [
         number
         for number, process in seen.items()
@@ -117,7 +135,10 @@ def living(seen: Seen) -> list[int]:
 
 
 def mapped(numbers: Iterable[int]) -> set[str]:
-    """The inodes of the shared memory that processes map; a semaphore's file has its name only later."""
+    """Return the inodes of the shared memory that processes map.
+
+    A semaphore's file has its name only later.
+    """
     inodes = set()
     for process in numbers:
         with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
@@ -136,14 +157,20 @@ def remove(memory: set[str]) -> None:
 
 
 def tracks_resources(process: int) -> bool:
-    """Whether it is Python's own tracker of shared memory, which frees that and ends when the others have ended."""
+    """Tell whether it is Python's own tracker of shared memory.
+
+    That frees it and ends when the others have ended.
+    """
     with contextlib.suppress(OSError):
         return b"multiprocessing.resource_tracker" in Path(f"/proc/{process}/cmdline").read_bytes()
     return False
 
 
 def process_of(number: int) -> Process | None:
-    """The process with this number; None where it has ended."""
+    """Return the process with this number.
+
+    None where it has ended.
+    """
     try:
         fields = Path(f"/proc/{number}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -152,13 +179,13 @@ def process_of(number: int) -> Process | None:
 
 
 def processes() -> Seen:
-    """Every process that has not ended."""
+    """List every process that has not ended."""
     numbers = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
     return {number: process for number in numbers if (process := process_of(number)) is not None}
 
 
 def descendants(parent: int) -> Seen:
-    """The descendants of a process, without this one."""
+    """List the descendants of a process, without this one."""
     everyone = below([parent], processes())
     return {number: process for number, process in everyone.items() if number not in (parent, os.getpid())}
 

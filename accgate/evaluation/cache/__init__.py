@@ -1,1 +1,4 @@
-"""Replies of earlier runs: where they lie, and on what they depend."""
+"""Replies of earlier runs.
+
+Here is where they lie, and on what they depend.
+"""

@@ -17,7 +17,10 @@ from accgate.result import EngineInfo
 
 
 class CachedEngine:
-    """Looks every request up before it asks; the engine behind it is started and closed by whoever made it."""
+    """An engine that looks every request up before it asks.
+
+    The engine behind it is started and closed by whoever made it.
+    """
 
     def __init__(self, engine: Engine, shelf: Shelf) -> None:
         self.concurrency = engine.concurrency
@@ -25,10 +28,10 @@ class CachedEngine:
         self._engine, self._shelf = engine, shelf
 
     async def start(self) -> None:
-        """The engine runs already."""
+        """Do nothing, for the engine runs already."""
 
     async def complete(self, request: Request) -> Reply:
-        """The reply of an earlier run, or the engine's."""
+        """Return the reply of an earlier run, or the engine's."""
         key = request_key(request)
         if isinstance(kept := self._shelf.get(key), Reply):
             await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
@@ -38,7 +41,10 @@ class CachedEngine:
         return new
 
     async def score(self, request: Request, continuations: Sequence[str]) -> list[LogProbs]:
-        """The log-probabilities of an earlier run, and the engine's of those that no run asked."""
+        """Return the log-probabilities of an earlier run, or the engine's.
+
+        The engine is asked those that no run asked.
+        """
         keys = {text: request_key(request, text) for text in continuations}
         scores = {text: kept for text, key in keys.items() if isinstance(kept := self._shelf.get(key), LogProbs)}
         await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
@@ -50,16 +56,19 @@ class CachedEngine:
         return [scores[text] for text in continuations]
 
     def describe(self) -> EngineInfo:
-        """What runs."""
+        """Say what runs."""
         return self._engine.describe()
 
     async def close(self) -> None:
-        """The cache's files."""
+        """Close the cache's files."""
         self._shelf.close()
 
 
 class Cache:
-    """A cache folder in use by a run; `digests` are those of files, which it remembers."""
+    """A cache folder in use by a run.
+
+    `digests` are those of files, which it remembers.
+    """
 
     def __init__(self, folder: Path, *, say: Say) -> None:
         self._folder, self._say = folder, say
@@ -67,7 +76,10 @@ class Cache:
         self.digests = FileDigests(folder / FILES)
 
     def before(self, engine: Engine, check: Check, info: EngineInfo) -> Engine:
-        """The engine with the cache before it, or the engine itself where the cache is off, saying why."""
+        """Put the cache before an engine.
+
+        Where the cache is off, return the engine itself, and say why.
+        """
         if is_same(check, info):
             why = "it runs what its reference was recorded with, so cached replies would only repeat the reference"
             self._say(f"cache: off for {check.name}: {why}")
@@ -94,7 +106,10 @@ class Cache:
 
 
 def is_same(check: Check, info: EngineInfo) -> bool:
-    """Whether, as far as can be told, a check runs what its reference was recorded with: an A/A run."""
+    """Tell whether a check runs what its reference was recorded with, an A/A run.
+
+    It goes as far as can be told.
+    """
     about = None if check.recorded is None else check.recorded.about
     return (
         about is not None

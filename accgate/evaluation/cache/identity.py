@@ -1,4 +1,7 @@
-"""What an answer depends on, as a digest: two models, builds or machines never share one."""
+"""What an answer depends on, as a digest.
+
+Two models, builds or machines never share one.
+"""
 
 import os
 import platform
@@ -43,12 +46,18 @@ NO_SETTING = re.compile(r".*_(KEY|TOKEN|PORT|HOST|IP|CACHE_ROOT|CACHE_DIR)$|(CUD
 
 
 class KeyIncomplete(Exception):
-    """Something that can change an answer is not known; the message says what."""
+    """Something that can change an answer is not known.
+
+    The message says what.
+    """
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who answers: `digest` of everything but the request, and `about`, the same for people."""
+    """Who answers.
+
+    `digest` is of everything but the request, and `about` is the same for people.
+    """
 
     digest: str
     about: Mapping[str, Any]
@@ -100,10 +109,11 @@ def identity_of(
 
 
 def request_key(request: Request, continuation: str | None = None) -> str | None:
-    """The digest of a request; None for one whose answer is drawn anew each time, or that names what may change.
+    """Return the digest of a request.
 
-    With a `continuation` it is that of the question how likely this text is after the prompt. The sample's id is not
-    part of it, since engines do not see it; the repeat is.
+    None for one whose answer is drawn anew each time, or that names what may change. With a `continuation` it is that
+    of the question how likely this text is after the prompt. The sample's id is not part of it, since engines do not
+    see it; the repeat is.
     """
     extra = request.extra
     temperature, seed = extra.get("temperature", request.temperature), extra.get("seed", request.seed)
@@ -119,7 +129,9 @@ def request_key(request: Request, continuation: str | None = None) -> str | None
 
 
 def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
-    """The digest of a model's files, or its name on the hub with the commit.
+    """Return the digest of a model's files.
+
+    Or it is its name on the hub with the commit.
 
     Raises
     ------
@@ -136,7 +148,9 @@ def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
 
 
 def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tuple[str, str]]:
-    """(name, digest) of every file or folder that options or sampling name: adapters, templates, draft models.
+    """Yield (name, digest) of every file or folder that options or sampling name.
+
+    Such are adapters, templates, draft models.
 
     Raises
     ------
@@ -156,9 +170,10 @@ def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tup
 
 
 def installation_digest(distribution: str, digest_of: DigestOf) -> str:
-    """The digest of what is installed: engine and its driver here lie there, others by RECORD.
+    """Return the digest of what is installed.
 
-    A kernel that was built anew may keep its version, and its line in RECORD.
+    The engine and its driver here lie there, others are by RECORD. A kernel that was built anew may keep its version,
+    and its line in RECORD.
 
     Raises
     ------

@@ -1,7 +1,8 @@
-"""Finished replies and log-probabilities, kept across runs: appended lines in a folder for each who answered.
+"""Finished replies and log-probabilities, kept across runs.
 
-Every run appends to files of its own, so runs at the same time need no lock, and a network folder will do. A line has
-a checksum over who answered, the request and the reply: what is torn or damaged is asked again.
+They are appended lines in a folder for each who answered. Every run appends to files of its own, so runs at the same
+time need no lock, and a network folder will do. A line has a checksum over who answered, the request and the reply:
+what is torn or damaged is asked again.
 """
 
 import contextlib
@@ -55,7 +56,10 @@ class Shelf:
             self._say(f"cache: {path} cannot be read: {error.strerror}")
 
     def get(self, key: str | None) -> Answer | None:
-        """Return the answer to a request, or None where it has no key or no whole line."""
+        """Return the answer to a request.
+
+        None where it has no key or no whole line.
+        """
         if key is None or (place := self._places.get(key.encode())) is None:
             return None
         path, offset = place
@@ -118,7 +122,10 @@ def _line(key: str, answer: Answer, identity: str) -> bytes:
 
 
 def _answer(line: bytes, key: str, identity: str) -> Answer | None:
-    """The answer in a line; None where the line is damaged or was not written for this key."""
+    """Read the answer in a line.
+
+    None where the line is damaged or was not written for this key.
+    """
     written_for, _, rest = line.rstrip(b"\n").partition(b" ")
     checksum, _, body = rest.partition(b" ")
     if written_for != key.encode() or checksum != _checksum(identity, key, body):
@@ -138,7 +145,10 @@ def _checksum(identity: str, key: str, body: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What a cache folder holds of one engine; `used` is the time of the last use, in seconds since 1970."""
+    """What a cache folder holds of one engine.
+
+    `used` is the time of the last use, in seconds since 1970.
+    """
 
     digest: str
     about: dict[str, Any]
@@ -148,7 +158,7 @@ class CacheEntry:
 
 
 def contents(folder: Path) -> list[CacheEntry]:
-    """What a cache folder holds, the last used first."""
+    """List what a cache folder holds, the last used first."""
     entries = []
     for place in _places(folder):
         files = _files_in(place)
@@ -162,9 +172,10 @@ def contents(folder: Path) -> list[CacheEntry]:
 def prune(
     folder: Path, *, older_than: float | None = None, max_size: int | None = None, now: float | None = None
 ) -> tuple[int, int]:
-    """Remove files unused for `older_than` seconds, then the longest unused until `max_size` bytes are left.
+    """Remove files unused for `older_than` seconds.
 
-    Only files of a cache are touched, whatever folder is given. Returns (files, bytes) removed.
+    Then remove the longest unused until `max_size` bytes are left. Only files of a cache are touched, whatever folder
+    is given. Returns (files, bytes) removed.
     """
     clock = time.time() if now is None else now
     paths = [path for place in _places(folder) for path in _files_in(place)]

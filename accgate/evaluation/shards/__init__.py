@@ -1,1 +1,4 @@
-"""A part of the samples each: its run, all folders together, and the run that they join to."""
+"""A part of the samples each.
+
+Here are its run, all folders together, and the run that they join to.
+"""

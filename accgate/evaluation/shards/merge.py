@@ -1,4 +1,7 @@
-"""Shards joined into one run: they must agree in all that counts, and what is missing is named."""
+"""Shards joined into one run.
+
+They must agree in all that counts, and what is missing is named.
+"""
 
 import math
 import os
@@ -58,7 +61,7 @@ class Source:
     records: RecordLog
 
     def table(self, name: str) -> Mapping[str, Any]:
-        """A table of the settings, or an empty one."""
+        """Return a table of the settings, or an empty one."""
         return table if isinstance(table := self.settings.get(name), Mapping) else {}
 
 
@@ -76,9 +79,10 @@ class Pool:
 
     @cached_property
     def log(self) -> RecordLog:
-        """A place in the fixed order for each (id, repeat) of the finished check, and its record where there is one.
+        """Return a place in the fixed order for each (id, repeat).
 
-        One with a score goes before one that failed: a resumed run asks failed samples again too.
+        It is of the finished check, with its record where there is one. One with a score goes before one that failed: a
+        resumed run asks failed samples again too.
         """
         ids, repeats = self.check.task.samples.ids, self.check.repeats
         log = empty_log(Path(), ids, repeats)
@@ -98,7 +102,10 @@ class Pool:
         return self.log.present
 
     def places(self, source: Source) -> Places:
-        """Return the places of a source's records in the fixed order, -1 of those of other checks."""
+        """Return the places of a source's records in the fixed order.
+
+        It is -1 of those of other checks.
+        """
         return places_in(self.check.task.samples.ids, self.check.repeats, source.records)
 
     @property
@@ -109,7 +116,10 @@ class Pool:
 
     @property
     def files(self) -> dict[str, str]:
-        """The digests of the files that answers depend on, as far as any shard's machine had them."""
+        """Return the digests of the files that answers depend on.
+
+        They go as far as any shard's machine had them.
+        """
         return {name: digest for source in self.sources for name, digest in source.table(FILES).items()}
 
     @property
@@ -152,7 +162,10 @@ def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
 
 
 def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
-    """Where the shards were planned by other rules, or by another accgate, than this merge."""
+    """Yield where the shards were planned otherwise than this merge.
+
+    It was by other rules, or by another accgate.
+    """
     plans = {HERE: plan} | {str(folder): run.plan for folder, run in runs.items()}
     faults = mismatches("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
     faults += mismatches("accgate record", {place: {RECORDING: each.get(RECORDING)} for place, each in plans.items()})
@@ -166,7 +179,10 @@ def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> l
 
 
 def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Where engine, version, hardware or what lies under them are not the same in all shards, or files differ."""
+    """Yield where engine, version, hardware or files differ between shards.
+
+    What lies under them counts, too.
+    """
     engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     files: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
@@ -181,9 +197,10 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
 
 
 def server_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Where a model was not answered, or a judge's marks not given, by one server as replies and listings tell it.
+    """Yield where more than one server answered for a model, or marked for a judge.
 
-    Of several fingerprints, each shard must have all, or the model's or judge's options must allow them all.
+    Replies and listings tell it. Of several fingerprints, each shard must have all, or the model's or judge's options
+    must allow them all.
     """
     asked: dict[ModelKey, PlannedModel] = {}
     named: dict[tuple[ModelKey, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
@@ -209,7 +226,10 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
 
 
 def settings_mismatches(pool: Pool) -> list[str]:
-    """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
+    """Yield where a check was evaluated with other settings or samples.
+
+    They are others than this merge's accuracy.toml has.
+    """
     wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
     shared = {place: {key: each[key] for key in each.keys() - OWN} for place, each in places.items()}
@@ -217,7 +237,10 @@ def settings_mismatches(pool: Pool) -> list[str]:
 
 
 def record_faults(pool: Pool) -> Iterator[str]:
-    """Records that belong to no sample, and samples to which two shards gave different scores."""
+    """Yield records that belong to no sample, and contradicting scores.
+
+    These are samples to which two shards gave different scores.
+    """
     ids, repeats = pool.check.task.samples.ids, pool.check.repeats
     first, differ = np.full(len(ids) * repeats, np.nan), np.zeros(len(ids) * repeats, dtype=bool)
     for source in pool.sources:
@@ -297,7 +320,9 @@ def join(
 
 
 def write_union(joined: JoinedShards, out: Path) -> None:
-    """Write the joined records as a run does, so that a report shows them, and a later merge or `--resume` goes on.
+    """Write the joined records as a run does.
+
+    So a report shows them, and a later merge or `--resume` goes on.
 
     Raises
     ------
@@ -328,7 +353,7 @@ def _refuse(faults: Iterable[str]) -> None:
 
 
 def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun], stop_rule_of: StopRuleOf) -> EvaluatedCheck:
-    """The check as a run of its own would have evaluated it."""
+    """Return the check as a run of its own would have evaluated it."""
     places, stops = pool.log.places(), stop_rule_of(pool.check)
     evaluation = finished_evaluation(pool.whole, pool.records, places, stops, pool.makers)
     if evaluation is None:
@@ -356,7 +381,7 @@ def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
 
 
 def _fate(shard: Shard, pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
-    """What became of a shard."""
+    """Say what became of a shard."""
     holding = [run for run in runs.values() if str(shard) in run.shards]
     if not holding:
         return "was not given"
@@ -373,7 +398,10 @@ def _shards(runs: Iterable[ShardRun]) -> list[Shard]:
 def _union(
     plan: Mapping[str, Any], pools: Sequence[Pool], evaluated: Sequence[EvaluatedCheck], runs: Collection[ShardRun]
 ) -> ShardRun:
-    """The shard.json of all; a run that was given twice counts once in its seconds."""
+    """Join the shard.json of all.
+
+    A run that was given twice counts once in its seconds.
+    """
     shares = tuple(
         Share(*pool.check.key, len(pool.records), int(pool.records.figures.failed.sum()), item.problem)
         for pool, item in zip(pools, evaluated, strict=True)

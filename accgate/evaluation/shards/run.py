@@ -1,4 +1,4 @@
-"""What a shard's run leaves for `merge`: shard.json, beside its records."""
+"""What a shard's run leaves for `merge`, shard.json beside its records."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,10 @@ OF_GATE = ("correction", "overall", "on_inconclusive", "drift_alpha", "drift", "
 
 @dataclass(frozen=True)
 class Share:
-    """What a shard has of one check: records, those without a score among them, and why it has not all."""
+    """What a shard has of one check.
+
+    It is records, those without a score among them, and why it has not all.
+    """
 
     model: str
     task: str
@@ -39,10 +42,11 @@ class Share:
 
 @dataclass(frozen=True)
 class ShardRun:
-    """`shard.json`: which parts of which plan a folder holds. It is no verdict.
+    """The file `shard.json`.
 
-    `plan` is what all shards must have alike: version, rules and references of every check. `exit_code` is that of the
-    run, None while it has not ended. A folder that `merge` wrote holds several parts.
+    It says which parts of which plan a folder holds, and is no verdict. `plan` is what all shards must have alike:
+    version, rules and references of every check. `exit_code` is that of the run, None while it has not ended. A folder
+    that `merge` wrote holds several parts.
     """
 
     shards: tuple[str, ...]
@@ -54,7 +58,7 @@ class ShardRun:
 
 
 def plan_of(parts: Sequence[tuple[Gate, Sequence[Check]]]) -> dict[str, Any]:
-    """What decides of every check besides its records, as plain data."""
+    """Return what decides of every check besides its records, as plain data."""
     from accgate._version import __version__
 
     rules = {check.name: _rules(gate, check, len(checks)) for gate, checks in parts for check in checks}
@@ -68,7 +72,10 @@ def _rules(gate: Gate, check: Check, checks: int) -> dict[str, Any]:
 
 
 def _reference_of(check: Check) -> dict[str, Any]:
-    """The reference as its file has it: a mean computed anew can differ in its last digit on another machine."""
+    """Return the reference as its file has it.
+
+    A mean computed anew can differ in its last digit on another machine.
+    """
     if isinstance(check.reference, Scores) and check.recorded is not None:
         about = check.recorded.about
         return {"mean": about.mean, "n": about.n, "sha256": about.scores_sha256}
@@ -76,7 +83,9 @@ def _reference_of(check: Check) -> dict[str, Any]:
 
 
 def begin_shard(plan: Mapping[str, Any], checks: Sequence[Check], options: RunOptions) -> None:
-    """Note in the folder that a shard's run began, and unless it resumes remove what an earlier run left of its checks.
+    """Note in the folder that a shard's run began.
+
+    Unless it resumes, remove what an earlier run left of its checks.
 
     Raises
     ------
@@ -132,7 +141,7 @@ def write_shard(run: ShardRun, out: Path) -> None:
 
 
 def read_shard(folder: Path) -> ShardRun:
-    """What a shard's folder holds.
+    """Read what a shard's folder holds.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Shards: the samples of a check split over machines that need not know of each other."""
+"""Shards, the samples of a check split over machines.
+
+The machines need not know of each other.
+"""
 
 import hashlib
 import re
@@ -26,19 +29,23 @@ class Shard:
         return f"{self.index}/{self.count}"
 
     def of(self, task: Task) -> Task:
-        """The task with this shard's samples: every N-th of the order, or every N-th cluster whole.
+        """Reduce the task to this shard's samples.
 
-        The beginnings of all shards together are thus a beginning of the order.
+        They are every N-th of the order, or every N-th cluster whole. The beginnings of all shards together are thus a
+        beginning of the order.
         """
         return task.of(task.samples.take([n for n, unit in enumerate(units(task.samples)) if self.holds(unit)]))
 
     def holds(self, unit: int) -> bool:
-        """Whether a sample or cluster, by its number in the order from 0, is in this shard."""
+        """Tell whether a sample or cluster is in this shard.
+
+        It goes by its number in the order from 0.
+        """
         return unit % self.count == self.index - 1
 
 
 def parse_shard(text: str) -> Shard:
-    """A shard as `--shard` names it.
+    """Read a shard as `--shard` names it.
 
     Raises
     ------
@@ -58,7 +65,10 @@ def parse_shard(text: str) -> Shard:
 
 
 def units(samples: Samples) -> Sequence[int]:
-    """The number of each sample's cluster in the order, from 0; without clusters, of the sample."""
+    """Number each sample's cluster in the order, from 0.
+
+    Without clusters it is the sample.
+    """
     clusters = samples.names("cluster")
     if clusters is None:
         return range(len(samples))
@@ -68,6 +78,9 @@ def units(samples: Samples) -> Sequence[int]:
 
 
 def samples_digest(task: Task) -> dict[str, Any]:
-    """What tells the samples of two plans apart: how many, and a digest of their ids in the order."""
+    """Return what tells the samples of two plans apart.
+
+    It is how many, and a digest of their ids in the order.
+    """
     text = "\0".join(task.samples.ids)
     return {"samples": len(task.samples), "sha256": hashlib.sha256(text.encode()).hexdigest()[:16]}

@@ -1,4 +1,7 @@
-"""The other shards of a run in a folder that all of them reach: what they have finished, read while they write it."""
+"""The other shards of a run in a folder that all of them reach.
+
+What they have finished is read while they write it.
+"""
 
 import time
 from collections.abc import Mapping
@@ -30,7 +33,7 @@ EVERY = 1.0  # seconds between two looks at the folder
 
 
 def place_in(folder: Path, shard: Shard) -> Path:
-    """Where a shard's records lie in the folder that all shards share.
+    """Return where a shard's records lie in the shared folder.
 
     >>> place_in(Path("all"), Shard(2, 4)).as_posix()
     'all/shard-2-of-4'
@@ -40,9 +43,10 @@ def place_in(folder: Path, shard: Shard) -> Path:
 
 @dataclass
 class _Sibling:
-    """One other shard's records of a check, as far as they were read; `inode` tells a file that was begun anew.
+    """One other shard's records of a check, as far as they were read.
 
-    `stamp` tells settings that were written again since they were read (inode, time of change).
+    `inode` tells a file that was begun anew. `stamp` tells settings that were written again since they were read
+    (inode, time of change).
     """
 
     folder: Path
@@ -54,10 +58,11 @@ class _Sibling:
 
 
 class Siblings:
-    """The finished records of a check that the other shards have, and the whole order that all of them make up.
+    """The finished records of a check that the other shards have.
 
-    Only shards with the same samples, settings, engine, servers and content of files count. What cannot be read counts
-    as not finished: the run then goes on, and `merge` says what is wrong.
+    Here is the whole order that all of them make up, too. Only shards with the same samples, settings, engine, servers
+    and content of files count. What cannot be read counts as not finished: the run then goes on, and `merge` says what
+    is wrong.
     """
 
     def __init__(self, folder: Path, shard: Shard, whole: Task, assignment: Assignment, servers: Servers) -> None:
@@ -69,11 +74,17 @@ class Siblings:
         self._due = time.monotonic()
 
     def record(self, key: tuple[str, int]) -> Record | None:
-        """The record of an (id, repeat); None while no other shard has it."""
+        """Return the record of an (id, repeat).
+
+        None while no other shard has it.
+        """
         return next((other.records[key] for other in self._others if key in other.records), None)
 
     def refresh(self) -> None:
-        """Read what the others have written, at most once a second, and when more is known of this shard's servers."""
+        """Read what the others have written, at most once a second.
+
+        It reads, too, when more is known of this shard's servers.
+        """
         served = self._servers.settings()
         if time.monotonic() < self._due and served == self._served:
             return
@@ -99,7 +110,10 @@ class Siblings:
         other.records.update((record.key, record) for record in records)
 
     def _compare(self, other: _Sibling, paths: RecordPaths) -> None:
-        """Refuse another run's settings, and other servers: who they are may show at any time, here or there."""
+        """Refuse another run's settings, and other servers.
+
+        Who they are may show at any time, here or there.
+        """
         now = paths.settings.stat()
         if (stamp := (now.st_ino, now.st_mtime_ns)) != other.stamp:
             settings = settings_of_run(paths)

@@ -1,1 +1,4 @@
-"""Statistics over samples that are no means of scores: calibration, fairness, robustness, labels, repeats."""
+"""Statistics over samples that are no means of scores.
+
+They measure calibration, fairness, robustness, labels, and repeats.
+"""

@@ -1,6 +1,7 @@
-"""A statistic over samples, its value and its direction; and the columns that it reads from records.
+"""A statistic over samples, its value and its direction.
 
-Every key of the records is checked, and the samples of all sides come in one order.
+Here are the columns that it reads from records, too. Every key of the records is checked, and the samples of all sides
+come in one order.
 """
 
 import math
@@ -38,7 +39,10 @@ class UnusableRecords(ValueError):
 
 @dataclass(frozen=True)
 class Side:
-    """One side's records, sample by sample in the order all sides share, and within a sample by repeat."""
+    """One side's records, sample by sample in the order all sides share.
+
+    Within a sample they go by repeat.
+    """
 
     name: str
     ids: tuple[Hashable, ...]
@@ -46,11 +50,14 @@ class Side:
     counts: Ints
 
     def texts(self, key: str) -> list[str]:
-        """The column as stripped text; an answer that is None stays the empty text: none was found."""
+        """Return the column as stripped text.
+
+        An answer that is None stays the empty text, for none was found.
+        """
         return ["" if v is None else str(v).strip() for v in (value(r, key) for r in self.records)]
 
     def numbers(self, key: str, lowest: float | None = None, highest: float | None = None) -> Floats:
-        """The column as numbers within these bounds.
+        """Return the column as numbers within these bounds.
 
         Raises
         ------
@@ -73,21 +80,24 @@ class Side:
             raise UnusableRecords(f"{self.name}: {key} of {sample} is {item!r}; it must be {bounds}")
 
     def per_sample(self, values: Floats) -> Floats:
-        """Mean over the repeats of each sample."""
+        """Return the mean over the repeats of each sample."""
         starts = np.concatenate([[0], np.cumsum(self.counts)[:-1]])
         means: Floats = np.add.reduceat(values, starts) / self.counts
         return means
 
 
 def value(record: Any, key: str) -> Any:
-    """The value of a record under a key, None without one; a record is a mapping or any object."""
+    """Return the value of a record under a key.
+
+    None without one. A record is a mapping or any object.
+    """
     return record.get(key) if isinstance(record, Mapping) else getattr(record, key, None)
 
 
 def read(name: str, needs: Sequence[str], records: Sequence[Iterable[Any]]) -> tuple[Side, ...]:
-    """The sides, checked for the keys that the statistic of this name needs, in the first side's order of samples.
+    """Check the sides for the keys that the statistic of this name needs.
 
-    Records without any `id` are samples by their position.
+    They are in the first side's order of samples. Records without any `id` are samples by their position.
 
     Raises
     ------
@@ -176,9 +186,10 @@ def _check_one_value(name: str, key: str, sides: Sequence[Side]) -> None:
 
 
 def wide(sides: Sequence[Side], columns: Sequence[Floats]) -> tuple[Floats, ...]:
-    """One row for each sample: its repeats' columns side by side, padded with NaN to the side with most repeats.
+    """Put one row for each sample, its repeats' columns side by side.
 
-    So a statistic pools the answers while the sample stays the unit; `answers` undoes it.
+    It is padded with NaN to the side with most repeats. So a statistic pools the answers while the sample stays the
+    unit; `answers` undoes it.
 
     Raises
     ------
@@ -203,7 +214,10 @@ def wide(sides: Sequence[Side], columns: Sequence[Floats]) -> tuple[Floats, ...]
 
 
 def answers(rows: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
-    """The rows of single answers, of `width` columns, out of the rows of samples."""
+    """Split the rows of samples into rows of single answers.
+
+    Each has `width` columns.
+    """
     if rows.shape[1] == width:
         return rows
     flat = rows.reshape(-1, width)

@@ -1,4 +1,7 @@
-"""Confidence against right answers: calibration errors, Brier score, and the accuracy of the surest answers."""
+"""Confidence against right answers.
+
+It gives calibration errors, Brier score, and the accuracy of the surest answers.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,7 +38,10 @@ def confidence_and_score(sides: Sequence[Side]) -> list[Floats]:
 
 
 def _bins(bins: int, sides: Sequence[Side]) -> Tables:
-    """Return confidences and scores behind the number of their bin ((m-1)/M, m/M], from 0; the first has 0 too."""
+    """Return confidences and scores behind the number of their bin, from 0.
+
+    A bin is ((m-1)/M, m/M], and the first has 0 too.
+    """
     edges = np.arange(1, bins + 1) / bins  # each the double nearest to m/M, so that a confidence of 0.7 is on 7/10
     places = (np.searchsorted(edges, side.numbers("confidence", 0.0, 1.0)) for side in sides)
     pairs = zip(places, confidence_and_score(sides), strict=True)
@@ -43,12 +49,15 @@ def _bins(bins: int, sides: Sequence[Side]) -> Tables:
 
 
 def _turned(rows: Rows) -> Rows:
-    """The rows (place, confidence, score) with confidence and score exchanged, so that each gap changes its sign."""
+    """Exchange confidence and score in the rows (place, confidence, score).
+
+    So each gap changes its sign.
+    """
     return rows.reshape(len(rows), -1, 3)[:, :, [0, 2, 1]].reshape(rows.shape)
 
 
 def _gaps(rows: Rows) -> tuple[Floats, Floats]:
-    """Sum of confidence minus score (points) and number of answers, by bin."""
+    """Sum confidence minus score (points), and count answers, by bin."""
     rows = answers(rows, 3)
     bins = rows[:, 0].astype(np.intp)
     gaps, counts = np.bincount(bins, rows[:, 1] - rows[:, 2]), np.bincount(bins)
@@ -79,7 +88,10 @@ def _calibration_error(name: str, statistic: Callable[[Rows], float], bins: int)
 
 
 def ece(*, bins: int = 15) -> Aggregate:
-    """Expected calibration error: mean gap of confidence and accuracy over the bins, weighted by their answers."""
+    """Compute the expected calibration error.
+
+    It is the mean gap of confidence and accuracy over the bins, weighted by their answers.
+    """
     return _calibration_error("ece", _expected_error, bins)
 
 
@@ -89,7 +101,10 @@ def rmsce(*, bins: int = 15) -> Aggregate:
 
 
 def mce(*, bins: int = 15) -> Aggregate:
-    """Maximum calibration error: the largest gap of a bin that has answers."""
+    """Compute the maximum calibration error.
+
+    It is the largest gap of a bin that has answers.
+    """
     return _calibration_error("mce", _maximum, bins)
 
 
@@ -124,7 +139,10 @@ def _squared_error(rows: Rows) -> float:
 
 
 def brier_score() -> Aggregate:
-    """Mean squared distance of confidence and right answer, in points: 25 for a constant confidence of 0.5."""
+    """Compute the mean squared distance of confidence and right answer.
+
+    It is in points, 25 for a constant confidence of 0.5.
+    """
     return Aggregate("brier_score", NEEDS, _paired_columns, _squared_error, False)
 
 
@@ -147,7 +165,10 @@ def _accuracy_at(coverage: float, rows: Rows) -> float:
 
 
 def accuracy_coverage_auc() -> Aggregate:
-    """Area under the accuracy-coverage curve: the mean accuracy of the k surest answers over k = 1 to n."""
+    """Compute the area under the accuracy-coverage curve.
+
+    It is the mean accuracy of the k surest answers over k = 1 to n.
+    """
     return Aggregate("accuracy_coverage_auc", NEEDS, _paired_columns, _area, True)
 
 

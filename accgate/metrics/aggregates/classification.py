@@ -1,4 +1,7 @@
-"""Labels predicted against labels true: accuracy, precision, recall, F1 and Matthews' correlation."""
+"""Labels predicted against labels true.
+
+It gives accuracy, precision, recall, F1 and Matthews' correlation.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -48,7 +51,10 @@ def _counts(rows: Rows) -> tuple[Floats, Floats, Floats]:
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    """The ratio in points, 0 where a label has 0/0, as in scikit-learn."""
+    """Return the ratio in points, 0 where a label has 0/0.
+
+    scikit-learn has it so.
+    """
     return 100.0 * np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
@@ -82,7 +88,10 @@ def _accuracy(rows: Rows) -> float:
 
 
 def _matthews(rows: Rows) -> float:
-    """Gorodkin's correlation of any number of labels; an answer that is no label is one more."""
+    """Compute Gorodkin's correlation of any number of labels.
+
+    An answer that is no label is one more.
+    """
     right, predicted, true = _counts(rows)
     n = true.sum()
     spread = (n**2 - (predicted**2).sum()) * (n**2 - (true**2).sum())
@@ -113,7 +122,7 @@ def classification_f1(*, average: Average = "macro", positive: str = "") -> Aggr
 
 
 def classification_accuracy() -> Aggregate:
-    """Share of the answers that are their target."""
+    """Compute the share of the answers that are their target."""
     return Aggregate("classification_accuracy", NEEDS, _table, _accuracy, True)
 
 

@@ -1,4 +1,7 @@
-"""Do groups fare alike: differences in precision, selection and error rates between groups of samples."""
+"""Whether groups fare alike.
+
+It gives differences in precision, selection and error rates between groups of samples.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -69,7 +72,10 @@ def _absolute(rates: Sequence[str], rows: Rows) -> float:
 
 
 def _largest(rates: Sequence[str], rows: Rows) -> float:
-    """The largest difference between any two groups; NaN where a group that is there has no rate."""
+    """Return the largest difference between any two groups.
+
+    It is NaN where a group that is there has no rate.
+    """
     counts = _counts(rows)
     counts = counts[counts.sum(axis=1) > 0]
     if len(counts) < 2:
@@ -80,7 +86,10 @@ def _largest(rates: Sequence[str], rows: Rows) -> float:
 def _difference(
     name: str, labels: Labels, positive: str, rates: tuple[str, ...], groups: tuple[str, str] | None
 ) -> Aggregate:
-    """The signed difference of two named groups, or the largest over all groups where `groups` is None."""
+    """Return the signed difference of two named groups.
+
+    Where `groups` is None it is the largest over all groups.
+    """
     needs = ("group", "answer", "target") if labels == "answer" else ("group", "label", "score")
     table = partial(_table, name, labels, positive, groups)
     if groups is None:
@@ -108,10 +117,16 @@ def demographic_parity_difference_selection_rate(*, labels: Labels = "answer", p
 def equalised_odds_difference(
     *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
 ) -> Aggregate:
-    """The larger of two signed differences, group 1 minus group 0: of true and of false positive rates."""
+    """Return the larger of two signed differences, group 1 minus group 0.
+
+    They are those of true and of false positive rates.
+    """
     return _difference("equalised_odds_difference", labels, positive, ODDS, (group_0, group_1))
 
 
 def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
-    """The larger of the largest differences between any two groups in true and in false positive rate."""
+    """Return the larger of two largest differences between any two groups.
+
+    They are those in true and in false positive rate.
+    """
     return _difference("equalised_odds_difference_fairlearn", labels, positive, ODDS, None)

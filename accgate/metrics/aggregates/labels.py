@@ -1,4 +1,7 @@
-"""Labels as codes: answers against targets, the positive one, and groups."""
+"""Labels as codes.
+
+They are answers against targets, the positive one, and groups.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -14,7 +17,10 @@ RIGHT = 100.0
 
 
 def true_labels(sides: Sequence[Side], labels: Labels) -> tuple[list[list[str]], tuple[str, ...]]:
-    """Each side's true labels, and all of them sorted; those that are one label are spelled as the first."""
+    """Return each side's true labels, and all of them sorted.
+
+    Those that are one label are spelled as the first.
+    """
     texts = [side.texts("target" if labels == "answer" else "label") for side in sides]
     spelled = one_spelling(sorted(set().union(*texts)))
     truth = [[*map(spelled, each)] for each in texts]
@@ -22,7 +28,9 @@ def true_labels(sides: Sequence[Side], labels: Labels) -> tuple[list[list[str]],
 
 
 def positive_label(name: str, names: Sequence[str], positive: str) -> str:
-    """The positive label: `positive`, else the last of two in sorted order ("1", "true", "yes").
+    """Return the positive label.
+
+    It is `positive`, else the last of two in sorted order ("1", "true", "yes").
 
     Raises
     ------
@@ -40,7 +48,7 @@ def positive_label(name: str, names: Sequence[str], positive: str) -> str:
 
 
 def predicted_and_true(name: str, sides: Sequence[Side], labels: Labels, positive: str) -> list[tuple[Floats, Floats]]:
-    """Each side's (predicted positive, truly positive) as 0 and 1.
+    """Encode each side's (predicted positive, truly positive) as 0 and 1.
 
     By `score` an answer is the true label where it has 100 points, else the other of two.
 
@@ -80,7 +88,9 @@ def group_names(name: str, sides: Sequence[Side]) -> tuple[str, ...]:
 
 
 def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> tuple[str, str]:
-    """Groups 0 and 1: the two names, else the only two in sorted order.
+    """Return groups 0 and 1.
+
+    They are the two names, else the only two in sorted order.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""The effect of an attack on the score: attack success rate and performance drop rate."""
+"""The effect of an attack on the score.
+
+It gives attack success rate and performance drop rate.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -12,9 +15,9 @@ Column = Literal["", "group", "label", "cluster"]
 
 
 def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) -> Floats:
-    """Scores after each attack in points, shape (records, attacks); NaN for records that are not among `which`.
+    """Return scores after each attack in points, shape (records, attacks).
 
-    `attack` picks one, from 1; 0 takes all.
+    They are NaN for records that are not among `which`. `attack` picks one, from 1; 0 takes all.
 
     Raises
     ------
@@ -43,7 +46,10 @@ def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) 
 
 
 class _Set:
-    """The attacked inputs that count: by ids, or by the value of a column of the record."""
+    """The attacked inputs that count.
+
+    They are by ids, or by the value of a column of the record.
+    """
 
     def __init__(self, ids: str, column: Column, holds: str, base: Literal["all", "set"]) -> None:
         if bool(ids) == bool(column) or bool(column) != bool(holds):
@@ -80,7 +86,10 @@ def _rate(rows: Rows) -> float:
 
 
 def attack_success_rate(*, right: float = 100.0, attack: int = 0) -> Aggregate:
-    """Share of the answers right before the attack that are wrong after it."""
+    """Compute the share of the answers that an attack turns wrong.
+
+    They were right before it.
+    """
     return _attack_success("attack_success_rate", right, attack, None)
 
 
@@ -93,7 +102,10 @@ def attack_success_rate_curated(
     right: float = 100.0,
     attack: int = 0,
 ) -> Aggregate:
-    """As `attack_success_rate`, with successes counted only for attacked inputs inside a given set."""
+    """Compute `attack_success_rate` over a given set.
+
+    Successes count only for attacked inputs inside it.
+    """
     return _attack_success("attack_success_rate_curated", right, attack, _Set(ids, column, holds, base))
 
 
@@ -129,12 +141,12 @@ def _drop_rate(rows: Rows) -> float:
 
 
 def performance_drop_rate(*, attack: int = 0) -> Aggregate:
-    """1 - sum of the scores after the attack / sum of the scores before it."""
+    """Return 1 - sum of the scores after the attack / sum before it."""
     return _drop_aggregate("performance_drop_rate", attack, False)
 
 
 def mean_performance_drop_rate() -> Aggregate:
-    """Mean of the performance drop rates over several attacks."""
+    """Average the performance drop rates over several attacks."""
     return _drop_aggregate("mean_performance_drop_rate", 0, True)
 
 

@@ -1,4 +1,7 @@
-"""Statistics over repeated answers to one question: pass@k and majority vote."""
+"""Statistics over repeated answers to one question.
+
+They are pass@k and majority vote.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,9 +14,10 @@ from accgate.metrics.aggregates.base import Aggregate, Floats, Rows, Side, Table
 
 
 def pass_at_k_estimate(n: int, c: int, k: int) -> float:
-    """Unbiased estimate that at least one of k answers is right, from c right of n: 1 - C(n-c, k) / C(n, k).
+    """Estimate without bias that at least one of k answers is right.
 
-    Source: Chen et al. 2021, arXiv 2107.03374; a share, not points.
+    c of n are right, and it is 1 - C(n-c, k) / C(n, k). Source: Chen et al. 2021, arXiv 2107.03374; a share, not
+    points.
 
     >>> pass_at_k_estimate(5, 1, 2)
     0.4
@@ -47,7 +51,10 @@ def _mean(rows: Rows) -> float:
 
 
 def pass_at_k(*, k: int = 1, right: float = 100.0) -> Aggregate:
-    """Mean over the samples of the unbiased estimate that one of k answers is right."""
+    """Average over the samples the estimate that one of k answers is right.
+
+    It is unbiased.
+    """
     if k < 1:
         raise ValueError("k must be 1 or more")
     return Aggregate("pass_at_k", ("score",), partial(_estimates, k, right), _mean, True)
@@ -68,7 +75,10 @@ def _votes(k: int, sides: Sequence[Side]) -> Tables:
 
 
 def _majority(votes: Sequence[int], voters: Sequence[int], texts: Sequence[str], scores: Floats) -> float:
-    """Score of the commonest answer, the mean over tied ones; without any vote the mean score."""
+    """Return the score of the commonest answer, the mean over tied ones.
+
+    Without any vote it is the mean score.
+    """
     if not votes:
         return float(scores[list(voters)].mean())
     parties: dict[str, list[Any]] = defaultdict(list)
@@ -79,7 +89,10 @@ def _majority(votes: Sequence[int], voters: Sequence[int], texts: Sequence[str],
 
 
 def majority_vote(*, k: int = 0) -> Aggregate:
-    """Mean score of each sample's commonest answer among its first k, or all where k is 0."""
+    """Average the score of each sample's commonest answer.
+
+    It is among its first k answers, or all where k is 0.
+    """
     if k < 0:
         raise ValueError("k must be 1 or more, or 0 for all")
     return Aggregate("majority_vote", ("score", "answer"), partial(_votes, k), _mean, True)

@@ -1,4 +1,7 @@
-"""Instructions about the form of a reply, and those that come with a question of their own."""
+"""Instructions about the form of a reply.
+
+Here are those that come with a question of their own, too.
+"""
 
 import csv
 import io
@@ -23,7 +26,10 @@ TEMPLATE = ("My Answer:", "My Conclusion:", "Future Outlook:")
 
 
 def _nested_brackets(text: str) -> bool:
-    """Whether brackets stand five deep, and one of them is closed; a wrong closing one begins anew."""
+    """Tell whether brackets stand five deep, and one of them is closed.
+
+    A wrong closing one begins anew.
+    """
     levels: list[str] = []
     deepest = 0
     for char in text:
@@ -101,7 +107,10 @@ def _thesis(text: str) -> bool:
 
 
 def _first(text: str, marks: Iterable[str]) -> int:
-    """Where the first of the marks stands that there is; -1 without any."""
+    """Find where the first of the marks stands.
+
+    It is -1 without any.
+    """
     return next((text.find(mark) for mark in marks if mark in text), -1)
 
 
@@ -164,7 +173,7 @@ def _alphabet_story(text: str) -> bool:
 
 
 def _rows(text: str, delimiter: str = ",") -> Sequence[Sequence[str]]:
-    """The rows of CSV, none where it is not."""
+    """Return the rows of CSV, none where it is not."""
     try:
         return list(csv.reader(io.StringIO(text), delimiter=delimiter))
     except csv.Error:

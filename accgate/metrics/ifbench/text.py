@@ -13,7 +13,7 @@ DATA = (
 
 
 def missing_data() -> list[str]:
-    """What nltk's data lacks, by the names that its downloader takes."""
+    """Name what nltk's data lacks, as its downloader takes it."""
     import nltk
 
     missing = []
@@ -26,29 +26,29 @@ def missing_data() -> list[str]:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a text, by Punkt."""
+    """Split a text into sentences, by Punkt."""
     from nltk.tokenize import sent_tokenize
 
     return list(sent_tokenize(text))
 
 
 def tokens_of(text: str) -> list[str]:
-    """Words and punctuation marks of a text, by nltk."""
+    """Split a text into words and punctuation marks, by nltk."""
     from nltk.tokenize import word_tokenize
 
     return list(word_tokenize(text))
 
 
 def words_of(text: str) -> list[str]:
-    """The tokens with a letter or a digit."""
+    """Return the tokens with a letter or a digit."""
     return [token for token in tokens_of(text) if any(char.isalnum() for char in token)]
 
 
 def without_punctuation(text: str) -> str:
-    """A text without ASCII's punctuation marks."""
+    """Remove ASCII's punctuation marks from a text."""
     return text.translate(str.maketrans("", "", PUNCTUATION))
 
 
 def times(word: str, text: str, flags: int = re.IGNORECASE) -> int:
-    """How often a whole word comes in a text."""
+    """Count how often a whole word comes in a text."""
     return len(re.findall(rf"\b{re.escape(word)}\b", text, flags))

@@ -70,7 +70,7 @@ def _stop_words(text: str, percentage: float) -> bool:
 
 
 def _ends(text: str) -> Counter[str]:
-    """How many sentences end in each character."""
+    """Count how many sentences end in each character."""
     return Counter(sentence[-1] for sentence in sentences_of(text))
 
 

@@ -1,1 +1,4 @@
-"""Charts of the HTML report: pure functions from figures to SVG, each with its text and a table of its figures."""
+"""Charts of the HTML report.
+
+They are pure functions from figures to SVG, each with its text and a table of its figures.
+"""

@@ -1,4 +1,7 @@
-"""Axes of all drawings: from figures to places, and the round numbers at which there is a line."""
+"""Axes of all drawings.
+
+They turn figures into places, and have the round numbers at which there is a line.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Axis:
-    """Figures from `low` to `high` at places from `start` to `end`: a share of the width, pixels or columns."""
+    """Figures from `low` to `high` at places from `start` to `end`.
+
+    Places are shares of the width, pixels or columns.
+    """
 
     low: float
     high: float
@@ -24,7 +30,9 @@ class Axis:
     end: float = 1.0
 
     def at(self, value: float) -> float:
-        """The place of a figure; what is beyond the ends stands at them.
+        """Return the place of a figure.
+
+        What is beyond the ends stands at them.
 
         >>> Axis(0.0, 10.0).at(5.0), Axis(0.0, 10.0).at(99.0), Axis(0.0, 10.0, 240.0, 0.0).at(2.5)
         (0.5, 1.0, 180.0)
@@ -33,21 +41,26 @@ class Axis:
         return self.start + share * (self.end - self.start)
 
     def pixel(self, value: float) -> float:
-        """The place of a figure in a drawing, to a tenth of a pixel."""
+        """Return the place of a figure in a drawing, to a tenth of a pixel."""
         return pixel(self.at(value))
 
     def drawn(self, start: float, end: float) -> Axis:
-        """The same figures at other places."""
+        """Return the same figures at other places."""
         return replace(self, start=start, end=end)
 
     def step(self, most: int = FEW, *, whole: bool = False) -> float:
-        """The distance of two neighbouring round figures, of which at most so many stand within the ends."""
+        """Return the distance of two neighbouring round figures.
+
+        At most so many of them stand within the ends.
+        """
         raw = max((self.high - self.low) / most, 1.0 if whole else 0.0)
         power = 10.0 ** math.floor(math.log10(raw))
         return next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw * (1 - 1e-9))
 
     def ticks(self, most: int = FEW, *, whole: bool = False) -> list[float]:
-        """Round figures within the ends, at most so many; `whole` ones for counts.
+        """Return round figures within the ends, at most so many.
+
+        They are `whole` ones for counts.
 
         >>> Axis(0.3, 9.0).ticks(6)
         [2.0, 4.0, 6.0, 8.0]
@@ -58,14 +71,20 @@ class Axis:
 
 
 def axis_around(values: Iterable[float], room: float) -> Axis:
-    """An axis on which all figures lie, with a share of its length free at each end."""
+    """Build an axis on which all figures lie.
+
+    A share of its length is free at each end.
+    """
     ends = sorted(values)
     air = room * (ends[-1] - ends[0])
     return axis_of(ends[0] - air, ends[-1] + air)
 
 
 def axis_of(low: float, high: float) -> Axis:
-    """An axis between two figures; ends that meet are moved apart."""
+    """Build an axis between two figures.
+
+    Ends that meet are moved apart.
+    """
     if high - low > 1e-9 * max(1.0, abs(low), abs(high)):
         return Axis(low, high)
     room = max(1.0, 1e-6 * abs(low))
@@ -73,12 +92,15 @@ def axis_of(low: float, high: float) -> Axis:
 
 
 def upright(low: float, high: float) -> Axis:
-    """An axis up the height of a chart."""
+    """Build an axis up the height of a chart."""
     return axis_of(low, high).drawn(HEIGHT, 0.0)
 
 
 def thin(points: Sequence[T], most: int) -> Sequence[T]:
-    """Return at most so many of the points, evenly spread, with the first and the last."""
+    """Return at most so many of the points, evenly spread.
+
+    The first and the last are among them.
+    """
     if len(points) <= most:
         return points
     return [points[round(k * (len(points) - 1) / (most - 1))] for k in range(most)]
@@ -105,9 +127,9 @@ def figures_beside(y: Axis, *, whole: bool) -> str:
 
 
 def short(value: float, *, plus: bool = False) -> str:
-    """A round figure: thousands are marked, as everywhere in a report.
+    """Write a round figure.
 
-    With `plus` one above 0 has its sign.
+    Thousands are marked, as everywhere in a report. With `plus` one above 0 has its sign.
 
     >>> short(1000.0), short(0.0), short(-10.0, plus=True), short(0.5, plus=True)
     ('1,000', '0', '−10', '+0.5')

@@ -1,4 +1,7 @@
-"""The picture of a test: the means that a run would have by chance, and after a drop of theta."""
+"""The picture of a test.
+
+It has the means that a run would have by chance, and after a drop of theta.
+"""
 
 import math
 from collections.abc import Iterator
@@ -22,10 +25,11 @@ TITLE = "Chance or a real drop?"
 
 @dataclass(frozen=True)
 class _Figures:
-    """The figures that the picture is made of, in points, turned so that worse is lower.
+    """The figures that the picture is made of, in points.
 
-    `error` is the curves' standard error; `dropped` is the reference's mean after a drop of theta, or of the one asked
-    for where a run that failed early does not tell what it saw. `limit` is the mean below which the run fails.
+    They are turned so that worse is lower. `error` is the curves' standard error; `dropped` is the reference's mean
+    after a drop of theta, or of the one asked for where a run that failed early does not tell what it saw. `limit` is
+    the mean below which the run fails.
     """
 
     verdict: Verdict
@@ -45,9 +49,10 @@ class _Figures:
 
     @property
     def areas(self) -> tuple[float | None, float | None]:
-        """The areas that are shaded: beyond the limit under H0, and before it under H1.
+        """The areas that are shaded.
 
-        A run that stopped early has none: alpha and beta are those of the whole run, and not of one stop.
+        They are beyond the limit under H0, and before it under H1. A run that stopped early has none: alpha and beta
+        are those of the whole run, and not of one stop.
         """
         if self.limit is None or self.verdict.is_early:
             return None, None
@@ -56,9 +61,10 @@ class _Figures:
 
 
 def distribution_chart(verdict: Verdict, key: str) -> svg.Chart | None:
-    """The distributions under H0 and H1 with alpha and beta shaded, and the run's figures marked; None without them.
+    """Draw the distributions under H0 and H1, and the run's figures.
 
-    The picture is that of the accuracy suite's README of TensorRT-LLM, with this run's figures. Worse is left.
+    alpha and beta are shaded. None without the figures. The picture is that of the accuracy suite's README of
+    TensorRT-LLM, with this run's figures. Worse is left.
     """
     figures = _figures(verdict)
     if figures is None:
@@ -97,7 +103,10 @@ def _figures(verdict: Verdict) -> _Figures | None:
 
 
 def _axis(figures: _Figures) -> Axis:
-    """The axis on which the curves stand, and the figures that are not too far from them; worse is left."""
+    """Return the axis of the curves, and the figures near enough to them.
+
+    Worse is left.
+    """
     error, curves = figures.error, [each for each in (figures.reference, figures.dropped) if each is not None]
     ends = [center + side * REACH * error for center in curves for side in (-1, 1)]
     values = [figures.mean, *(figures.bar or ()), *([] if figures.limit is None else [figures.limit])]
@@ -106,7 +115,10 @@ def _axis(figures: _Figures) -> Axis:
 
 
 def _curves(x: Axis, figures: _Figures) -> list[str]:
-    """The zone in which the run fails, beta and alpha as areas, and both curves."""
+    """Draw the zone in which the run fails, and both curves.
+
+    beta and alpha are areas.
+    """
     parts, reference, dropped, limit = [], figures.reference, figures.dropped, figures.limit
     if limit is not None:
         width = svg.pixel(svg.ACROSS * x.at(limit))
@@ -122,7 +134,10 @@ def _curves(x: Axis, figures: _Figures) -> list[str]:
 
 
 def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
-    """Limit, reference and candidate, each at a height of its own, so that no two can meet."""
+    """Draw limit, reference and candidate, each at its own height.
+
+    So no two can meet.
+    """
     verdict = figures.verdict
     if figures.limit is not None:
         at = x.at(figures.limit)
@@ -153,7 +168,10 @@ def _curve(
 
 
 def _area(x: Axis, center: float, error: float, low: float, high: float, class_: str) -> str:
-    """The area under a curve between two figures; nothing where the curve has none there."""
+    """Draw the area under a curve between two figures.
+
+    There is nothing where the curve has none there.
+    """
     if low >= center + REACH * error or high <= center - REACH * error:
         return ""
     edge = _curve(x, center, error, low, high)
@@ -171,7 +189,7 @@ def _description(figures: _Figures) -> str:
 
 
 def _caption(figures: _Figures) -> str:
-    """What the lines are, and what the picture simplifies."""
+    """Say what the lines are, and what the picture simplifies."""
     verdict, kind = figures.verdict, drop_word(figures.verdict.higher_is_better)
     parts = ["Solid: no change."]
     if figures.dropped is not None and verdict.theta is not None:

@@ -1,4 +1,7 @@
-"""How the evidence of a check grew, sample by sample, and where it would have failed or passed."""
+"""How the evidence of a check grew, sample by sample.
+
+It shows where the check would have failed or passed.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +17,10 @@ Points = Sequence[tuple[float, float]]
 
 
 def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
-    """Draw the running sum of the differences, between the limits at which the run fails or passes."""
+    """Draw the running sum of the differences, between its limits.
+
+    At these the run fails or passes.
+    """
     points = 100.0 if steps.exact else 1.0
     sums = [value / points for value in steps.sums]
     fails, passes = ([(n, value / points) for n, value in bound] for bound in (steps.fails, steps.passes))
@@ -55,7 +61,10 @@ def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[
 
 
 def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -> Iterator[str]:
-    """The labels of both limits, where they end; a single limit is a short line at the last sample."""
+    """Draw the labels of both limits, where they end.
+
+    A single limit is a short line at the last sample.
+    """
     if len(fails) == 1:
         ((n, value),) = fails
         place, level = x.at(n), y.at(value)

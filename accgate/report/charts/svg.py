@@ -1,7 +1,8 @@
-"""The few SVG elements that a chart is made of; colours come from the page's style, by class.
+"""The few SVG elements that a chart is made of.
 
-A chart has no viewBox: its places across are percent of whatever width the page has, and those down are pixels, so that
-text keeps its size at every width. Curves stand in a drawing within, which is stretched.
+Colours come from the page's style, by class. A chart has no viewBox: its places across are percent of whatever width
+the page has, and those down are pixels, so that text keeps its size at every width. Curves stand in a drawing within,
+which is stretched.
 """
 
 import html
@@ -14,9 +15,10 @@ ACROSS = 1000  # width of the stretched drawing, in its own units
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: `title` asks, `about` says what is drawn, `caption` answers. The `svg` holds a sentence for all.
+    """A chart.
 
-    `scale` says that figures stand left of it, for which the page leaves room.
+    `title` asks, `about` says what is drawn, `caption` answers. The `svg` holds a sentence for all. `scale` says that
+    figures stand left of it, for which the page leaves room.
     """
 
     title: str
@@ -27,9 +29,10 @@ class Chart:
 
 
 def element(name: str, *children: str, **attributes: str | float | None) -> str:
-    """An SVG element; `data_gamma` names the attribute data-gamma, `class_` is class, and None leaves one out.
+    """Write an SVG element.
 
-    Numbers keep all their digits, so that a picture holds the very figures of accgate.json. Children are markup.
+    `data_gamma` names the attribute data-gamma, `class_` is class, and None leaves one out. Numbers keep all their
+    digits, so that a picture holds the very figures of accgate.json. Children are markup.
 
     >>> element("line", x1=1.5, data_gamma=72.5, class_="mark")
     '<line x1="1.5" data-gamma="72.5" class="mark"/>'
@@ -43,7 +46,9 @@ def element(name: str, *children: str, **attributes: str | float | None) -> str:
 
 
 def pixel(value: float) -> float:
-    """A coordinate to a tenth, which no eye tells from the exact one.
+    """Write a coordinate to a tenth.
+
+    No eye tells it from the exact one.
 
     >>> pixel(12.3456)
     12.3
@@ -52,7 +57,7 @@ def pixel(value: float) -> float:
 
 
 def percent(share: float) -> str:
-    """A place across, from 0 to 1, as a share of the width.
+    """Write a place across, from 0 to 1, as a share of the width.
 
     >>> percent(0.12345), percent(0.5)
     ('12.35%', '50%')
@@ -61,7 +66,9 @@ def percent(share: float) -> str:
 
 
 def path(points: Iterable[tuple[float, float]], class_: str, *, closed: bool = False) -> str:
-    """A line through points, or an area; across from 0 to 1, down in pixels.
+    """Draw a line through points, or an area.
+
+    Places are across from 0 to 1, down in pixels.
 
     >>> path([(0, 0), (0.5, 2)], "ln")
     '<path d="M0 0L500 2" class="ln"/>'
@@ -77,32 +84,47 @@ def stretch(*parts: str) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str, **data: float | None) -> str:
-    """A straight line; across from 0 to 1, down in pixels."""
+    """Draw a straight line.
+
+    Places are across from 0 to 1, down in pixels.
+    """
     return element("line", x1=percent(x1), x2=percent(x2), y1=pixel(y1), y2=pixel(y2), class_=class_, **data)
 
 
 def label(
     x: float, y: float, value: str, *, anchor: str = "middle", dx: float | None = None, class_: str | None = None
 ) -> str:
-    """A text at a place; across from 0 to 1, down in pixels."""
+    """Write a text at a place.
+
+    Places are across from 0 to 1, down in pixels.
+    """
     end = None if anchor == "start" else anchor
     return element("text", html.escape(value), x=percent(x), y=pixel(y), dx=dx, text_anchor=end, class_=class_)
 
 
 def beside(x: float, y: float, value: str, class_: str) -> str:
-    """A label beside a place, on the side where there is more room."""
+    """Write a label beside a place.
+
+    It is on the side where there is more room.
+    """
     return label(x, y, value, anchor="end" if x > 0.5 else "start", dx=-6 if x > 0.5 else 6, class_=class_)
 
 
 def mark(verdict: str, x: float, y: float) -> str:
-    """The sign of a verdict at a place: a diamond, an empty circle or a dot, so that colour is not all."""
+    """Draw the sign of a verdict at a place.
+
+    It is a diamond, an empty circle or a dot, so that colour is not all.
+    """
     if verdict in ("pass", "inconclusive"):
         return element("circle", cx=percent(x), cy=pixel(y), r=4.5, class_=f"at {verdict}")
     return element("use", href="#d-bad", x=percent(x), y=pixel(y), class_="at regression")
 
 
 def drawing(key: str, kind: str, description: str, *parts: str, **data: float | str | None) -> str:
-    """The whole SVG, with a sentence for those who cannot see it; `key` makes its id unique."""
+    """Write the whole SVG, with a sentence for those who cannot see it.
+
+    `key` makes its id unique.
+    """
     return element(
         "svg",
         element("title", html.escape(description), id=f"{key}-{kind}"),

@@ -1,4 +1,5 @@
-"""The report of a run as one HTML page: its verdicts explained, charts, and the samples that got worse side by side.
+"""The report of a run as one HTML page.
 
-The page loads nothing from elsewhere and shows names, prompts and replies as text.
+It has its verdicts explained, charts, and the samples that got worse side by side. The page loads nothing from
+elsewhere and shows names, prompts and replies as text.
 """

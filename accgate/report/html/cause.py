@@ -1,4 +1,7 @@
-"""Which changed setting explains a regression, as a page of its own and as a section of a run's report."""
+"""Which changed setting explains a regression, as HTML.
+
+It is a page of its own, and a section of a run's report.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +14,10 @@ from accgate.result import CAUSE, Result
 
 @dataclass(frozen=True)
 class Bar:
-    """How many of the lost answers a setting explains: `count`, from `least` to `most`, of `of`."""
+    """How many of the lost answers a setting explains.
+
+    It is `count`, from `least` to `most`, of `of`.
+    """
 
     count: int
     least: int
@@ -35,13 +41,18 @@ class CauseSection:
 
 
 def blame_html(blame: Blame) -> str:
-    """The outcome of a search as one HTML page, which loads and runs nothing and shows every text as text."""
+    """Write the outcome of a search as one HTML page.
+
+    It loads and runs nothing, and shows every text as text.
+    """
     style = page_parts("accgate.report", "tokens.css", "cause.css")
     return whole_page("accgate.report", "cause-page.html.j2", style=style, cause=_section(blame))
 
 
 def cause_section(result: Result, folder: Path | None) -> CauseSection | None:
-    """Make the section of a run's report from the cause.json in its folder, if there is one.
+    """Make the section of a run's report from the cause.json in its folder.
+
+    None if there is none.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""One check in the HTML report: what became of it in a sentence, its settings, its figures and its two charts."""
+"""One check in the HTML report.
+
+It shows what became of it in a sentence, its settings, its figures and its two charts.
+"""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +35,9 @@ class Pictures:
 
 
 def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> Pictures:
-    """Draw how the evidence of a check grew, which needs the run's folder, and whether it can be chance.
+    """Draw how a check's evidence grew, and whether it can be chance.
+
+    The former needs the run's folder.
 
     Raises
     ------
@@ -68,9 +73,9 @@ def _of_samples(verdict: Verdict, folder: Path | None, seed: int, key: str) -> C
 
 
 def outcome_text(verdict: Verdict, together: str = "", *, first: bool) -> str:
-    """What became of a check, in two or three sentences; of the first, what the headline leaves out.
+    """Say what became of a check, in two or three sentences.
 
-    `together` says what the gate allows the whole run.
+    Of the first check it is what the headline leaves out. `together` says what the gate allows the whole run.
     """
     if verdict.failed_cost is not None:
         lines = [] if first else [drop_sentence(verdict), chance_sentence(verdict, together)]

@@ -1,4 +1,7 @@
-"""How a page holds what it shows: texts escaped on one line, data that no text can end, and its policy's hashes."""
+"""How a page holds what it shows.
+
+Texts are escaped on one line, no text can end the data, and its policy has hashes.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,10 @@ def page_template(package: str, name: str) -> Template:
 
 
 def whole_page(package: str, name: str, *, style: str, script: str = "", nonce: str = "", **values: Any) -> str:
-    """Fill a page of one file, whose policy lets only its own style and script run, and nothing load.
+    """Fill a page of one file.
 
-    A script element with the `nonce` may load one file more.
+    Its policy lets only its own style and script run, and nothing load. A script element with the `nonce` may load one
+    file more.
     """
     from markupsafe import Markup
 
@@ -58,12 +62,17 @@ def page_parts(package: str, *names: str) -> str:
 
 
 def _on_one_line(value: Any) -> Any:
-    """Texts on one line, without characters that turn or hide what is beside them; marked text as it is."""
+    """Put texts on one line, without characters that turn or hide others.
+
+    Marked text stays as it is.
+    """
     return visible(value) if type(value) is str else value
 
 
 def embed(value: Any) -> str:
-    r"""JSON that a script element can hold: plain ASCII in which no text can end the element.
+    r"""Write JSON that a script element can hold.
+
+    It is plain ASCII in which no text can end the element.
 
     >>> embed({"answer": "</script>"})
     '{"answer": "\\u003c/script\\u003e"}'
@@ -72,5 +81,5 @@ def embed(value: Any) -> str:
 
 
 def policy_hash(text: str) -> str:
-    """A text as the page's policy names it."""
+    """Write a text as the page's policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,4 +1,7 @@
-"""What a reader sees first: every check on one scale, the worst first, and what the run cost."""
+"""What a reader sees first.
+
+It is every check on one scale, the worst first, and what the run cost.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ Labels = tuple[tuple[float, str], ...]  # of an axis: a place across and its wor
 
 @dataclass(frozen=True)
 class Row:
-    """A check on the page's scale, or one of its groups, with the `number` of the check."""
+    """A check on the page's scale, or one of its groups.
+
+    `number` is that of the check.
+    """
 
     number: int
     verdict: Verdict
@@ -62,9 +68,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Plot:
-    """Checks or groups on one scale: the axis with its labels, the rows, and what the intervals are called.
+    """Checks or groups on one scale.
 
-    `text` is what a check's groups say, and `has_limit` whether a check has its limit drawn.
+    It has the axis with its labels, the rows, and what the intervals are called. `text` is what a check's groups say,
+    and `has_limit` whether a check has its limit drawn.
     """
 
     x: Axis
@@ -76,7 +83,10 @@ class Plot:
 
 
 def forest_of(verdicts: Sequence[Verdict]) -> Plot:
-    """The forest plot of all checks, in their order, each with the groups that stand out."""
+    """Draw the forest plot of all checks, in their order.
+
+    Each has the groups that stand out.
+    """
     rows: list[Row] = []
     for number, verdict in enumerate(verdicts):
         rows.append(_row(number, verdict))
@@ -92,7 +102,10 @@ def forest_of(verdicts: Sequence[Verdict]) -> Plot:
 
 
 def _labels(x: Axis, directions: set[bool]) -> Labels:
-    """The figures over the lines, those that have room on a phone; the middle has its words."""
+    """Return the figures over the lines that have room on a phone.
+
+    The middle has its words.
+    """
     words, room = {0.0: "no change"}, 0.17
     for value in x.ticks(6):
         if value != 0.0:
@@ -103,7 +116,10 @@ def _labels(x: Axis, directions: set[bool]) -> Labels:
 
 
 def _with_room(x: Axis, words: Mapping[float, str], room: float) -> Labels:
-    """The labels that are so far apart, as a share of the width; those nearest to 0 come first."""
+    """Keep the labels that are so far apart, as a share of the width.
+
+    Those nearest to 0 come first.
+    """
     labels: list[tuple[float, str]] = []
     for value in sorted(words, key=abs):
         if all(abs(x.at(value) - place) > room for place, _ in labels):
@@ -124,7 +140,10 @@ def _group_row(number: int, verdict: Verdict, group: GroupFigures) -> Row:
 
 
 def group_table(verdict: Verdict) -> Plot | None:
-    """The table of a check's groups; None where it has none."""
+    """Return the table of a check's groups.
+
+    None where it has none.
+    """
     text, groups, higher = groups_paragraph(verdict), verdict.groups, verdict.higher_is_better
     if text is None or groups is None:
         return None
@@ -135,7 +154,10 @@ def group_table(verdict: Verdict) -> Plot | None:
 
 
 def _group_scale(places: Sequence[Place]) -> Axis:
-    """The scale of a check's groups: all changes and most intervals fit in."""
+    """Return the scale of a check's groups.
+
+    All changes and most intervals fit in.
+    """
     ends = [end for place in places for end in place.ends or ()]
     worst, best = sorted((end for end in ends if end < 0.0), reverse=True), sorted(end for end in ends if end > 0.0)
     typical = [side[math.ceil(TYPICAL * (len(side) - 1))] for side in (worst, best) if side]
@@ -144,7 +166,10 @@ def _group_scale(places: Sequence[Place]) -> Axis:
 
 @dataclass(frozen=True)
 class Stat:
-    """A figure of the run: its name, the figure, and what is below it in small letters."""
+    """A figure of the run.
+
+    It has its name, the figure, and what is below it in small letters.
+    """
 
     name: str
     figure: str
@@ -152,7 +177,10 @@ class Stat:
 
 
 def stats_of(result: Result) -> tuple[Stat, ...]:
-    """What the run cost: samples, tokens and time, as far as it says."""
+    """Return what the run cost.
+
+    It is samples, tokens and time, as far as it says.
+    """
     used, most = samples_used(result)
     saved, idle = savings(result), sum(check.n for check in result.checks if not has_evidence(check))
     about = "all were used" if not any(check.is_early for check in result.checks) else "early stopping saved none"

@@ -1,4 +1,7 @@
-"""The report as one HTML file that needs no other: light or dark, on paper or on a phone, without a network."""
+"""The report as one HTML file that needs no other.
+
+It serves light or dark, on paper or on a phone, without a network.
+"""
 
 import tempfile
 from collections import Counter
@@ -48,9 +51,10 @@ COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
 
 @dataclass(frozen=True)
 class Section:
-    """One check of the page: `number` names it in links and data, and `list` has its samples, None without records.
+    """One check of the page.
 
-    `steps` explain the verdict, each under a heading; `notes` are further sentences on it.
+    `number` names it in links and data, and `list` has its samples, None without records. `steps` explain the verdict,
+    each under a heading; `notes` are further sentences on it.
     """
 
     number: int
@@ -69,7 +73,7 @@ class Section:
 
 
 def html_report(result: Result, folder: Path | None = None, beside: Beside | None = None) -> str:
-    """The report of a run as a whole HTML page.
+    """Write the report of a run as a whole HTML page.
 
     Names, prompts and replies can hold anything: each shows as text, and the page's policy lets only its own style and
     script load and run.
@@ -118,7 +122,10 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
 
 
 def answers_page(answers: Mapping[str, Samples], beside: Beside, *, answered: bool) -> str:
-    """Show the answers of a run without a verdict as a whole HTML page, those of each check under its name."""
+    """Show the answers of a run without a verdict as a whole HTML page.
+
+    Those of each check are under its name.
+    """
     lists, data = lists_of(dict(enumerate(answers.values())), beside)
     script = page_parts("accgate.report", "samples.js")
     named, frame = list(zip(answers, lists.items(), strict=True)), _frame(data, beside)
@@ -126,7 +133,7 @@ def answers_page(answers: Mapping[str, Samples], beside: Beside, *, answered: bo
 
 
 def _frame(data: str, beside: Beside | None) -> dict[str, Any]:
-    """What every page with lists of samples holds."""
+    """Return what every page with lists of samples holds."""
     from markupsafe import Markup
 
     style = page_parts("accgate.report", "tokens.css", "report.css", "cause.css")
@@ -135,7 +142,10 @@ def _frame(data: str, beside: Beside | None) -> dict[str, Any]:
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
-    """What stands above the checks; `title` is the headline without the verdict's name, which is shown above it."""
+    """Return what stands above the checks.
+
+    `title` is the headline without the verdict's name, which is shown above it.
+    """
     counts: Counter[str] = Counter(verdict.verdict for verdict in result.decided)
     tally = [(name, f"{counts[name]:,} {forms[counts[name] != 1]}") for name, forms in NOUNS.items() if counts[name]]
     word, colon, title = story.headline.text.partition(": ")
@@ -154,12 +164,15 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """A part of a sentence with the spaces at its ends."""
+    """Return a part of a sentence with the spaces at its ends."""
     return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
 
 
 def _sections(result: Result, short: Result, folder: Path | None, beside: Beside | None) -> tuple[list[Section], str]:
-    """The checks of `short`, worst first; files are read by the names of `result`."""
+    """Return the checks of `short`, worst first.
+
+    Files are read by the names of `result`.
+    """
     whole, checks = worst_first(result.decided), worst_first(short.decided)
     with tempfile.TemporaryFile() as spool:
         found = {} if folder is None else {at: _samples(spool, folder, v, result.seed) for at, v in enumerate(whole)}
@@ -177,7 +190,10 @@ def _sections(result: Result, short: Result, folder: Path | None, beside: Beside
 
 
 def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Samples | None:
-    """The samples of a check, None where no records are beside the result."""
+    """Return the samples of a check.
+
+    None where no records are beside the result.
+    """
     if verdict.model is None or verdict.task is None:
         return None
     paths, judged = paths_of(folder, verdict.model, verdict.task), None if verdict.lost is None else verdict.n
@@ -205,7 +221,7 @@ ALL = (
 
 
 def all_figures(verdict: Verdict) -> tuple[str, ...]:
-    """The cells of a check's row under `ALL`."""
+    """Return the cells of a check's row under `ALL`."""
     return (
         f"{verdict.task or '–'}{f' ({verdict.statistic})' if verdict.statistic else ''}",
         verdict.model or "–",

@@ -1,4 +1,7 @@
-"""The samples of a check from the run's folder: both sides, in the fixed order, and the evidence that they are."""
+"""The samples of a check from the run's folder.
+
+They are both sides, in the fixed order, and the evidence that they are.
+"""
 
 import math
 from array import array
@@ -23,11 +26,11 @@ from accgate.verdict import Verdict
 
 @dataclass(frozen=True)
 class Sides:
-    """The samples that a check was decided on, in the fixed order; scores in points, NaN where a sample failed.
+    """The samples that a check was decided on, in the fixed order.
 
-    `reference` is None where its scores are not beside the run, `clusters` where samples are independent. `records`
-    are the candidate's, every repeat. `binary` says that all scores of the reference are 0 or 100, those of samples
-    that the check did not use included.
+    Scores are in points, NaN where a sample failed. `reference` is None where its scores are not beside the run,
+    `clusters` where samples are independent. `records` are the candidate's, every repeat. `binary` says that all scores
+    of the reference are 0 or 100, those of samples that the check did not use included.
     """
 
     ids: Ids
@@ -38,9 +41,9 @@ class Sides:
     binary: bool = True
 
     def evidence(self, verdict: Verdict) -> Evidence | str:
-        """The evidence on which a check was decided, or why the files do not hold it.
+        """Return the evidence on which a check was decided.
 
-        They do not tell the range of the metric; it is taken for 0 to 100.
+        Or it is why the files do not hold it. They do not tell the range of the metric; it is taken for 0 to 100.
         """
         if self.reference is None:
             return "the reference's scores are not beside accgate.json"
@@ -67,7 +70,9 @@ class Sides:
 
 
 def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
-    """The samples of a check from the files beside accgate.json, or why there are none.
+    """Read the samples of a check from the files beside accgate.json.
+
+    Or it is why there are none.
 
     Raises
     ------
@@ -103,7 +108,10 @@ def _close(scores: Floats, mean: float | None) -> bool:
 
 
 def _reference(path: Path, ids: Ids) -> tuple[Floats | None, bool]:
-    """The reference's score of each sample, None where the file lacks one; and whether all its scores are 0 or 100."""
+    """Read the reference's score of each sample.
+
+    None where the file lacks one. It adds whether all its scores are 0 or 100.
+    """
     scores = array("d")
 
     def scored() -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""Every sample of a report as data for its lists, in the page as far as there is room, else in a file beside it."""
+"""Every sample of a report as data for its lists.
+
+It is in the page as far as there is room, else in a file beside it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ FUNCTION = "accgateSamples"  # of the page's script, which the file beside calls
 
 @dataclass
 class Beside:
-    """The file beside a page: its name, and the parts of its content, none where the page holds everything."""
+    """The file beside a page.
+
+    It has its name, and the parts of its content, none where the page holds everything.
+    """
 
     name: str
     parts: list[str] = field(default_factory=list)
@@ -36,16 +42,19 @@ class Beside:
 
     @property
     def nonce(self) -> str:
-        """A word by which the page lets this content run, which no text in it can know."""
+        """A word by which the page lets this content run.
+
+        No text in it can know it.
+        """
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class ShownList:
-    """The list of a check's samples: how many there are, and how many of them are listed.
+    """The list of a check's samples.
 
-    `textless` counts those whose texts have no room anywhere, `worse` those that got worse, and `beside` those whose
-    texts are in the file beside the page.
+    It has how many there are, and how many of them are listed. `textless` counts those whose texts have no room
+    anywhere, `worse` those that got worse, and `beside` those whose texts are in the file beside the page.
     """
 
     count: int
@@ -72,9 +81,10 @@ class _Column:
 
 
 def lists_of(checks: Mapping[int, Samples], beside: Beside | None) -> tuple[Mapping[int, ShownList], str]:
-    """Share the room of a page among its checks, and fill the file beside it with what has none.
+    """Share the room of a page among its checks.
 
-    The second of the pair is JSON that a script element can hold. Without a file beside, what has no room is left out.
+    The file beside it gets what has no room. The second of the pair is JSON that a script element can hold. Without a
+    file beside, what has no room is left out.
     """
     room, listed, lists = [ROWS, TEXTS], LISTED, {}
     size, count = (sum(map(of, checks.values())) for of in (attrgetter("size"), len))
@@ -106,7 +116,10 @@ def _columns(columns: Sequence[_Column]) -> str:
 
 
 def _row(sample: Sample, groups: dict[str, int]) -> list[Any]:
-    """What the list's script sorts and filters by; a group is its place among those of the check."""
+    """Return what the list's script sorts and filters by.
+
+    A group is its place among those of the check.
+    """
     record = sample.record
     group = None if record.group is None else groups.setdefault(clip(plain(record.group), ID, " …"), len(groups))
     before, now = (None if score is None else round(score, 2) for score in sample.scores)
@@ -117,7 +130,10 @@ def _row(sample: Sample, groups: dict[str, int]) -> list[Any]:
 
 
 def _texts(sample: Sample, length: int) -> list[str | None]:
-    """Prompt, expected answer, both replies and the candidate's reasoning, as far as they are known."""
+    """Return prompt, expected answer, both replies and reasoning.
+
+    The reasoning is the candidate's. They go as far as they are known.
+    """
     replies = sample.record.target, sample.before, reply_text(sample.record)
     shown = [_beginning(text, length) for text in replies]
     return [_end(sample.prompt, length), *shown, _end(sample.record.reasoning, length)]
@@ -136,7 +152,9 @@ def _end(text: str | None, length: int) -> str | None:
 
 
 def plain(text: str) -> str:
-    r"""Any text without characters that turn or hide what is beside them; line breaks stay, the ends are trimmed.
+    r"""Strip any text of characters that turn or hide what is beside them.
+
+    Line breaks stay, the ends are trimmed.
 
     >>> plain("  a\r\nb\x1b[2J ")
     'a\nb�[2J'

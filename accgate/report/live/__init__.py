@@ -1,1 +1,4 @@
-"""A run in a browser of this machine: what is done while it goes on, and its report once it is decided."""
+"""A run in a browser of this machine.
+
+It shows what is done while it goes on, and its report once it is decided.
+"""

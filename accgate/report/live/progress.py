@@ -1,4 +1,7 @@
-"""How far a run is, from the records that it appends to: nothing is asked of the run itself."""
+"""How far a run is, from the records that it appends to.
+
+Nothing is asked of the run itself.
+"""
 
 import math
 import time
@@ -22,10 +25,11 @@ QUIET = 600.0  # seconds without an answer after which checks that have none yet
 
 @dataclass(frozen=True)
 class Standing:
-    """A check so far: answers of `total` (None unknown), and its difference to the reference in points, as text.
+    """A check so far.
 
-    The difference is that of the first `first` samples of the fixed random order: which replies come first depends on
-    their length, and a mean over those alone would mislead.
+    It has answers of `total` (None unknown), and its difference to the reference in points, as text. The difference is
+    that of the first `first` samples of the fixed random order: which replies come first depends on their length, and a
+    mean over those alone would mislead.
     """
 
     name: str
@@ -38,7 +42,10 @@ class Standing:
 
 
 class Follower:
-    """Reads what is new in a run's folder at each look; `checks` are its plan, empty where that is not known."""
+    """A reader of what is new in a run's folder at each look.
+
+    `checks` are its plan, empty where that is not known.
+    """
 
     def __init__(self, folder: Path, checks: Sequence[Check] = ()) -> None:
         self.folder = folder
@@ -62,7 +69,10 @@ class Follower:
         return quiet > QUIET or (bool(pairs) and set(self._checks) <= set(pairs))
 
     def answers(self, spool: IO[bytes]) -> dict[str, Samples]:
-        """The answers of each check so far, by its name; raises as `look` does."""
+        """Return the answers of each check so far, by its name.
+
+        Raises as `look` does.
+        """
         found = {}
         for pair in self._pairs_there():
             check = self._checks.get(pair)
@@ -74,7 +84,7 @@ class Follower:
         return found
 
     def look(self) -> list[Standing]:
-        """Where each check stands now.
+        """Return where each check stands now.
 
         Raises
         ------
@@ -117,7 +127,10 @@ class Follower:
 
 
 def _total(paths: RecordPaths, check: Check | None) -> int | None:
-    """The most answers that a check may need, by the settings beside its records or else by its plan."""
+    """Return the most answers that a check may need.
+
+    The settings beside its records tell, or else its plan.
+    """
     if paths.settings.is_file() and isinstance(total := settings_of_run(paths).get("records"), int):
         return total
     return None if check is None else check.n * check.repeats
@@ -128,7 +141,10 @@ def _is_answered(paths: RecordPaths) -> bool:
 
 
 def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:
-    """Count the samples done in the fixed order without a gap, and average their difference to the reference."""
+    """Count the finished samples, and average their difference to the reference.
+
+    They are in the fixed order without a gap.
+    """
     reference = check.reference
     if reference is None or check.task.content.aggregate is not None:
         return 0, None
@@ -149,7 +165,10 @@ def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tupl
 
 
 def checks_of(config: Path) -> tuple[Sequence[Check], str | None]:
-    """The plan of a run's config, without reading what its references hold; and why there is none."""
+    """Return the plan of a run's config, and why there is none.
+
+    What its references hold is not read.
+    """
     from accgate.config.config import load_config
     from accgate.planning.checks import plan_checks
 

@@ -1,4 +1,7 @@
-"""A server on this machine alone that shows one run to whoever has its token, and ends by itself."""
+"""A server on this machine alone that shows one run.
+
+It shows it to whoever has its token, and ends by itself.
+"""
 
 import json
 import secrets
@@ -87,7 +90,10 @@ class Viewer(ThreadingHTTPServer):
         self._last, self._visited = self._clock(), True
 
     def state(self) -> dict[str, Any]:
-        """What the page shows: where each check stands, whether the run is decided, or what cannot be read."""
+        """Return what the page shows.
+
+        It is where each check stands, whether the run is decided, or what cannot be read.
+        """
         with self._reading:
             try:
                 checks = [asdict(standing) for standing in self.follower.look()]
@@ -125,7 +131,10 @@ class Viewer(ThreadingHTTPServer):
         return page.encode("utf-8", "replace")
 
     def content(self, name: str) -> Content | None:
-        """What is at an address under the token; None where nothing is. Raises as `report` does."""
+        """Return what is at an address under the token.
+
+        None where nothing is. Raises as `report` does.
+        """
         if name == "state":
             return Content("application/json", json.dumps(self.state()).encode())
         page = self.report() if name in ("", "report") else None
@@ -138,7 +147,10 @@ class Viewer(ThreadingHTTPServer):
         return Content("text/javascript; charset=utf-8", self._beside[name]) if self._beside.get(name) else None
 
     def page(self) -> tuple[bytes, str]:
-        """The page that follows the run, and the policy under which its script and style alone may run."""
+        """Return the page that follows the run, and its policy.
+
+        Its script and style alone may run under that.
+        """
         nonce = secrets.token_urlsafe(12)
         html = page_template("accgate.report", "live.html.j2").render(nonce=nonce, folder=str(self.follower.folder))
         policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'"
@@ -186,4 +198,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
-        """Print nothing: an address holds the token."""
+        """Print nothing, for an address holds the token."""

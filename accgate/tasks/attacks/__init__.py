@@ -1,1 +1,4 @@
-"""Seeded changes of a text that should not change the right answer, for the metrics of robustness."""
+"""Seeded changes of a text that should not change the right answer.
+
+They serve the metrics of robustness.
+"""

@@ -1,4 +1,7 @@
-"""Attacks: seeded changes of a text that should not change the right answer, for the metrics of robustness."""
+"""Attacks, seeded changes of a text that should not change the right answer.
+
+They serve the metrics of robustness.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -93,7 +96,10 @@ class Attack:
 
 
 def pattern_fault(pattern: str) -> str | None:
-    """Return why a text is no regular expression; None where it is one."""
+    """Return why a text is no regular expression.
+
+    None where it is one.
+    """
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -102,10 +108,11 @@ def pattern_fault(pattern: str) -> str | None:
 
 
 def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -> str:
-    """The text after the attack: for one attack, text and key the same on every machine and Python version.
+    """Return the text after the attack.
 
-    Numbers, code in backticks or fences, LaTeX commands, Roman numerals and what `attack.protect` matches stay, and so
-    do letters standing alone. Where nothing can be changed the text is returned as it is.
+    For one attack, text and key it is the same on every machine and Python version. Numbers, code in backticks or
+    fences, LaTeX commands, Roman numerals and what `attack.protect` matches stay, and so do letters standing alone.
+    Where nothing can be changed the text is returned as it is.
 
     Parameters
     ----------
@@ -144,7 +151,7 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
 
 
 def attack_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str, Any]:
-    """The row with the column `attack.field` changed by the attack.
+    """Change the column `attack.field` of a row by the attack.
 
     Raises
     ------
@@ -164,7 +171,10 @@ def attack_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str,
 
 
 def _choose(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
-    """Edits of random units until the rate is met, none in the way of another; the first drawn come first."""
+    """Draw edits of random units until the rate is met.
+
+    None is in the way of another, and the first drawn come first.
+    """
     wanted = max(1, floor(rate * edits.share * len(edits.units) + 0.5))
     draws = shake_256(seed).digest(8 * len(edits.units))
     order = sorted(range(len(edits.units)), key=lambda i: (draws[8 * i : 8 * i + 8], i))
@@ -181,7 +191,10 @@ def _choose(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
 
 
 def _with_suffix(text: str, sentence: str) -> str:
-    """The text, white space where it ends in none, and the sentence; a fence's last line stays alone."""
+    """Add the sentence to a text, after white space where it ends in none.
+
+    A fence's last line stays alone.
+    """
     if not text or text[-1].isspace():
         return text + sentence
     fenced = text.rsplit("\n", 1)[-1].lstrip().startswith(("```", "~~~"))

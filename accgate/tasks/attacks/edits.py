@@ -1,4 +1,7 @@
-"""The edits of each attack: the parts of a text that it can change, and the change of one part."""
+"""The edits of each attack.
+
+They are the parts of a text that it can change, and the change of one part.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +39,10 @@ class Dice:
         self._seed, self._size, self._number = seed, 1, 0
 
     def choice(self, things: Sequence[str]) -> str:
-        """One of the things, each about equally likely; the next choice is a new one."""
+        """Draw one of the things, each about equally likely.
+
+        The next choice is a new one.
+        """
         if self._size < 1 << 64:  # from 2^64 on, the remainder favours no thing noticeably
             self._seed = sha256(self._seed).digest()
             self._number, self._size = int.from_bytes(self._seed, "big"), 1 << 256
@@ -47,7 +53,10 @@ class Dice:
 
 @dataclass(frozen=True)
 class Edits(Generic[Unit]):
-    """The units that an attack can change: `edit(unit, dice)` is the change, or None; `share` scales the rate."""
+    """The units that an attack can change.
+
+    `edit(unit, dice)` is the change, or None, and `share` scales the rate.
+    """
 
     units: Sequence[Unit]
     edit: Callable[[Unit, Dice], Edit | None]
@@ -95,19 +104,28 @@ def _pools(shape: Shape) -> Callable[[str], Sequence[str]]:
 
 
 def _pool_of(letter: str) -> tuple[str, bool]:
-    """Return the script that a letter is named after, as LATIN or CJK, and whether it is a capital."""
+    """Return the script of a letter, as LATIN or CJK.
+
+    The letter is named after it. It adds whether it is a capital.
+    """
     return ucd.name(letter[0], "UNKNOWN").split()[0], ucd.category(letter[0]) == "Lu"
 
 
 def keyboard(shape: Shape, _: str) -> Edits[Letter]:
-    """A letter from a to z replaced by a key beside it; letters of other scripts stay."""
+    """Replace a letter from a to z by a key beside it.
+
+    Letters of other scripts stay.
+    """
     keys = {letter.span: NEIGHBOURS.get(shape.text[slice(*letter.span)], "") for letter in shape.letters}
     letters = [letter for letter in shape.letters if keys[letter.span]]
     return Edits(letters, lambda letter, dice: Edit(*letter.span, dice.choice(keys[letter.span])))
 
 
 def swap_words(shape: Shape, _: str) -> Edits[tuple[Span, Span]]:
-    """Two words side by side on a line, with only spaces between them, change places."""
+    """Swap two words side by side on a line.
+
+    Only spaces are between them.
+    """
     gaps = dict(shape.gaps)
     starts = {token[0]: token for token in shape.tokens}
     pairs = [(token, starts[gaps[token[1]]]) for token in shape.tokens if gaps.get(token[1]) in starts]
@@ -121,7 +139,10 @@ def swap_words(shape: Shape, _: str) -> Edits[tuple[Span, Span]]:
 
 
 def case(shape: Shape, style: str) -> Edits[Span]:
-    """A word in capitals, in small letters, with a capital first, or each letter in either case."""
+    """Change the case of a word.
+
+    It becomes capitals, small letters, a capital first, or each letter in either case.
+    """
 
     def edit(span: Span, dice: Dice) -> Edit | None:
         word = shape.text[slice(*span)]
@@ -148,7 +169,10 @@ def _title(text: str) -> str:
 
 
 def _portable(new: str, old: str) -> str:
-    """Python versions differ in the case of letters newer than Unicode 3.2: those stay."""
+    """Keep letters whose case Python versions differ in.
+
+    They are newer than Unicode 3.2.
+    """
     return old if "X" in map(kind_of, new) else new
 
 
@@ -161,7 +185,10 @@ def _random_case(word: str, dice: Dice) -> str:
 
 
 def space(shape: Shape, style: str) -> Edits[Sequence[Span]]:
-    """A gap between words widened, closed, or made a tab or a new line; a word split by a space."""
+    """Widen or close a gap between words, or make it a tab or a new line.
+
+    Or split a word by a space.
+    """
     gaps: list[Sequence[Span]] = [] if style == "split" else [[gap] for gap in shape.gaps]
     words = shape.words if style in ("any", "split") else []
 
@@ -190,7 +217,10 @@ EDITS: Mapping[str, EditsOf] = {edits.__name__: edits for edits in (typos, keybo
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
-    """The text with the edits made; they do not overlap."""
+    """Make the edits in a text.
+
+    They do not overlap.
+    """
     parts, at = list[str](), 0
     for edit in sorted(edits, key=lambda edit: edit.start):
         parts += [text[at : edit.start], edit.new]

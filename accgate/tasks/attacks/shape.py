@@ -1,7 +1,8 @@
-"""The parts of a text that an attack needs to know: letters with their marks, words, gaps and protected spans.
+"""The parts of a text that an attack needs to know.
 
-Every character is classed by Unicode 3.2, which every Python carries as `unicodedata.ucd_3_2_0`: the newest tables
-differ between Python versions, and an attacked text must not. Characters that 3.2 lacks, as emoji, stay.
+They are letters with their marks, words, gaps and protected spans. Every character is classed by Unicode 3.2, which
+every Python carries as `unicodedata.ucd_3_2_0`: the newest tables differ between Python versions, and an attacked text
+must not. Characters that 3.2 lacks, as emoji, stay.
 """
 
 import re
@@ -52,7 +53,7 @@ _KIND_OF_CHARACTER = {
 
 @lru_cache(maxsize=1 << 16)
 def kind_of(character: str) -> str:
-    """The character's letter in a shape.
+    """Return the character's letter in a shape.
 
     >>> "".join(map(kind_of, "Añ 漢三5,"))
     'AASLNNP'
@@ -72,20 +73,29 @@ class Letter:
 
 @dataclass(frozen=True)
 class Shape:
-    """A text and its shape; spans are (start, end) in the text."""
+    """A text and its shape.
+
+    Spans are (start, end) in the text.
+    """
 
     text: str
     kinds: str
 
     @cached_property
     def words(self) -> list[list[Span]]:
-        """The letters of each word of two letters or more: one letter alone is a variable or an option's label."""
+        """Return the letters of each word of two letters or more.
+
+        One letter alone is a variable or an option's label.
+        """
         words = ([m.span() for m in _LETTERS.finditer(self.kinds, *word.span())] for word in _WORD.finditer(self.kinds))
         return [word for word in words if len(word) > 1]
 
     @cached_property
     def letters(self) -> list[Letter]:
-        """The letters of words, but for one before an unknown character, which may be a mark on it."""
+        """Return the letters of words.
+
+        One before an unknown character is left out, for that may be a mark on it.
+        """
         letters: list[Letter] = []
         for word in self.words:
             ends = word[:-1] if self.kinds[word[-1][1] : word[-1][1] + 1] == "X" else word
@@ -100,7 +110,10 @@ class Shape:
 
     @cached_property
     def tokens(self) -> list[Span]:
-        """Words between white space, without the punctuation around them; all else is left out."""
+        """Return words between white space, without the punctuation around them.
+
+        All else is left out.
+        """
         tokens: list[Span] = []
         for match in re.finditer("[^SR]+", self.kinds):
             core = match.group().strip("P")
@@ -111,17 +124,25 @@ class Shape:
 
     @cached_property
     def cased(self) -> list[Span]:
-        """Words of letters with case, inner apostrophes and hyphens included, with two letters in a row somewhere."""
+        """Return words of letters with case.
+
+        Inner apostrophes and hyphens are included. Two letters in a row are somewhere in each.
+        """
         words = re.finditer(r"A[AMV]*(?:PA[AMV]*)*", self.kinds)
         return [m.span() for m in words if re.search("A[MV]*A", m.group())]
 
     def is_word_gap(self, gap: Span) -> bool:
-        """Whether the gap lies between two letters, so that taking it away joins words and nothing else."""
+        """Tell whether the gap lies between two letters.
+
+        Then taking it away joins words and nothing else.
+        """
         return self.kinds[gap[0] - 1] in "ALJMV" and self.kinds[gap[1]] in "ALJ"
 
 
 def shape_of(text: str, protect: str | None = None) -> Shape:
-    """The shape of a text, with numbers, code and the matches of the regular expression `protect` marked as protected.
+    """Return the shape of a text.
+
+    Numbers, code and the matches of the regular expression `protect` are marked as protected.
 
     >>> shape_of("Add 5 km to `x`.").kinds
     'AAAS####SAAS###P'
@@ -134,7 +155,7 @@ def shape_of(text: str, protect: str | None = None) -> Shape:
 
 
 def _numbers(kinds: str) -> Iterator[Span]:
-    """Numbers with the letters that touch them: H2O, x2."""
+    """Find numbers with the letters that touch them, as in H2O, x2."""
     at = 0
     for start, end in map(re.Match.span, _NUMBER.finditer(kinds)):
         between = kinds[at:start]

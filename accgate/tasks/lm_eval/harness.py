@@ -1,4 +1,7 @@
-"""A task of lm-evaluation-harness as a task of accgate: its prompts and scorer, our ids, order, records and tests."""
+"""A task of lm-evaluation-harness as a task of accgate.
+
+Prompts and scorer are its own, ids, order, records and tests are ours.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ METRIC = "lm_eval:"  # before the name of a metric that lm-eval computes
 
 @dataclass(frozen=True, kw_only=True)
 class HarnessTask(Task):
-    """A task whose samples lm-eval words and scores; `documents` are its own samples, by id."""
+    """A task whose samples lm-eval words and scores.
+
+    `documents` are its own samples, by id.
+    """
 
     lm_eval: LmEvalTask = field(compare=False)
     documents: dict[str, LmEvalSample] = field(compare=False, repr=False)
@@ -38,18 +44,21 @@ class HarnessTask(Task):
 
 
 def is_of_harness(definition: Definition) -> bool:
-    """Whether lm-eval has the prompts and the scorer."""
+    """Tell whether lm-eval has the prompts and the scorer."""
     return definition.content.metric.startswith(METRIC)
 
 
 def unloaded_definition(name: str, options: Mapping[str, Any]) -> Definition:
-    """The definition of a task of lm-eval that is not loaded: only its name, its metric and the metric's direction."""
+    """Return the definition of a task of lm-eval that is not loaded.
+
+    It is only its name, its metric and the metric's direction.
+    """
     metric = options.get("metric") or "acc"
     return _definition(name, str(metric), higher_is_better=stated_direction(metric, options.get("higher_is_better")))
 
 
 def harness_definition(task: LmEvalTask) -> Definition:
-    """The definition of a task that lm-eval has loaded."""
+    """Return the definition of a task that lm-eval has loaded."""
     return _definition(task.name, task.metric, higher_is_better=task.higher_is_better)
 
 
@@ -68,9 +77,10 @@ def _definition(name: str, metric: str, *, higher_is_better: bool) -> Definition
 def load_from_harness(
     name: str, options: Mapping[str, Any], folder: Path, trees: Sequence[Path] = (), table: str = ""
 ) -> LmEvalTask:
-    """The task of lm-eval with this name, by the `options` of its table; their paths start from `folder`.
+    """Load the task of lm-eval with this name, by its table's `options`.
 
-    Where `trees` decide, its code sees of their files those of include_path, and those that `options.files` names.
+    Their paths start from `folder`. Where `trees` decide, its code sees of their files those of include_path, and those
+    that `options.files` names.
 
     Raises
     ------
@@ -92,7 +102,9 @@ def load_from_harness(
 
 
 def included_files(options: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
-    """The files of a task's own that lm-eval reads: those of include_path at any depth, and the declared ones.
+    """List the files of a task's own that lm-eval reads.
+
+    They are those of include_path at any depth, and the declared ones.
 
     Raises
     ------
@@ -106,7 +118,7 @@ def included_files(options: Mapping[str, Any], folder: Path) -> tuple[Path, ...]
 
 
 def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse) -> HarnessTask:
-    """The samples of a loaded task in the fixed order."""
+    """Return the samples of a loaded task in the fixed order."""
     documents = {sample.id: sample for sample in task.samples}
     several = len({sample.task for sample in task.samples}) > 1
     columns = (

@@ -1,4 +1,7 @@
-"""Tasks loaded by the installed lm-evaluation-harness exactly as its own command loads them, seeds included."""
+"""Tasks loaded by the installed lm-evaluation-harness.
+
+It is exactly as its own command loads them, seeds included.
+"""
 
 import contextlib
 import functools
@@ -36,7 +39,9 @@ class LmEvalOptions:
 
 
 def load_tasks(name: str, options: LmEvalOptions, include_path: Path | None) -> dict[str, Any]:
-    """The tasks that a name stands for, by their own names, each with the requests of every document built.
+    """Load the tasks that a name stands for, by their own names.
+
+    Each has the requests of every document built.
 
     Raises
     ------
@@ -62,14 +67,20 @@ def load_tasks(name: str, options: LmEvalOptions, include_path: Path | None) -> 
 
 @functools.cache
 def _manager(include_path: Path | None, *, defaults: bool = True) -> Any:
-    """The index of lm-eval's thousands of task files takes it many seconds, and serves every task of a config."""
+    """Index lm-eval's thousands of task files once.
+
+    It takes many seconds, and serves every task of a config.
+    """
     from lm_eval.tasks import TaskManager
 
     return TaskManager(include_path=None if include_path is None else str(include_path), include_defaults=defaults)
 
 
 def _own_task(name: str, include_path: Path | None) -> dict[str, Any]:
-    """A task or group of one's own folder, without that index; nothing where it builds on lm-eval's own tasks."""
+    """Find a task or group of one's own folder, without that index.
+
+    There is nothing where it builds on lm-eval's own tasks.
+    """
     if include_path is None:
         return {}
     manager = _manager(include_path, defaults=False)
@@ -97,7 +108,10 @@ def _refuse(name: str, task: Any) -> None:
 
 
 def _build(name: str, task: Any, options: LmEvalOptions) -> None:
-    """As `simple_evaluate` of lm-eval prepares a task: a task's own 0 examples stay 0."""
+    """Build a task as `simple_evaluate` of lm-eval prepares it.
+
+    A task's own 0 examples stay 0.
+    """
     own = task.get_config("num_fewshot")
     if own is None or (options.num_fewshot is not None and own != 0):
         task.set_config(key="num_fewshot", value=options.num_fewshot or 0)
@@ -116,7 +130,10 @@ def _messages(messages: Sequence[dict[str, str]], add_generation_prompt: bool = 
 
 
 def means_of(task: Any, others: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(metric, filter) of a task whose value is a mean over documents, and of the metrics in `others`."""
+    """List (metric, filter) of a task whose value is a mean over documents.
+
+    Those of the metrics in `others` are listed, too.
+    """
     from lm_eval.api.metrics import mean, nanmean
 
     for metric, how in task.aggregation().items():
@@ -136,7 +153,10 @@ def failures(fault: str, hint: str = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def _seed() -> Iterator[None]:
-    """The random state that lm-eval's command starts from; the caller's own comes back."""
+    """Set the random state that lm-eval's command starts from.
+
+    The caller's own comes back.
+    """
     import numpy as np
 
     state, numpy_state = random.getstate(), np.random.get_state()

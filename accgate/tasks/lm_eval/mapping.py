@@ -1,6 +1,7 @@
-"""Ids, answers, fingerprints and points that an imported log and a task of lm-evaluation-harness have in common.
+"""What an imported log and a task of lm-evaluation-harness have in common.
 
-Both give a sample the same id, so that a reference made from a log serves a run of the same task.
+It is ids, answers, fingerprints and points. Both give a sample the same id, so that a reference made from a log serves
+a run of the same task.
 """
 
 import hashlib
@@ -48,7 +49,9 @@ FRACTIONS = frozenset(
 
 
 def request_text(requests: Iterable[Sequence[Any]]) -> str:
-    r"""The texts of a sample's requests, each below the one before; a context that several share comes once.
+    r"""Write the texts of a sample's requests, each below the one before.
+
+    A context that several share comes once.
 
     >>> request_text([("2 + 2 =", " 4"), ("2 + 2 =", " 5")])
     '2 + 2 =\n 4\n 5'
@@ -63,7 +66,10 @@ def request_text(requests: Iterable[Sequence[Any]]) -> str:
 
 
 def _text(part: Any) -> str | None:
-    """A context or continuation; a chat's messages are a list of one text."""
+    """Write a context or continuation.
+
+    A chat's messages are a list of one text.
+    """
     if isinstance(part, str):
         return part
     if isinstance(part, (list, tuple)) and len(part) == 1 and isinstance(part[0], str):
@@ -72,10 +78,11 @@ def _text(part: Any) -> str | None:
 
 
 def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float]) -> str | None:
-    """The likeliest of scored options, each a context and its continuation; None without a choice, "" of a tie.
+    """Choose the likeliest of scored options.
 
-    Options that lm-eval scores besides without a context, for mutual information, do not count. Where options differ in
-    the context alone, their number from 0 stands for them.
+    Each is a context and its continuation. None without a choice, "" of a tie. Options that lm-eval scores besides
+    without a context, for mutual information, do not count. Where options differ in the context alone, their number
+    from 0 stands for them.
 
     >>> likeliest([("Q", " yes"), ("Q", " no"), ("", " yes")], [-2.0, -1.0, -0.5])
     'no'
@@ -96,7 +103,10 @@ def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float])
 
 
 def numbered_ids(task: str, pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """The id of each (prompt, target), in order, by the rule of every run record: identical ones count from 0."""
+    """Return the id of each (prompt, target), in order.
+
+    It is by the rule of every run record, where identical ones count from 0.
+    """
     seen = Occurrences()
     return [seen.id_of(task, prompt, target) for prompt, target in pairs]
 
@@ -104,9 +114,10 @@ def numbered_ids(task: str, pairs: Iterable[tuple[str, str]]) -> list[str]:
 def harness_fingerprint(
     task: str, metric: str, chosen_filter: str, generation: Mapping[str, Any] | None
 ) -> dict[str, str]:
-    """The parts of a task of lm-eval that can change a score, as references keep them; the dataset is not among them.
+    """Return the parts of a task of lm-eval that can change a score.
 
-    `generation` has the options of a request for text, and is None where options are scored.
+    References keep them, and the dataset is not among them. `generation` has the options of a request for text, and is
+    None where options are scored.
     """
     parts: dict[str, Any] = {
         "prompt": ["lm-eval", task],
@@ -123,7 +134,9 @@ def _digest(part: Any) -> str:
 
 
 def scale_of(metric: str, values: Sequence[float], scale: float | None, where: str) -> float:
-    """The factor to points: `scale` where it is given, or 100 for a metric that is known to be a fraction.
+    """Return the factor to points.
+
+    It is `scale` where it is given, or 100 for a metric that is known to be a fraction.
 
     Raises
     ------
@@ -146,5 +159,8 @@ def scale_of(metric: str, values: Sequence[float], scale: float | None, where: s
 
 
 def stated_direction(metric: str | None, option: bool | None) -> bool:
-    """Whether more of a metric is better, as far as the task's table says; a loaded task must agree."""
+    """Tell whether more of a metric is better, by the task's table.
+
+    It goes as far as the table says, and a loaded task must agree.
+    """
     return metric not in LOWER if option is None else option is True

@@ -1,4 +1,7 @@
-"""The requests of a task of lm-evaluation-harness, for an engine, and the engine's answers to them."""
+"""The requests of a task of lm-evaluation-harness, for an engine.
+
+Here are the engine's answers to them, too.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +30,7 @@ class LmEvalRequest(Request):
 
 
 def request_of(request_type: str, arguments: Sequence[Any], *, chat: bool, where: str) -> LmEvalRequest:
-    """A request of lm-eval's, from its type and arguments.
+    """Make a request of lm-eval's, from its type and arguments.
 
     Spaces that end a context are moved to the continuation, as lm-eval does before it counts tokens.
 
@@ -58,7 +61,7 @@ def _of_chat(text: str, where: str) -> tuple[str, str]:
 
 
 def _generation(options: dict[str, Any], where: str) -> dict[str, Any]:
-    """generation_kwargs as lm-eval's clients of completion servers read them."""
+    """Read generation_kwargs as lm-eval's clients of completion servers do."""
     options.pop("do_sample", None)
     until = options.pop("until", None) or []
     longest = options.pop("max_gen_toks", MAX_TOKENS)
@@ -77,7 +80,9 @@ def _generation(options: dict[str, Any], where: str) -> dict[str, Any]:
 async def responses_of(
     engine: Engine, requests: Sequence[LmEvalRequest], id_: str, repeat: int = 0
 ) -> tuple[tuple[Response, ...], tuple[Reply, ...]]:
-    """The engine's answers to a sample's requests, in their order, and the replies of those that wanted a text.
+    """Return the engine's answers to a sample's requests, in their order.
+
+    It adds the replies of those that wanted a text.
 
     Raises
     ------
@@ -99,7 +104,10 @@ async def responses_of(
 
 
 def _groups(requests: Sequence[LmEvalRequest]) -> list[dict[int, LmEvalRequest]]:
-    """The requests by their places, those together whose continuations follow the same prompt."""
+    """Group the requests by their places.
+
+    Those are together whose continuations follow the same prompt.
+    """
     groups: dict[Any, dict[int, LmEvalRequest]] = {}
     for place, request in enumerate(requests):
         same = (request.kind, request.prompt) if request.kind == "score" else place

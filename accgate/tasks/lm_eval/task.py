@@ -1,7 +1,7 @@
-"""A task as the installed lm-evaluation-harness loads it: its prompts and its scorer.
+"""A task as the installed lm-evaluation-harness loads it.
 
-lm-eval itself makes the requests of each document (few-shot examples included) and scores the answers, through the
-task's filters and `process_results`. Nothing of a task is rewritten here.
+It has its prompts and its scorer. lm-eval itself makes the requests of each document (few-shot examples included) and
+scores the answers, through the task's filters and `process_results`. Nothing of a task is rewritten here.
 """
 
 import copy
@@ -35,7 +35,10 @@ NEED_GREEDY = frozenset({("loglikelihood", "acc"), ("multiple_choice", "exact_ma
 
 @dataclass(frozen=True)
 class LmEvalSample:
-    """A document of a task with its requests, in order, each as often as the task repeats it."""
+    """A document of a task with its requests, in order.
+
+    Each comes as often as the task repeats it.
+    """
 
     id: str
     task: str
@@ -69,10 +72,11 @@ class LmEvalTask:
         return any(request.kind != "generate" for request in self.samples[0].requests)
 
     def score(self, sample: LmEvalSample, responses: Sequence[Response]) -> dict[str, float]:
-        """Every metric behind every filter, as "metric,filter" to lm-eval's own value.
+        """Compute every metric behind every filter.
 
-        Values of perplexities are this document's bits per word, per byte, or of the whole continuation. Metrics that
-        lm-eval combines over all documents in another way are left out.
+        It maps "metric,filter" to lm-eval's own value. Values of perplexities are this document's bits per word, per
+        byte, or of the whole continuation. Metrics that lm-eval combines over all documents in another way are left
+        out.
 
         Parameters
         ----------
@@ -99,7 +103,7 @@ class LmEvalTask:
         return {key: value for key, value in scores.items() if value is not None}
 
     def points(self, sample: LmEvalSample, responses: Sequence[Response]) -> float:
-        """The chosen metric in points (bits for a perplexity).
+        """Return the chosen metric in points (bits for a perplexity).
 
         Raises
         ------
@@ -122,7 +126,10 @@ class LmEvalTask:
         return value * self.scale
 
     def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
-        """The reply after the filter; of scored options the likeliest; None for a single option."""
+        """Return the reply after the filter.
+
+        Of scored options it is the likeliest, None for a single option.
+        """
         if isinstance(responses[0], str):
             instances = _with_responses(sample, responses)
             ensemble = next((one for one in self.tasks[sample.task]._filters if one.name == self.filter), None)
@@ -138,7 +145,10 @@ class LmEvalTask:
         return likeliest([(request.prompt, request.continuation) for request in sample.requests], likelihoods)
 
     def is_unread(self, answer: str | None) -> bool:
-        """Whether an answer is what the filter gives where it finds none, as "[invalid]", or is empty."""
+        """Tell whether an answer is what the filter gives where it finds none.
+
+        Such is "[invalid]", or an empty one.
+        """
         if answer is None:
             return False
         tasks = self.tasks.values()
@@ -147,7 +157,7 @@ class LmEvalTask:
 
 
 def _fallbacks(ensemble: Any) -> list[str]:
-    """What an ensemble's filters give where they find nothing, each once."""
+    """Return what an ensemble's filters give where they find nothing, each once."""
     texts: list[Any] = []
     for build in ensemble.filters:
         fallback = getattr(build(), "fallback", None)
@@ -156,7 +166,9 @@ def _fallbacks(ensemble: Any) -> list[str]:
 
 
 def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Path = Path()) -> LmEvalTask:
-    """A task or group of lm-eval by its name, with every document's requests.
+    """Load a task or group of lm-eval by its name.
+
+    It has every document's requests.
 
     Parameters
     ----------
@@ -205,7 +217,10 @@ def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Pat
 
 
 def _metric_and_filter(name: str, tasks: Mapping[str, Any], options: LmEvalOptions) -> tuple[str, str]:
-    """Metric and filter: as set, or the only ones. A metric that a task makes up while it scores may be set too."""
+    """Choose metric and filter, as set, or the only ones.
+
+    A metric that a task makes up while it scores may be set too.
+    """
     first, *others = [list(means_of(task, LOGARITHMS)) for task in tasks.values()]
     pairs = [pair for pair in first if all(pair in other for other in others)]
     fitting = [pair for pair in pairs if options.metric in (None, pair[0]) and options.filter in (None, pair[1])]
@@ -238,7 +253,10 @@ def _requests(name: str, group: Sequence[Any], *, chat: bool) -> tuple[LmEvalReq
 
 
 def _with_responses(sample: LmEvalSample, responses: Sequence[Response]) -> list[Any]:
-    """Copies of a document's instances with their responses, as lm-eval leaves them after it asked."""
+    """Copy a document's instances with their responses.
+
+    lm-eval leaves them so after it asked.
+    """
     repeats = [one.repeats or 1 for one in sample.instances]
     if len(responses) != sum(repeats):
         raise ValueError(f"{len(responses)} responses to the {sum(repeats)} requests of sample {sample.id}")
@@ -254,7 +272,9 @@ def _with_responses(sample: LmEvalSample, responses: Sequence[Response]) -> list
 
 
 def _scalar(name: str, value: Any) -> float | None:
-    """A metric's value for one document; for a perplexity its logarithm; None where only a whole data set has one.
+    """Return a metric's value for one document.
+
+    For a perplexity it is its logarithm. None where only a whole data set has one.
 
     >>> _scalar("acc", True), _scalar("word_perplexity", (-2 * math.log(2), 4)), _scalar("f1", (0, 1))
     (1.0, 0.5, None)
@@ -275,27 +295,35 @@ PLAIN = ("name", "metric", "filter", "scale", "higher_is_better", "output_type",
 
 @dataclass(frozen=True)
 class TaskApart(LmEvalTask):
-    """A task whose samples are here, and whose scorer is in the process, under the number `place`."""
+    """A task whose samples are here, and whose scorer is in the process.
+
+    The scorer is under the number `place`.
+    """
 
     process: CodeProcess = field(repr=False, compare=False)
     place: int = field(repr=False, compare=False)
 
     def score(self, sample: LmEvalSample, responses: Sequence[Response]) -> dict[str, float]:
-        """As `LmEvalTask.score`; raises BadInput where the task's code opens another file of the repository."""
+        """Score as `LmEvalTask.score` does.
+
+        Raises BadInput where the task's code opens another file of the repository.
+        """
         return dict(_call(self.process, "score", place=self.place, id_=sample.id, responses=list(responses)))
 
     def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
-        """As `LmEvalTask.answer`."""
+        """Return the answer as `LmEvalTask.answer` does."""
         text: str | None = _call(self.process, "answer", place=self.place, id_=sample.id, responses=list(responses))
         return text
 
     def is_unread(self, answer: str | None) -> bool:
-        """As `LmEvalTask.is_unread`."""
+        """Tell the same as `LmEvalTask.is_unread`."""
         return bool(_call(self.process, "is_unread", place=self.place, answer=answer))
 
 
 def load_apart(code: Code, name: str, options: LmEvalOptions) -> TaskApart:
-    """The task of lm-eval with this name, loaded in a process that has the files of `code` alone.
+    """Load the task of lm-eval with this name in a process of its own.
+
+    It has the files of `code` alone.
 
     Raises
     ------
@@ -323,7 +351,7 @@ _shared = lru_cache(maxsize=2)(_process)  # of tasks without files of their own,
 
 
 def _tuples(values: Any) -> Any:
-    """Values in a list or a table, with tuples for the arrays that JSON has in their place."""
+    """Put tuples for the arrays that JSON has in a list or a table."""
     pairs = values.items() if isinstance(values, dict) else enumerate(values)
     plain = {key: tuple(value) if isinstance(value, list) else value for key, value in pairs}
     return plain if isinstance(values, dict) else list(plain.values())
@@ -337,7 +365,7 @@ def _call(process: CodeProcess, function: str, **arguments: Any) -> Any:
 
 
 def start(folder: str) -> Mapping[str, Callable[..., Any]]:
-    """In the process: what loads tasks, and what is asked of them."""
+    """Serve in the process what loads tasks, and what is asked of them."""
     tasks: list[LmEvalTask] = []
     samples: list[dict[str, LmEvalSample]] = []
     kept = [each.name for each in fields(LmEvalSample) if each.name not in ("requests", "instances")]
