@@ -110,7 +110,9 @@ def estimate_of(
     healthy, dropped = (None if n is None or n * check.repeats <= done else cost(n) for n in means)
     notes = (*_notes(engine, here, measured, rated, counted), *([speed] if isinstance(speed, str) else []))
     drop = None if (theta := check.design.theta or check.theta) is None else theta + check.design.allowed_drop
-    ends: Ends = "recording" if check.reference is None else "all" if check.expected_n_healthy is None else "early"
+    has_verdict = check.reference is not None or check.other_side is not None
+    ends: Ends = "early" if check.expected_n_healthy is not None else "all"
+    ends = ends if has_verdict else "recording"
     return Estimate(check.model, check.task.name, cost(check.n), healthy, dropped, notes, drop, ends)
 
 

@@ -138,7 +138,9 @@ def _origin(model: str, rows: Sequence[CheckView], room: Room, started: str | No
 
 
 def _age(references: Sequence[ReferenceSummary], started: str | None) -> str:
-    """Return how old references were when a run started; empty where a date is not known.
+    """Return how old references were when a run started.
+
+    It is empty where a date is not known, and for those of the same day.
 
     >>> _age([ReferenceSummary(75.0, 400, date="2026-11-12")], "2026-11-26T08:00:00+00:00")
     '14 days old'
@@ -148,16 +150,16 @@ def _age(references: Sequence[ReferenceSummary], started: str | None) -> str:
         days = sorted((now - date.fromisoformat(each.date or "")).days for each in references)
     except ValueError:
         return ""
-    if days[0] < 0:  # a clock was wrong
+    if days[0] < 0 or days[-1] == 0:  # below 0 a clock was wrong
         return ""
     return f"{f'{days[0]} to ' if days[0] < days[-1] else ''}{count_of(days[-1], 'day')} old"
 
 
 def _makers(references: Sequence[ReferenceSummary], room: Room) -> str:
-    """Return of how many runs references are, and which engines made them; empty where they do not say."""
+    """Return of how many runs references are, if of several, and which engines made them."""
     runs = sorted({each.runs for each in references if each.runs is not None})
     engines = opening(", ".join(dict.fromkeys(each.engine for each in references if each.engine)), room.names)
-    of = f"from {f'{runs[0]} to ' if len(runs) > 1 else ''}{count_of(runs[-1], 'run')}" if runs else ""
+    of = f"from {f'{runs[0]} to ' if len(runs) > 1 else ''}{count_of(runs[-1], 'run')}" if runs and runs[-1] > 1 else ""
     return f"{of or 'made'} with {engines.replace(';', ',')}" if engines else of
 
 

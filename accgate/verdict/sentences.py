@@ -205,7 +205,8 @@ def sight_sentence(verdict: Figures, *, more: str = "") -> str | None:
     if verdict.theta is None:
         return None
     size = theta_text(verdict)
-    unit, drop, beta = "" if verdict.statistic else " points", drop_word(verdict.higher_is_better), 100 * verdict.beta
+    unit, beta = "" if verdict.statistic else " points", 100 * verdict.beta
+    drop = drop_word(verdict.higher_is_better) if verdict.equal_to is None else "difference"
     if verdict.is_early and verdict.stop == "futility":
         early = "" if verdict.theta_target is not None else " early"
         return f"Of runs with a real {drop} of {size}{unit}, at most {beta:g}% pass{early}"

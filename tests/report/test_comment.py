@@ -383,7 +383,7 @@ def test_a_log_cannot_end_its_block() -> None:
     [
         ([{"runs": 3, "engine": "vllm 0.21.0; 0.22.1"}], "2026-11-26T08:00:00+00:00",
          "(4e1c0aa), 14 days old, from 3 runs with vllm 0.21.0, 0.22.1"),
-        ([{"runs": 1}], "2026-11-13T08:00:00+00:00", "(4e1c0aa), 1 day old, from 1 run"),
+        ([{"runs": 1}], "2026-11-13T08:00:00+00:00", "(4e1c0aa), 1 day old"),
         ([{"engine": "vllm 0.21.0"}], None, "(4e1c0aa), made with vllm 0.21.0"),
         ([{"runs": 1}, {"runs": 4, "date": "2026-10-12"}], "2026-11-26T08:00:00+00:00",
          "of 2026-10-12 to 2026-11-12 (4e1c0aa), 14 to 45 days old, from 1 to 4 runs"),
