@@ -224,8 +224,8 @@ def _run_line(result: Result, checks: Sequence[Verdict]) -> str:
     The headline has it so.
     """
     lead, total = checks[0], len(checks)
-    models = {each.model for each in checks}
-    on = f", on {lead.model}" if lead.model and lead.task and len(models) > 1 else ""
+    several = len({each.model for each in checks}) > 1 and lead.equal_to is None
+    on = f", on {lead.model}" if lead.model and lead.task and several else ""
     alike = sum(each.verdict == lead.verdict for each in checks) - 1
     more = f", and {alike:,} more of {total:,} checks" if alike else ""
     lines = {

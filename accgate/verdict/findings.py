@@ -66,10 +66,15 @@ def drop_sentence(verdict: Figures) -> str:
     if verdict.test == "target" or (verdict.equal_to is not None and sides[0] != sides[1]):
         side = "below" if now < before else "above"
         other = "its target" if verdict.equal_to is None else f"{verdict.equal_to}, which it must equal"
-        return f"{subject} is {size}{unit} {side} {other}, {sides[1]} against {sides[0]}"
+        return f"{subject}{_of_pair(verdict)} is {size}{unit} {side} {other}, {sides[1]} against {sides[0]}"
     if loss == 0.0 or sides[0] == sides[1]:
         return f"{subject} stayed at {sides[1]}"
     return f"{subject} {'rose' if now > before else 'fell'} {size}{unit}, {' to '.join(sides)}"
+
+
+def _of_pair(verdict: Figures) -> str:
+    """Name the model of a check that is held against another model."""
+    return f" of {verdict.model}" if verdict.task and verdict.model and verdict.equal_to is not None else ""
 
 
 def _beside_words(subject: str, of: Mapping[str, Any]) -> str:
@@ -108,7 +113,7 @@ def move_sentence(verdict: Figures) -> str:
     if verdict.test == "target":
         return f"{subject} is at {now}, target {before}"
     if verdict.equal_to is not None:
-        return f"{subject} is at {now}, {verdict.equal_to} at {before}"
+        return f"{subject}{_of_pair(verdict)} is at {now}, {verdict.equal_to} at {before}"
     return f"{subject} stayed at {now}" if before == now else f"{subject} {before} to {now}"
 
 
