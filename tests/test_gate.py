@@ -15,7 +15,7 @@ from tests.gates import RIGHT, Project, right_but, write_lines, write_task
 from tests.loading import load_task
 
 N = 200
-UNNAMED = dict.fromkeys(("name", "date", "commit"))  # nothing recorded
+UNNAMED = dict.fromkeys(("name", "date", "commit", "runs", "engine"))  # nothing recorded
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ SENTENCE = "■ 8 samples are wrong in all 3 runs, right in all 3 of the referen
 def test_the_result_names_them_first_and_can_be_verified(project: Project) -> None:
     ids, check = project.ids(), project.check
     assert check["collapse"] == {
-        "lost": 8, "recovered": 0, "ids": ids[20:28], "expected": pytest.approx(8 / 20), "p_value": 0.5**8,
+        "lost": 8, "recovered": 0, "ids": ids[20:28], "expected": pytest.approx(8 / 20), "p_value": 0.5**8, "lack": "",
         "runs": [3, 3],
     }  # fmt: skip
     assert check["flips"] == [*ids[20:28], *ids[:5]]

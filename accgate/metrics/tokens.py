@@ -53,7 +53,14 @@ def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
     if stem and name not in _ENGLISH:
         raise ValueError(f"stem is for English words; drop it, or the tokenizer {name!r}")
     split = _SPLIT[name]
-    return split if not stem else lambda text: [_porter()(token) if len(token) > 3 else token for token in split(text)]
+    if not stem:
+        return split
+
+    def stems(text: str) -> list[str]:
+        porter = _porter()  # of an empty text too, by which a missing package is told before a reply is asked for
+        return [porter(token) if len(token) > 3 else token for token in split(text)]
+
+    return stems
 
 
 def rouge(text: str) -> list[str]:

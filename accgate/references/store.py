@@ -41,9 +41,9 @@ class ReferenceFile:
     """The file `<task>.toml` of the store.
 
     Mean and sigma are in points, discordance is a share. `repeats` counts the answers to each sample in all `runs`
-    together, and `runs_sha256` has a digest of each run. Runs that were added later may be of other `builds`, and each
-    addition counts as one. Tokens are means per sample, and with `samples_per_second` those of the last run: what
-    `plan` estimates costs from. Of so many `replies`, no answer was found in the `unread` ones; the others are as
+    together, and `runs_sha256` has a digest of each run. `builds` counts those that the runs are of, by commit,
+    version, hardware and environment. Tokens are means per sample, and with `samples_per_second` those of the last run:
+    what `plan` estimates costs from. Of so many `replies`, no answer was found in the `unread` ones; the others are as
     `Readings` has them. They are not there where there was nothing to read, and in references of earlier versions.
     `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
     are those of the model, its engine and sampling that can change an answer, `environment` the versions of what lies

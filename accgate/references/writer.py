@@ -196,7 +196,7 @@ def add_runs(
         **figures,
         **_readings(sum_of_readings((old.readings, readings))),
         runs=old.runs + runs,
-        builds=old.builds + (not rows),
+        builds=old.builds + (not rows and _build(about) != _build(old)),
         engine=_both(old.engine, about.engine),
         engine_version=_both(old.engine_version, about.engine_version),
         hardware=_both(old.hardware, about.hardware),
@@ -214,6 +214,11 @@ def add_runs(
     with writing(path), replacing() if into is None else nullcontext(into) as files:
         _store(path, about, pooled, [*earlier, *(added if replies else ())], files, answers=answers)
     return path
+
+
+def _build(about: ReferenceFile) -> tuple[object, ...]:
+    """Return what tells one build from another, as far as a reference's file does."""
+    return about.commit, about.engine_version, about.hardware, about.environment
 
 
 def _pooled_mean(*sides: tuple[float | None, int]) -> float | None:

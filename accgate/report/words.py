@@ -3,14 +3,20 @@
 Here is how its verdict came about.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from accgate.errors import BadInput
-from accgate.planning.cost import Cost, Estimate
 from accgate.planning.samples import n_without_early_stopping
 from accgate.result import Result
 from accgate.text import compact, count_of, duration, nearest
 from accgate.verdict import Paragraph, Verdict
 from accgate.verdict.advice import Surroundings
 from accgate.verdict.paragraphs import explanation
+
+if TYPE_CHECKING:
+    from accgate.planning.cost import Cost, Estimate
 
 
 def cost(result: Result) -> str | None:
@@ -36,6 +42,7 @@ def cost(result: Result) -> str | None:
 def expected_text(estimate: Estimate) -> str:
     """After how many samples, and how long from the start, the verdict of a check is expected.
 
+    >>> from accgate.planning.cost import Cost, Estimate
     >>> costs = (Cost(n, None, n / 9, None) for n in (832, 367, 481))
     >>> expected_text(Estimate("m", "t", *costs, (), 2.0, "early"))
     'verdict expected after about 367 samples (41 s) if nothing changed, about 481 (53 s) after a drop of 2 points, \

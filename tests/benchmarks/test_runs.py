@@ -13,7 +13,7 @@ def test_equal_runs_save_no_samples_and_every_table_is_printed(
     runs.main(["--runs", "3"])
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     assert ["5%", "0.0%", "833", "833", "833", "833"] in rows
-    assert len(rows) == 3 + 6 + 2 * 2 * 3 + 8 + 3
+    assert len(rows) == 3 + 6 + 2 * 2 * 3 + 8 + 3 + 26
 
 
 def test_harmless_flips_beside_equal_runs_fail_if_all_answers_are_exchanged() -> None:

@@ -159,7 +159,7 @@ def test_jsonl_csv_and_run_records_of_the_same_scores_compare_alike(tmp_path: Pa
     assert figures[0] == figures[1] == figures[2]
     assert figures[0]["p_value"] == pytest.approx(unconditional_p(6, 0, 60), rel=1e-3)
     of_the_run = project.check
-    of_the_run["reference"] |= dict.fromkeys(("name", "date", "commit"))  # a file of scores has none
+    of_the_run["reference"] |= dict.fromkeys(("name", "date", "commit", "runs", "engine"))  # a file of scores has none
     assert figures[0] | {"model": "m", "task": "sums"} == {k: v for k, v in of_the_run.items() if k != "flips"}
 
 

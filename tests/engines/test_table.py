@@ -282,12 +282,15 @@ def test_what_can_change_an_answer_is_kept_apart(engine: str, options: dict[str,
     assert merged == options
 
 
+OF_VLLM = {"download_dir", "disable_log_stats", vllm_options.DRAFT_METRICS}
+
+
 @pytest.mark.parametrize(
     ("names", "known"),
     [
         (openai_options.OPERATIONAL, openai_options.Options),
         (ray.OPERATIONAL, ray.Options),
-        (vllm_options.OPERATIONAL - {"download_dir", "disable_log_stats"}, vllm_options.Own),  # those two are vLLM's
+        (vllm_options.OPERATIONAL - OF_VLLM, vllm_options.Own),
     ],
 )
 def test_each_is_an_option_of_its_engine(names: frozenset[str], known: Any) -> None:

@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[str], str]] = {
     "another model": ({"model": {"sampling": {"temperature": 0.5}}}, [], "sampling.temperature: 0.0 → 0.5"),
     "a reason": ({}, ["--reason", "x"], "not allowed with"),
     "runs": ({}, ["--runs", "2"], "leave --runs out"),
-    "a shard": ({}, ["--shard", "1/2"], "leave --add and --add-rows out"),
+    "a shard": ({}, ["--shard", "1/2"], "leave --add, --add-rows and --missing out"),
 }
 
 
