@@ -237,8 +237,15 @@ def test_no_rule_names_what_a_job_left_for_its_models(jobs: Jobs) -> None:
 LINKED = ["accuracy.toml", "references", "references/m", "references/m/sums.scores.csv", "sums.toml", "sums.jsonl"]
 
 
-@pytest.mark.parametrize("target", ["outside", "absolute", "nowhere", "the head", "nothing within"])
-@pytest.mark.parametrize("name", LINKED)
+TARGETS = ("outside", "absolute", "nowhere", "the head", "nothing within")
+# Each target for the rules' own file, and two for every other place, so that each of both comes with several others.
+LINKS = [
+    *((LINKED[0], target) for target in TARGETS),
+    *((name, TARGETS[(at + step) % 5]) for at, name in enumerate(LINKED[1:]) for step in (0, 2)),
+]
+
+
+@pytest.mark.parametrize(("name", "target"), LINKS)
 def test_a_link_that_the_base_has_in_a_rules_place_is_refused_and_no_absence(
     jobs: Jobs, name: str, target: str
 ) -> None:
