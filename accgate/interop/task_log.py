@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput, writing
@@ -105,6 +106,19 @@ def check_mean(
         fault = f"the samples' mean of {what} is {mean:.10g}, but {reports.name} reports {reported:.10g}"
         raise BadInput(f"{source}: {fault}; samples are missing or changed, or the tool does not average them")
     return float(reported)
+
+
+def finite_score(where: str, name: str, value: Any) -> float:
+    """Return the score of a sample in a log.
+
+    Raises
+    ------
+    BadInput
+        When it is no finite number: a missing score is not a wrong answer.
+    """
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise BadInput(f"{where}: {name} is {brief(value)}; every sample needs a finite number")
+    return float(value)
 
 
 def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:

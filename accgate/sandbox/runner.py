@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from accgate.errors import CannotEvaluate
@@ -121,6 +122,7 @@ for path in {!r}:
 """
 
 
+@dataclass(eq=False)
 class Sandbox:
     """Workers that run programs, `workers` at once.
 
@@ -129,29 +131,22 @@ class Sandbox:
     `packages` beside the standard library; entering raises CannotEvaluate where they could not.
     """
 
-    def __init__(
-        self,
-        limits: Limits | None = None,
-        workers: int | None = None,
-        confinement: Confinement | None = None,
-        packages: Packages | None = None,
-    ) -> None:
-        self.limits = Limits() if limits is None else limits
-        self._count = workers
-        self._confinement = confinement
-        self._packages = packages or Packages()
+    limits: Limits = field(default_factory=Limits)
+    workers: int | None = None
+    confinement: Confinement | None = None
+    packages: Packages = field(default_factory=Packages)
 
     async def __aenter__(self) -> Sandbox:
-        walls = self._confinement
+        walls = self.confinement
         if walls is None:
             walls = await asyncio.get_running_loop().run_in_executor(None, confinement)
-        count = len(os.sched_getaffinity(0)) if self._count is None else self._count
+        count = len(os.sched_getaffinity(0)) if self.workers is None else self.workers
         self._pool = ThreadPoolExecutor(count, "accgate-sandbox")
-        self._workers = [Worker(self.limits, walls, self._packages) for _ in range(count)]
+        self._workers = [Worker(self.limits, walls, self.packages) for _ in range(count)]
         self._idle: asyncio.LifoQueue[Worker] = asyncio.LifoQueue()
         for worker in self._workers:
             self._idle.put_nowait(worker)
-        if self._packages.paths:
+        if self.packages.paths:
             await self._try_packages()
         return self
 
@@ -161,7 +156,7 @@ class Sandbox:
         Raises CannotEvaluate where the user they become cannot.
         """
         try:
-            outcome = await self.passes(_READING.format(self._packages.paths))
+            outcome = await self.passes(_READING.format(self.packages.paths))
             if not outcome.passed:
                 raise CannotEvaluate(f"programs cannot read the packages they may use: {outcome.reason}")
         except BaseException:
@@ -196,7 +191,7 @@ class Sandbox:
         try:
             outcome = await asyncio.shield(running)
         except BaseException:
-            fresh = Worker(self.limits, worker.confinement, self._packages)
+            fresh = Worker(self.limits, worker.confinement, self.packages)
             self._workers.append(fresh)
             self._idle.put_nowait(fresh)
             await asyncio.get_running_loop().run_in_executor(None, worker.stop)

@@ -161,11 +161,10 @@ def streams_of(walls: Walls, program: Program) -> Files:
 
     One without input reads nothing, and prints where its errors go, for nobody to read.
     """
-    report = unnamed_file(walls.folder, os.O_RDWR)
+    report, output = unnamed_file(walls.folder, os.O_RDWR), unnamed_file(walls.folder, os.O_WRONLY)
     if program.input is None:
-        output = unnamed_file(walls.folder, os.O_WRONLY)
         return Files(output, output, output, report)
-    given, output = unnamed_file(walls.folder, os.O_RDONLY), unnamed_file(walls.folder, os.O_WRONLY)
+    given = unnamed_file(walls.folder, os.O_RDONLY)
     content = program.input.encode("utf-8", "surrogateescape")
     write_all(os.fdopen(given.outer, "wb", buffering=0, closefd=False), content)
     return Files(given, output, unnamed_file(walls.folder, os.O_WRONLY), report)
@@ -327,19 +326,13 @@ def rules(private: str, packages: Iterable[str] = ()) -> Iterator[tuple[str, int
     `private` is the program's own folder.
     """
     yield private, landlock.OWN
-    for package in packages:
-        yield package, landlock.READ
     yield "/dev/null", landlock.WRITE
-    for path in (*map(Path, _FILES), *libraries()):
+    places = library_places()
+    inner = (path for place in places if place.is_dir() for path in place.iterdir() if path.name not in PACKAGES)
+    for path in (*packages, *_FILES, *libraries(), *inner):
         yield str(path), landlock.READ
-    for place in library_places():
-        if not place.is_dir():
-            yield str(place), landlock.READ
-            continue
-        yield str(place), landlock.LIST
-        for path in place.iterdir():
-            if path.name not in PACKAGES:
-                yield str(path), landlock.READ
+    for place in places:
+        yield str(place), landlock.LIST if place.is_dir() else landlock.READ
 
 
 def library_places() -> list[Path]:

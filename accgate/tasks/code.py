@@ -236,9 +236,7 @@ def _is_code(text: str) -> bool:
     Words that parse as Python are none.
     """
     tree = None if _TILDES.search(text) else _tree(text)
-    if tree is not None:
-        return not all(map(_is_prose, tree.body))
-    return _is_body(text)
+    return _is_body(text) if tree is None else not all(map(_is_prose, tree.body))
 
 
 def _is_prose(node: ast.stmt) -> bool:

@@ -46,11 +46,9 @@ def stated_confidence(text: str) -> float | None:
     >>> stated_confidence("Confidence: .9"), stated_confidence("Confidence (0-100): 9"), stated_confidence("9 / 10")
     (0.9, 0.09, None)
     """
-    share: float | None = None
     bare = re.sub(r"\\boxed\{|[*`$\"“”{}\\]", "", plain(text))
-    for match in _STATED.finditer(bare):
-        share = _share(match)
-    return share
+    shares = [_share(match) for match in _STATED.finditer(bare)]
+    return shares[-1] if shares else None
 
 
 def _share(match: re.Match[str]) -> float | None:
