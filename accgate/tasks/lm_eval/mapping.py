@@ -15,37 +15,13 @@ from accgate.tasks.sample import Occurrences
 
 # Lower is better, as lm-eval has it; the guard and `verify` do not load it to ask.
 LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "brier_score"})
-FRACTIONS = frozenset(
-    {
-        # lm-eval's own, and those of its tasks that document a share of right answers
-        "acc",
-        "acc_norm",
-        "acc_bytes",
-        "acc_mutual_info",
-        "acc_all",
-        "exact_match",
-        "em",
-        "pass@1",
-        "pass_at_1",
-        "prompt_level_strict_acc",
-        "prompt_level_loose_acc",
-        "contains",
-        "mc1",
-        "mc2",
-        # scorers of Inspect
-        "accuracy",
-        "match",
-        "includes",
-        "answer",
-        "choice",
-        "pattern",
-        "exact",
-        "f1",
-        "math",
-        "model_graded_qa",
-        "model_graded_fact",
-    }
-)
+# Shares of right answers: lm-eval's own and those of its tasks that document one, then scorers of Inspect.
+_SHARES = """
+    acc acc_norm acc_bytes acc_mutual_info acc_all exact_match em pass@1 pass_at_1 prompt_level_strict_acc
+    prompt_level_loose_acc contains mc1 mc2
+    accuracy match includes answer choice pattern exact f1 math model_graded_qa model_graded_fact
+"""
+FRACTIONS = frozenset(_SHARES.split())
 
 
 def request_text(requests: Iterable[Sequence[Any]]) -> str:
