@@ -170,7 +170,6 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
         scale_of(chosen, (), choice.scale, str(path)),
         model=choice.model,
         task=task,
-        reported=None,
         note=f"{count_of(failed, 'sample')} not scored, which the reported mean leaves out"
         if failed
         else "the reported mean is rounded; it agrees",

@@ -58,7 +58,7 @@ class TaskLog:
     records: tuple[Record, ...]
     prompts: Mapping[str, str]
     scale: float
-    reported: float | None
+    reported: float | None = None
     higher_is_better: bool | None = None
     note: str = ""
     fingerprint: Mapping[str, str] = field(default_factory=dict)
@@ -148,7 +148,6 @@ def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
         ),
         prompts={},
         scale=choice.scale or (1.0 if scores is found else 100.0),
-        reported=None,
     )
 
 

@@ -327,21 +327,13 @@ def rules(private: str, packages: Iterable[str] = ()) -> Iterator[tuple[str, int
     """
     yield private, landlock.OWN
     yield "/dev/null", landlock.WRITE
-    places = library_places()
+    folders = {Path(os.__file__).parent, *map(Path, sys.path)}
+    places = [path for path in folders if path.is_absolute() and path.exists() and path.name not in PACKAGES]
     inner = (path for place in places if place.is_dir() for path in place.iterdir() if path.name not in PACKAGES)
     for path in (*packages, *_FILES, *libraries(), *inner):
         yield str(path), landlock.READ
     for place in places:
         yield str(place), landlock.LIST if place.is_dir() else landlock.READ
-
-
-def library_places() -> list[Path]:
-    """List the standard library's folders.
-
-    Its zip file is there where there is one.
-    """
-    places = {Path(os.__file__).parent, *(Path(path) for path in sys.path)}
-    return sorted(path for path in places if path.is_absolute() and path.exists() and path.name not in PACKAGES)
 
 
 def libraries() -> Iterator[Path]:

@@ -115,7 +115,7 @@ def test_what_is_missing_doubled_or_unreadable_is_an_error(tmp_path: Path) -> No
 
 def test_a_mean_that_is_not_the_samples_a_scale_that_nobody_says_and_a_second_bundle_are_errors(tmp_path: Path) -> None:
     path = bundle(tmp_path / "a", rows(5))
-    with pytest.raises(BadInput, match="is reward a fraction or in points"):
+    with pytest.raises(BadInput, match="whether reward is a fraction or in points"):
         import_nemo(path, Choice())
     with pytest.raises(BadInput, match="has only the metric reward"):
         import_nemo(path, Choice(scale=100.0, metric="acc"))

@@ -126,7 +126,7 @@ def scale_of(metric: str, values: Sequence[float], scale: float | None, where: s
         return scale
     ask = "give --scale 100 where its values are fractions, --scale 1 where they are points or have a unit of their own"
     if metric not in FRACTIONS:
-        raise BadInput(f"{where}: is {metric} a fraction or in points? That is unknown; {ask}")
+        raise BadInput(f"{where}: accgate does not know whether {metric} is a fraction or in points; {ask}")
     outside = [value for value in values if not 0.0 <= value <= 1.0]
     if outside:
         fault = f"should be a fraction, but {outside[0]:g} is none ({len(outside)} such values)"
