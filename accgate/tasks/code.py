@@ -313,13 +313,9 @@ def defined_names(code: str) -> set[str]:
     tree = _tree(code)
     if tree is None:
         return set(re.findall(r"^(?:async[ ]+def|def|class)[ ]+(\w+)", code, re.MULTILINE))
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
-    return names
+    named = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    return named | {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _with_helpers(codes: Sequence[str], names: Sequence[set[str]], place: int) -> str:

@@ -46,10 +46,9 @@ def _text(part: Any) -> str | None:
 
     A chat's messages are a list of one text.
     """
-    if isinstance(part, str):
-        return part
-    if isinstance(part, (list, tuple)) and len(part) == 1 and isinstance(part[0], str):
-        return str(part[0])
+    match part:
+        case str(text) | [str(text)]:
+            return text
     return None
 
 
