@@ -16,8 +16,7 @@ from accgate.inputs.parquet import MOST, is_parquet, parquet_rows, refuse_closed
 from accgate.inputs.paths import plain_size, read_json
 from accgate.inputs.rows import Row, read_table
 from accgate.tasks.definition import Definition, former_task
-from accgate.tasks.filler import CannotGenerate
-from accgate.tasks.generators import check_options, generate
+from accgate.tasks.generators import CannotGenerate, check_options, generate
 from accgate.tasks.prompts import CannotRender, Scope, names_in, render
 from accgate.tasks.sample import SUBSET, asked_of
 from accgate.tasks.schema import Join
