@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from . import erase, kernel, landlock, seccomp, syscalls
+from . import erase, kernel, landlock, seccomp
 from .confine import AskedToLeave, End, Walls, confine, wait
 from .messages import packed, receive, write_all
 from .values import END, GIVE, pack
@@ -89,7 +89,7 @@ def prepare(setup: dict[str, Any]) -> Walls:
     if uid is not None:
         os.chown(folder, uid, uid)
     ruleset = landlock.ruleset(rules(folder, packages["paths"])) if setup["landlock"] else None
-    filtered = seccomp.filter_for(syscalls.machine())
+    filtered = seccomp.filter_for(seccomp.machine())
     walls = Walls(folder, ruleset, uid, filtered, **setup["limits"])
     gc.collect()
     gc.freeze()  # a program's garbage collector then leaves alone the pages that it shares with the worker
