@@ -24,9 +24,8 @@ from accgate.metrics.forms import FORMED, FORMS
 from accgate.metrics.numbers import READING
 from accgate.records.ids import Ids
 from accgate.tasks.code import PROGRAMS
-from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
 from accgate.tasks.definition import Definition, library_file, library_names, read_definition
-from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
+from accgate.tasks.extract import CONFIDENCE, FIRST_READING, by_form, by_json_path, by_regex, reads_digits_alone
 from accgate.tasks.rows import SolvedExamples, Source, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
