@@ -135,6 +135,21 @@ def reading(path: Path, fix: str) -> Iterator[None]:
         raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
 
 
+@contextmanager
+def needing(what: str, extra: str, *, kind: type[AccgateError] = CannotEvaluate) -> Iterator[None]:
+    """Say what needs a package that cannot be imported, and how to install it.
+
+    Raises
+    ------
+    CannotEvaluate
+        For an ImportError, or another `kind`.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise kind(f"{what} ({error}); pip install 'accgate[{extra}]'") from error
+
+
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:
     """Return the worst of the verdicts.
 

@@ -101,8 +101,16 @@ class Request:
 
         It is "" where there is none.
         """
-        last = self.messages[-1] if self.messages else {}
-        return str(last["content"]) if last.get("role") == "assistant" else ""
+        return prefix_of(self.messages)
+
+
+def prefix_of(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of the assistant that the model continues.
+
+    It is that of a last message of the assistant, "" where there is none.
+    """
+    last = messages[-1] if messages else {}
+    return str(last.get("content") or "") if last.get("role") == "assistant" and "tool_calls" not in last else ""
 
 
 @dataclass(frozen=True, slots=True)  # a recording holds millions
@@ -320,8 +328,7 @@ async def all_or_first_error(works: Iterable[Awaitable[T]]) -> list[T]:
     import asyncio
 
     async with side_by_side(*works) as tasks:
-        results: list[T] = await asyncio.gather(*tasks)
-    return results
+        return list(await asyncio.gather(*tasks))
 
 
 def environment_of(*packages: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -66,7 +66,7 @@ class ChatProbe:
         hidden = await self._probe(request, [HI])
         if with_tool.prompt_tokens is not None and with_tool.prompt_tokens == hidden.prompt_tokens:
             why = "the prompt is as long without them, so the chat template leaves them out"
-            fix = "take a model or a template that has tools"
+            fix = "use a model or a chat template that shows tools"
             raise CannotEvaluate(f"{self._label()} shows the model no tools: {why}; {fix}")
         self._shows_tools = True
 

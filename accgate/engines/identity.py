@@ -289,7 +289,7 @@ def _balancer_note(*marks: str) -> str:
     from accgate.engines.openai.options import option_text
 
     option = option_text("fingerprints", marks) or option_text("fingerprints", [ANY])
-    return f'Where all are one model behind a balancer, name them: options.{option}, or ["{ANY}"] for any'
+    return f'If a load balancer serves one model from all of them, name them: options.{option}, or ["{ANY}"] for any'
 
 
 def _resume_fault(before: str, now: str, more: str = "") -> BadInput:

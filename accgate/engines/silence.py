@@ -6,6 +6,7 @@ The terminal says so, then the wait for it ends.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 import time
@@ -187,6 +188,13 @@ class Silence:
             waiting.cut = Stalled(f"{words} and counts as stalled", ADVICE)
             if waiting.task is not None:
                 waiting.task.cancel()
+
+
+async def at_most(seconds: float | None, work: Awaitable[object]) -> None:
+    """Await something for so many seconds, then cancel it and go on."""
+    with contextlib.suppress(asyncio.TimeoutError):
+        async with timeout(seconds):
+            await work
 
 
 async def within(seconds: float, loading: Awaitable[T], late: str) -> T:

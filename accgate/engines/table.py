@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from accgate.engines.base import Engine, ModelTable, Request
 from accgate.engines.wire import extra_faults
@@ -26,16 +26,14 @@ class Kind(NamedTuple):
 
     `make` returns the engine of a table, not yet started. `operational` names the options that can change no answer.
     `file` finds the file that `model` names, for kinds that always read one. `determinism` says of options whether a
-    reply then depends on its request alone, and in which way, for kinds that know it. `of_server` makes the engine too,
-    for kinds that ask servers. `refuse_broken_template` renders chats with a model's template, where
-    it is on this machine.
+    reply then depends on its request alone, and in which way, for kinds that know it. `refuse_broken_template` renders
+    chats with a model's template, where it is on this machine.
     """
 
     make: Callable[[ModelTable], Engine]
     operational: frozenset[str]
     file: Callable[[str, Path], Path] | None = None
     determinism: Callable[[Mapping[str, Any]], bool | str] | None = None
-    of_server: Callable[[ModelTable], OpenAIEngine] | None = None
     refuse_broken_template: Callable[[ModelTable, Sequence[Request]], None] | None = None
 
 
@@ -49,7 +47,7 @@ def _openai() -> Kind:
     from accgate.engines.openai.engine import OpenAIEngine
     from accgate.engines.openai.options import OPERATIONAL
 
-    return Kind(OpenAIEngine.of_table, OPERATIONAL, of_server=OpenAIEngine.of_table)
+    return Kind(OpenAIEngine.of_table, OPERATIONAL)
 
 
 def _ray() -> Kind:
@@ -130,8 +128,7 @@ def server_engine(engine: str, table: ModelTable) -> OpenAIEngine | None:
     KeyFaults
         When options of the model cannot be used; keys are relative to the table.
     """
-    make = KINDS[engine]().of_server
-    return None if make is None else make(table)
+    return cast("OpenAIEngine", KINDS[engine]().make(table)) if engine == "openai" else None
 
 
 def check_template(engine: str, table: ModelTable, requests: Sequence[Request]) -> None:

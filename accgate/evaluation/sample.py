@@ -19,8 +19,8 @@ from accgate.metrics.kinds import perplexity
 from accgate.records.file import Record
 from accgate.tasks import HarnessTask, Sample, Task
 from accgate.tasks.choices import TIE, chosen_label, continuation, likeliest_option
-from accgate.tasks.confidence import stated_confidence
 from accgate.tasks.conversation import Messages
+from accgate.tasks.extract import stated_confidence
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,8 +177,7 @@ def _instances(check: CheckRun, about: Mapping[str, str], source: Source) -> Ite
     about = {**about, "evaluation_name": task, "evaluation_result_id": task}
     if lacking := [id_ for id_ in samples.ids if id_ not in check.prompts]:
         raise BadInput(f"{check.name}: no prompt beside the records for {len(lacking)} of {len(samples.ids)} samples")
-    for record in samples.records:
-        yield {**about, **_instance(record, check, source)}
+    yield from ({**about, **_instance(record, check, source)} for record in samples.records)
 
 
 def _instance(record: Record, check: CheckRun, source: Source) -> dict[str, Any]:

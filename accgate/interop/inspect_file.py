@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput, needing
 from accgate.inputs.paths import read_plain
 
 LARGEST = 2_000_000_000  # bytes of a log, packed and unpacked
@@ -103,10 +103,8 @@ def _unpack(packed: bytes, method: int, size: int) -> bytes:
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, size + 1)
     if method != ZSTANDARD:
         raise ValueError(f"compression method {method} is unknown")
-    try:
+    with needing("this .eval log needs the package zstandard", "interop"):
         import zstandard
-    except ImportError as error:
-        raise CannotEvaluate("this .eval log needs the package zstandard: pip install 'accgate[interop]'") from error
     try:
         with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as reader:
             return bytes(reader.read(size + 1))
@@ -161,8 +159,7 @@ def reasoning_text(sample: Mapping[str, Any], message: Mapping[str, Any]) -> str
     """
     content = message.get("content")
     parts = [part for part in content if _is_reasoning(part)] if isinstance(content, list) else []
-    texts = [_whole(sample, part["reasoning"]) for part in parts if part.get("reasoning")]
-    return "\n\n".join(texts) or None
+    return "\n\n".join(_whole(sample, part["reasoning"]) for part in parts if part.get("reasoning")) or None
 
 
 def _is_reasoning(part: Any) -> bool:

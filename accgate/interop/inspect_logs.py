@@ -154,17 +154,12 @@ def _scorers(log: Log) -> list[str]:
 
     Those that give several values are `scorer/key`.
     """
-    plain: dict[str, None] = {}
-    keyed: dict[str, None] = {}
-    for sample in log.samples:
-        for name, score in (sample.get("scores") or {}).items():
-            value = score.get("value") if isinstance(score, dict) else None
-            if isinstance(value, dict):
-                keyed |= dict.fromkeys(f"{name}/{key}" for key in value)
-            else:
-                plain[name] = None
+    scores = [each for sample in log.samples for each in (sample.get("scores") or {}).items()]
+    values = [(name, score.get("value") if isinstance(score, dict) else None) for name, score in scores]
+    keyed = dict.fromkeys(f"{name}/{key}" for name, value in values if isinstance(value, dict) for key in value)
     several = {name.partition("/")[0] for name in keyed}
-    return [*(name for name in plain if name not in several), *keyed]
+    plain = dict.fromkeys(name for name, value in values if not isinstance(value, dict) and name not in several)
+    return [*plain, *keyed]
 
 
 def _raw(sample: Sample, name: str, key: str) -> Any:

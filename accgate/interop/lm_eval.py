@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from reprlib import repr as brief
 from typing import Any, NamedTuple
 
 from accgate.errors import BadInput, reading
 from accgate.inputs.paths import read_json
 from accgate.inputs.rows import read_table
-from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, sample_mean, written_as
+from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, finite_score, sample_mean, written_as
 from accgate.records.file import Record
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
 from accgate.tasks.lm_eval.mapping import likeliest, request_text
@@ -89,7 +87,7 @@ def _task_log(path: Path, choice: Choice) -> TaskLog:
         fix = "where lm_eval ran only some (--samples), put its results_*.json beside the file"
         raise BadInput(f"{path}: lacks {count_of(len(missing), 'sample')}, doc_id {missing[0]} first; {fix}")
     documents = [by_document[doc] for doc in sorted(by_document)]
-    values = [_value(path, line, metric) for line in documents]
+    values = [finite_score(f"{path}:{line.number}", metric, line.row.get(metric)) for line in documents]
     scale = scale_of(metric, values, choice.scale, str(path))
     records, prompts = _records(task, documents, [value * scale for value in values])
     reported, note = None, "no results_*.json beside it: mean and number of samples were not checked"
@@ -201,13 +199,6 @@ def _by_document(path: Path, lines: Sequence[Line]) -> dict[int, Line]:
     return rows
 
 
-def _value(path: Path, line: Line, metric: str) -> float:
-    value = line.row.get(metric)
-    if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise BadInput(f"{path}:{line.number}: {metric} is {brief(value)}; every sample needs a finite number")
-    return float(value)
-
-
 def _records(task: str, lines: Sequence[Line], scores: Sequence[float]) -> tuple[list[Record], dict[str, str]]:
     texts = [(request_text(_requests(line.row)), str(line.row.get("target", ""))) for line in lines]
     ids = numbered_ids(task, texts)
@@ -270,9 +261,7 @@ def _reading(reply: str | None, answer: str | None) -> str | None:
     """
     if reply is None:
         return None if answer is None else "read" if answer else "unread"
-    if not reply.strip():
-        return "empty"
-    return "unread" if answer in NOT_FOUND else "read"
+    return "empty" if not reply.strip() else "unread" if answer in NOT_FOUND else "read"
 
 
 def _first(value: Any) -> Any:

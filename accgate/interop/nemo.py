@@ -16,7 +16,7 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.inputs.paths import read_json
 from accgate.inputs.rows import read_table
-from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, written_as
+from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, finite_score, written_as
 from accgate.records.file import Record
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
 from accgate.text import count_of
@@ -126,7 +126,7 @@ def _bundle_log(path: Path, choice: Choice) -> TaskLog:
 
 
 def _bundle_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
-    reward = _number(path, number, "reward", row["reward"])
+    reward = finite_score(f"{path}:{number}", "reward", row["reward"])
     details = row.get("scoring_details") or {}
     category = details.get("error_category")
     target, problem = str(row["expected_answer"]), row["problem_idx"]
@@ -170,7 +170,6 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
         scale_of(chosen, (), choice.scale, str(path)),
         model=choice.model,
         task=task,
-        reported=None,
         note=f"{count_of(failed, 'sample')} not scored, which the reported mean leaves out"
         if failed
         else "the reported mean is rounded; it agrees",
@@ -181,8 +180,8 @@ def _byob_log(path: Path, choice: Choice) -> TaskLog:
 
 def _byob_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
     scores = row["scores"] if row["status"] == "scored" else {}
-    about = row.get("metadata") or {}
-    numbers = {key: _number(path, number, key, each) for key, each in scores.items() if isinstance(each, (int, float))}
+    where, about = f"{path}:{number}", row.get("metadata") or {}
+    numbers = {key: finite_score(where, key, each) for key, each in scores.items() if isinstance(each, (int, float))}
     error = None if row["status"] == "scored" else str(row.get("error") or row["status"])
     repeat, target, reply = int(about.get("_repeat", 0)), str(row["target"]), _text(row["response"])
     record = Record("", repeat, None, target, None, reply, None, None, None, 0.0, error)
@@ -250,12 +249,6 @@ def _check_keys(path: Path, rows: Sequence[Row]) -> None:
     if len(set(counts.values())) > 1:
         fault = f"its repeats have {min(counts.values())} to {max(counts.values())} samples"
         raise BadInput(f"{path}: {fault}; all must have the same number")
-
-
-def _number(path: Path, number: int, name: str, value: Any) -> float:
-    if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise BadInput(f"{path}:{number}: {name} is {value!r}, not a score; a missing score is not a wrong answer")
-    return float(value)
 
 
 def _text(value: Any) -> str | None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput, writing
@@ -57,7 +58,7 @@ class TaskLog:
     records: tuple[Record, ...]
     prompts: Mapping[str, str]
     scale: float
-    reported: float | None
+    reported: float | None = None
     higher_is_better: bool | None = None
     note: str = ""
     fingerprint: Mapping[str, str] = field(default_factory=dict)
@@ -107,6 +108,19 @@ def check_mean(
     return float(reported)
 
 
+def finite_score(where: str, name: str, value: Any) -> float:
+    """Return the score of a sample in a log.
+
+    Raises
+    ------
+    BadInput
+        When it is no finite number: a missing score is not a wrong answer.
+    """
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise BadInput(f"{where}: {name} is {brief(value)}; every sample needs a finite number")
+    return float(value)
+
+
 def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
     """Return the scores of a file as records without replies.
 
@@ -134,7 +148,6 @@ def import_samples(path: Path, choice: Choice, layout: Layout) -> TaskLog:
         ),
         prompts={},
         scale=choice.scale or (1.0 if scores is found else 100.0),
-        reported=None,
     )
 
 

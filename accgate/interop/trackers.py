@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, needing
 from accgate.interop.run_folder import CheckRun, RunFolder
 from accgate.records.file import file_name
 
@@ -45,11 +45,9 @@ def export_mlflow(run: RunFolder, out: Path, *, uri: str | None, experiment: str
     BadInput
         When MLflow is missing or refuses, or its experiment has this very result already.
     """
-    try:
+    with needing("this export needs MLflow", "mlflow", kind=BadInput):
         import mlflow
         from mlflow.exceptions import MlflowException
-    except ImportError as error:
-        raise BadInput("this export needs MLflow: pip install 'accgate[mlflow]'") from error
     import logging
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)
@@ -123,10 +121,8 @@ def export_wandb(run: RunFolder, out: Path, *, project: str) -> list[Path]:
     BadInput
         When wandb is missing or cannot write.
     """
-    try:
+    with needing("this export needs wandb", "wandb", kind=BadInput):
         import wandb
-    except ImportError as error:
-        raise BadInput("this export needs wandb: pip install 'accgate[wandb]'") from error
     try:
         out.mkdir(parents=True, exist_ok=True)
         return [_wandb_run(wandb, run, out, project, model, checks) for model, checks in run.models.items()]

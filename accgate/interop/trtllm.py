@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, writing
+from accgate.errors import BadInput, needing, writing
 from accgate.inputs.paths import read_plain
 from accgate.interop.task_log import files_of
 from accgate.records.file import is_number
@@ -158,10 +158,8 @@ def suite_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _content(path: Path) -> dict[Any, Any]:
-    try:
+    with needing("YAML files need the package pyyaml", "interop"):
         import yaml
-    except ImportError as error:
-        raise CannotEvaluate("YAML files need the package pyyaml: pip install 'accgate[interop]'") from error
     try:
         text, loader = read_plain(path, LARGEST).decode(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         if fault := _fault(yaml.parse(text, Loader=loader)):
@@ -206,7 +204,7 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
         raise BadInput(f"{where}: higher_is_better is {higher!r}; write true or false")
     if unknown := [str(key) for key in entry if key not in (*FIGURES, *SPECIFICATION, score)]:
         known = ", ".join((score, *FIGURES, *SPECIFICATION))
-        raise BadInput(f"{where}: {', '.join(unknown)}: no key of the suite; it knows {known}")
+        raise BadInput(f"{where}: the suite has no key {' or '.join(unknown)}; it has {known}")
     sigma = _number(entry, "sigma", defaults.sigma, where, (0.0, math.inf))
     alpha = _number(entry, "alpha", defaults.alpha, where, (0.0, 1.0))
     note = defaults.note

@@ -242,7 +242,7 @@ class CodeProcess:
         if self._folder is None:
             return {**setup, "places": None, "rules": None}
         places = self._folder.places
-        path = [each for each in sys.path if each and _is_open(each, places)]
+        path = [each for each in sys.path if each and places.undeclared(each) is None]
         rules = self._folder.rules() if has_landlock() else None
         return {**setup, "path": path, "places": places._asdict(), "rules": rules}
 
@@ -291,11 +291,6 @@ class CodeFailed(Exception):
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"{kind}: {text}")
         self.kind, self.text = kind, text
-
-
-def _is_open(path: str, places: Places) -> bool:
-    real = os.path.realpath(path)
-    return not is_within(real, places.trees) or is_within(real, places.installed)
 
 
 def _end(child: Child, folder: PrivateFolder | None) -> None:

@@ -66,12 +66,9 @@ def _move(here: int, name: str) -> int:
 
 def _unlink_files(here: int) -> list[str]:
     """Remove what is no folder, and name the folders."""
-    folders = []
     with os.scandir(here) as listing:
         entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
     for name, is_folder in entries:
-        if is_folder:
-            folders.append(name)
-        else:
+        if not is_folder:
             os.unlink(name, dir_fd=here)
-    return folders
+    return [name for name, is_folder in entries if is_folder]

@@ -4,7 +4,7 @@ import ctypes
 import os
 import struct
 
-from .syscalls import machine, numbers
+from .seccomp import machine, numbers
 
 PDEATHSIG, DUMPABLE, NO_NEW_PRIVS, CHILD_SUBREAPER = 1, 4, 38, 36
 _SET_MODE_FILTER, _ALL_THREADS = 1, 1

@@ -182,8 +182,8 @@ class Worker:
         Raises WorkerEnded where there is none. `tests` must be Python by itself; see `accgate.sandbox.assertions` for
         what of it this process decides.
         """
-        split = without_literals(tests)
-        return self._run([program, tests] if split is None else [program, split.source], split or Tests(tests))
+        split = without_literals(tests) or Tests(tests)
+        return self._run([program, split.source], split)
 
     def run_cases(self, program: str, cases: Sequence[Case], before: str = "") -> Outcome:
         """Return the outcome of one program over its test cases.

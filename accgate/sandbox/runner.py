@@ -9,47 +9,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from accgate.errors import CannotEvaluate
 from accgate.sandbox.assertions import Case
 from accgate.sandbox.process import NOBODY, Confinement, Limits, Outcome, Packages, Worker
+from accgate.text import fill_template
 
-# Each attempt must be refused by the system, not fail for another reason; the last lines must work.
-_PROBE = """
-import ctypes, os, signal, socket
-
-def expect_refusal(name, attempt, *arguments):
-    try:
-        attempt(*arguments)
-    except OSError as error:
-        assert error.errno in {{1, 2, 13, 30, 38}}, f"{{name}}: {{error}}"
-    else:
-        raise AssertionError(f"{{name}} is possible")
-
-expect_refusal("reading a file of others", open, {outside!r})
-expect_refusal("writing a file of others", open, {outside!r}, "a")
-expect_refusal("making a file elsewhere", open, {outside!r} + ".new", "w")
-expect_refusal("listing a folder of others", os.listdir, os.path.dirname({outside!r}))
-expect_refusal("changing a file's mode", os.chmod, {outside!r}, 0o600)
-expect_refusal("a network socket", socket.socket, socket.AF_INET)
-expect_refusal("a Unix socket", socket.socket, socket.AF_UNIX)
-expect_refusal("another process", os.fork)
-expect_refusal("another program", os.execv, {python!r}, ["python", "-c", ""])
-expect_refusal("a signal to the parent", os.kill, os.getppid(), 0)
-expect_refusal("a signal to all", os.kill, -1, 0)
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.unshare(0x10000000) == -1, "a user namespace is possible"
-assert libc.ptrace(0, 0, 0, 0) == -1, "tracing is possible"
-assert not [name for name in os.environ if name not in {{"HOME", "TMPDIR", "PATH", "LANG"}}], "the environment shows"
-
-import colorsys, decimal, json, tempfile, threading
-with tempfile.TemporaryFile() as file:
-    file.write(b"own")
-thread = threading.Thread(target=print)
-thread.start()
-thread.join()
-"""
 _FIX = (
     "Run accgate on Linux 5.13 or later with Landlock (CONFIG_LSM or lsm= names it, Docker's profile allows it),"
     " or install bubblewrap where user namespaces are allowed."
@@ -104,9 +71,11 @@ def hole(candidate: Confinement) -> str | None:
         outside.write_text("of others")
         outside.chmod(0o666)
         Path(folder).chmod(0o777)
+        places = {"outside": repr(str(outside)), "python": repr(sys.executable)}
+        program = fill_template("accgate.sandbox", "escape.py.j2", **places)
         worker = Worker(Limits(seconds=10.0), candidate)
         try:
-            outcome = worker.run(_PROBE.format(outside=str(outside), python=sys.executable))
+            outcome = worker.run(program)
         except (CannotEvaluate, OSError) as error:
             return " ".join(str(error).split())
         finally:
@@ -121,6 +90,7 @@ for path in {!r}:
 """
 
 
+@dataclass(eq=False)
 class Sandbox:
     """Workers that run programs, `workers` at once.
 
@@ -129,29 +99,22 @@ class Sandbox:
     `packages` beside the standard library; entering raises CannotEvaluate where they could not.
     """
 
-    def __init__(
-        self,
-        limits: Limits | None = None,
-        workers: int | None = None,
-        confinement: Confinement | None = None,
-        packages: Packages | None = None,
-    ) -> None:
-        self.limits = Limits() if limits is None else limits
-        self._count = workers
-        self._confinement = confinement
-        self._packages = packages or Packages()
+    limits: Limits = field(default_factory=Limits)
+    workers: int | None = None
+    confinement: Confinement | None = None
+    packages: Packages = field(default_factory=Packages)
 
     async def __aenter__(self) -> Sandbox:
-        walls = self._confinement
+        walls = self.confinement
         if walls is None:
             walls = await asyncio.get_running_loop().run_in_executor(None, confinement)
-        count = len(os.sched_getaffinity(0)) if self._count is None else self._count
+        count = len(os.sched_getaffinity(0)) if self.workers is None else self.workers
         self._pool = ThreadPoolExecutor(count, "accgate-sandbox")
-        self._workers = [Worker(self.limits, walls, self._packages) for _ in range(count)]
+        self._workers = [Worker(self.limits, walls, self.packages) for _ in range(count)]
         self._idle: asyncio.LifoQueue[Worker] = asyncio.LifoQueue()
         for worker in self._workers:
             self._idle.put_nowait(worker)
-        if self._packages.paths:
+        if self.packages.paths:
             await self._try_packages()
         return self
 
@@ -161,7 +124,7 @@ class Sandbox:
         Raises CannotEvaluate where the user they become cannot.
         """
         try:
-            outcome = await self.passes(_READING.format(self._packages.paths))
+            outcome = await self.passes(_READING.format(self.packages.paths))
             if not outcome.passed:
                 raise CannotEvaluate(f"programs cannot read the packages they may use: {outcome.reason}")
         except BaseException:
@@ -196,7 +159,7 @@ class Sandbox:
         try:
             outcome = await asyncio.shield(running)
         except BaseException:
-            fresh = Worker(self.limits, worker.confinement, self._packages)
+            fresh = Worker(self.limits, worker.confinement, self.packages)
             self._workers.append(fresh)
             self._idle.put_nowait(fresh)
             await asyncio.get_running_loop().run_in_executor(None, worker.stop)

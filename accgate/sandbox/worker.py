@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from . import erase, kernel, landlock, seccomp, syscalls
+from . import erase, kernel, landlock, seccomp
 from .confine import AskedToLeave, End, Walls, confine, wait
 from .messages import packed, receive, write_all
 from .values import END, GIVE, pack
@@ -89,7 +89,7 @@ def prepare(setup: dict[str, Any]) -> Walls:
     if uid is not None:
         os.chown(folder, uid, uid)
     ruleset = landlock.ruleset(rules(folder, packages["paths"])) if setup["landlock"] else None
-    filtered = seccomp.filter_for(syscalls.machine())
+    filtered = seccomp.filter_for(seccomp.machine())
     walls = Walls(folder, ruleset, uid, filtered, **setup["limits"])
     gc.collect()
     gc.freeze()  # a program's garbage collector then leaves alone the pages that it shares with the worker
@@ -161,11 +161,10 @@ def streams_of(walls: Walls, program: Program) -> Files:
 
     One without input reads nothing, and prints where its errors go, for nobody to read.
     """
-    report = unnamed_file(walls.folder, os.O_RDWR)
+    report, output = unnamed_file(walls.folder, os.O_RDWR), unnamed_file(walls.folder, os.O_WRONLY)
     if program.input is None:
-        output = unnamed_file(walls.folder, os.O_WRONLY)
         return Files(output, output, output, report)
-    given, output = unnamed_file(walls.folder, os.O_RDONLY), unnamed_file(walls.folder, os.O_WRONLY)
+    given = unnamed_file(walls.folder, os.O_RDONLY)
     content = program.input.encode("utf-8", "surrogateescape")
     write_all(os.fdopen(given.outer, "wb", buffering=0, closefd=False), content)
     return Files(given, output, unnamed_file(walls.folder, os.O_WRONLY), report)
@@ -327,28 +326,14 @@ def rules(private: str, packages: Iterable[str] = ()) -> Iterator[tuple[str, int
     `private` is the program's own folder.
     """
     yield private, landlock.OWN
-    for package in packages:
-        yield package, landlock.READ
     yield "/dev/null", landlock.WRITE
-    for path in (*map(Path, _FILES), *libraries()):
+    folders = {Path(os.__file__).parent, *map(Path, sys.path)}
+    places = [path for path in folders if path.is_absolute() and path.exists() and path.name not in PACKAGES]
+    inner = (path for place in places if place.is_dir() for path in place.iterdir() if path.name not in PACKAGES)
+    for path in (*packages, *_FILES, *libraries(), *inner):
         yield str(path), landlock.READ
-    for place in library_places():
-        if not place.is_dir():
-            yield str(place), landlock.READ
-            continue
-        yield str(place), landlock.LIST
-        for path in place.iterdir():
-            if path.name not in PACKAGES:
-                yield str(path), landlock.READ
-
-
-def library_places() -> list[Path]:
-    """List the standard library's folders.
-
-    Its zip file is there where there is one.
-    """
-    places = {Path(os.__file__).parent, *(Path(path) for path in sys.path)}
-    return sorted(path for path in places if path.is_absolute() and path.exists() and path.name not in PACKAGES)
+    for place in places:
+        yield str(place), landlock.LIST if place.is_dir() else landlock.READ
 
 
 def libraries() -> Iterator[Path]:

@@ -236,9 +236,7 @@ def _is_code(text: str) -> bool:
     Words that parse as Python are none.
     """
     tree = None if _TILDES.search(text) else _tree(text)
-    if tree is not None:
-        return not all(map(_is_prose, tree.body))
-    return _is_body(text)
+    return _is_body(text) if tree is None else not all(map(_is_prose, tree.body))
 
 
 def _is_prose(node: ast.stmt) -> bool:
@@ -315,13 +313,9 @@ def defined_names(code: str) -> set[str]:
     tree = _tree(code)
     if tree is None:
         return set(re.findall(r"^(?:async[ ]+def|def|class)[ ]+(\w+)", code, re.MULTILINE))
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
-    return names
+    named = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    return named | {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _with_helpers(codes: Sequence[str], names: Sequence[set[str]], place: int) -> str:

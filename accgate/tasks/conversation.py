@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from accgate.engines.base import prefix_of
 from accgate.errors import Key
 from accgate.tasks.prompts import CannotRender, Scope, json_list, render, template_fault
 from accgate.tasks.tools import choice_fault, tool_calls_of, tools_of
@@ -115,24 +116,15 @@ def _message(value: Any, where: str) -> dict[str, Any]:
     return message
 
 
-def prefix_of(messages: Messages) -> str:
-    """Return the text that the model continues.
-
-    It is that of a last message of the assistant, "" where there is none.
-    """
-    last = messages[-1] if messages else {}
-    return str(last.get("content") or "") if last.get("role") == "assistant" and "tool_calls" not in last else ""
-
-
 def last_user(messages: Messages) -> int:
     """Return the place of the user's last message.
 
     Raises CannotRender where the user says nothing.
     """
-    for place in range(len(messages) - 1, -1, -1):
-        if messages[place]["role"] == "user":
-            return place
-    raise CannotRender("the conversation has no message of the user")
+    places = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    if not places:
+        raise CannotRender("the conversation has no message of the user")
+    return places[-1]
 
 
 def transcript(messages: Messages, tools: Sequence[Mapping[str, Any]] = (), tool_choice: Any = None) -> str:

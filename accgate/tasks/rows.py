@@ -11,13 +11,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faults
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, needing, refuse_faults
 from accgate.inputs.parquet import MOST, is_parquet, parquet_rows, refuse_closed
 from accgate.inputs.paths import plain_size, read_json
 from accgate.inputs.rows import Row, read_table
 from accgate.tasks.definition import Definition, former_task
-from accgate.tasks.filler import CannotGenerate
-from accgate.tasks.generators import check_options, generate
+from accgate.tasks.generators import CannotGenerate, check_options, generate
 from accgate.tasks.prompts import CannotRender, Scope, names_in, render
 from accgate.tasks.sample import SUBSET, asked_of
 from accgate.tasks.schema import Join
@@ -403,10 +402,8 @@ def hub_rows(name: str, config: str | None, split: str, revision: str | None, op
         When the split holds no rows.
     """
     refuse_closed(f"dataset {name}: is not loaded in the step with the token; set num_samples, or record a reference")
-    try:
+    with needing(f"dataset {name}: needs Hugging Face datasets", "datasets"):
         import datasets
-    except ImportError as error:
-        raise CannotEvaluate(f"dataset {name}: needs Hugging Face datasets; pip install 'accgate[datasets]'") from error
     where = name if config is None else f"{name} ({config})"
     try:
         loaded = datasets.load_dataset(name, config, split=split, revision=revision, **options)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from accgate.engines.base import prefix_of
 from accgate.errors import BadInput
 from accgate.inputs.paths import read_plain
 from accgate.inputs.rows import Row
@@ -23,7 +24,7 @@ from accgate.metrics.calls import expected_calls
 from accgate.sandbox.assertions import BadCases, Case, cases_of
 from accgate.tasks.attacks.attack import Attack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
-from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_of, transcript
+from accgate.tasks.conversation import Messages, last_user, messages_of, transcript
 from accgate.tasks.definition import Definition
 from accgate.tasks.faults import ANSWER
 from accgate.tasks.prompts import CannotRender, Rubric, Scope, json_list, render, render_around, render_list, rubric_of

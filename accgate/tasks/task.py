@@ -24,9 +24,8 @@ from accgate.metrics.forms import FORMED, FORMS
 from accgate.metrics.numbers import READING
 from accgate.records.ids import Ids
 from accgate.tasks.code import PROGRAMS
-from accgate.tasks.confidence import CONFIDENCE, FIRST_READING
 from accgate.tasks.definition import Definition, library_file, library_names, read_definition
-from accgate.tasks.extract import by_form, by_json_path, by_regex, reads_digits_alone
+from accgate.tasks.extract import CONFIDENCE, FIRST_READING, by_form, by_json_path, by_regex, reads_digits_alone
 from accgate.tasks.rows import SolvedExamples, Source, read_rows, rows_of, shown_first, with_subset
 from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.samples import Samples
@@ -344,8 +343,7 @@ def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 def _part_fingerprints(definition: Definition) -> dict[str, dict[str, str]]:
     """Return the fingerprints of all parts, as they are without rows."""
-    own = _part_definitions(definition)
-    return {key: _fingerprint(part, NO_ROWS, ()) for key, part in own.items()}
+    return {key: _fingerprint(part, NO_ROWS, ()) for key, part in _part_definitions(definition).items()}
 
 
 def _with_mode(definition: Definition, mode: Mode | None) -> Definition:
@@ -376,8 +374,7 @@ def stored_task(
         own = _joined(parts) if parts else _fingerprint(definition, NO_ROWS, ())
         own.pop("dataset")
         fingerprint |= {WORDING: own.pop("prompt"), **own}
-    metric = definition.metric(loaded=False)
-    return Task(name, Samples(samples).in_order(seed), metric, definition, fingerprint)
+    return Task(name, Samples(samples).in_order(seed), definition.metric(loaded=False), definition, fingerprint)
 
 
 def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row]) -> dict[str, str]:
@@ -483,11 +480,8 @@ def _plain(value: Any) -> str:
 
     Such are dates, and bytes or images of a dataset.
     """
-    if isinstance(value, bytes):
-        return hashlib.sha256(value).hexdigest()
-    if hasattr(value, "tobytes"):
-        return hashlib.sha256(value.tobytes()).hexdigest()
-    return str(value)
+    content = value if isinstance(value, bytes) else value.tobytes() if hasattr(value, "tobytes") else None
+    return str(value) if content is None else hashlib.sha256(content).hexdigest()
 
 
 _SORTED = json.JSONEncoder(sort_keys=True, default=_plain)

@@ -40,8 +40,7 @@ def _is_too_large(operator: str, left: Any, right: Any) -> bool:
     if operator == "%":
         return isinstance(left, (str, bytes)) and bool(WIDE.search(str(left)) or "*" in str(left))
     if operator == "**":
-        whole = isinstance(left, int) and isinstance(right, int)
-        return whole and right > 0 and left.bit_length() * right > BITS
+        return isinstance(left, int) and isinstance(right, int) and right > 0 and left.bit_length() * right > BITS
     for count, repeated in ((left, right), (right, left)):
         if isinstance(count, int) and hasattr(repeated, "__len__"):
             return len(repeated) * count > LENGTH

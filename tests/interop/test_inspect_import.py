@@ -73,7 +73,7 @@ def test_numbers_words_and_truth_values_count_as_inspect_counts_them(
 
 def test_points_of_an_unknown_scorer_are_asked_for_and_never_guessed(tmp_path: Path) -> None:
     path = of(tmp_path, [sample(1, 0.5, scorer="mine"), sample(2, 1.0, scorer="mine")], {"mine": 0.75})
-    with pytest.raises(BadInput, match="is mine a fraction or in points"):
+    with pytest.raises(BadInput, match="whether mine is a fraction or in points"):
         imported(path)
     assert imported(path, scale=100.0).reported == 75.0
     assert imported(path, scale=1.0).reported == 0.75

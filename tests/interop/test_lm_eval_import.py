@@ -121,7 +121,7 @@ def test_an_aggregation_other_than_the_mean_is_refused(tmp_path: Path) -> None:
 def test_points_of_an_unknown_metric_are_asked_for_and_never_guessed(tmp_path: Path) -> None:
     rows = [generated(doc, {"my_score": value}) for doc, value in enumerate([0.25, 0.75])]
     path = write_log(tmp_path, rows)
-    with pytest.raises(BadInput, match=r"is my_score a fraction or in points.*--scale 100"):
+    with pytest.raises(BadInput, match=r"whether my_score is a fraction or in points.*--scale 100"):
         imported(path)
     assert imported(path, scale=100.0).mean == 50.0
     assert imported(path, scale=1.0).reported == 0.5

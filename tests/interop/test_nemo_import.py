@@ -90,7 +90,7 @@ FAULTS: tuple[tuple[Callable[[list[Row]], Any], Row, str], ...] = (
     (lambda all_: all_.append(dict(all_[0])), {}, "holds sample 0, repeat 0, twice"),
     (lambda all_: all_.pop(), {}, "19 to 20 samples; all must have the same number"),
     (lambda all_: [all_.pop(20), all_.pop(0)], {}, "holds 19 problems, but eval-.*json says 20"),
-    (lambda all_: all_[0].update(reward=None), {}, ":1: reward is None, not a score"),
+    (lambda all_: all_[0].update(reward=None), {}, ":1: reward is None; every sample needs a finite number"),
     (lambda all_: all_[0].update(reward=float("nan")), {}, ":1: reward is nan"),
     (lambda all_: all_[0].update(reward="1"), {}, ":1: reward is '1'"),
     (lambda all_: all_[0].update(problem_idx="0"), {}, "problem_idx is '0'"),
@@ -115,7 +115,7 @@ def test_what_is_missing_doubled_or_unreadable_is_an_error(tmp_path: Path) -> No
 
 def test_a_mean_that_is_not_the_samples_a_scale_that_nobody_says_and_a_second_bundle_are_errors(tmp_path: Path) -> None:
     path = bundle(tmp_path / "a", rows(5))
-    with pytest.raises(BadInput, match="is reward a fraction or in points"):
+    with pytest.raises(BadInput, match="whether reward is a fraction or in points"):
         import_nemo(path, Choice())
     with pytest.raises(BadInput, match="has only the metric reward"):
         import_nemo(path, Choice(scale=100.0, metric="acc"))

@@ -169,6 +169,8 @@ def test_a_tracker_that_is_not_installed_says_how_to(
     for name, called in (("mlflow", "MLflow"), ("wandb", "wandb")):
         monkeypatch.setitem(__import__("sys").modules, name, None)
         assert main(["export", name, str(folder), "--out", str(tmp_path)]) == 2
-        assert f"needs {called}: pip install 'accgate[{name}]'" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert f"needs {called} (" in said
+        assert f"; pip install 'accgate[{name}]'" in said
     assert main(["export", "hf", str(folder), "--dataset", "sums"]) == 2
     assert "write --dataset TASK=ORG/NAME:TASK_ID" in capsys.readouterr().err

@@ -122,7 +122,7 @@ def test_a_threshold_of_an_entry_is_where_gamma_lies_and_no_part_of_its_name(
         ("accuracy: 70\n    threshold: 75", "threshold is 75 for a mean of 70: no model like the reference would pass"),
         ("accuracy: 70\n    sigma: 0\n    threshold: 69", "sigma is 0, so no alpha gives it"),
         ("accuracy: 70\n    threshold: high", "threshold is 'high'; write a number"),
-        ("accuracy: 70\n    quant_algos: FP8", "quant_algos: no key of the suite; it knows accuracy, num_samples"),
+        ("accuracy: 70\n    quant_algos: FP8", "the suite has no key quant_algos; it has accuracy, num_samples"),
     ],
 )
 def test_what_an_entry_cannot_mean_is_refused_by_name(tmp_path: Path, entry: str, message: str) -> None:

@@ -14,8 +14,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from accgate.sandbox.seccomp import filter_for
-from accgate.sandbox.syscalls import AUDIT_ARCH, MACHINES, numbers
+from accgate.sandbox.seccomp import AUDIT_ARCH, MACHINES, filter_for, numbers
 
 PID = 4321
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026

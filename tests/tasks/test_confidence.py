@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.tasks.confidence import CONFIDENCE, stated_confidence
+from accgate.tasks.extract import CONFIDENCE, stated_confidence
 from tests.tasks.test_task import BASE, load_task, own
 
 READ = {

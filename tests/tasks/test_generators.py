@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.tasks import generators
-from accgate.tasks.filler import CannotGenerate
-from accgate.tasks.generators import OPERATIONS, check_options, generator_names
+from accgate.tasks.generators import OPERATIONS, CannotGenerate, check_options, generator_names
 from tests.cases import each
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)

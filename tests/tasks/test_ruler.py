@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from accgate import metrics
-from accgate.tasks.filler import ADJECTIVES, NOUNS, CannotGenerate, tokens_in
-from accgate.tasks.generators import check_options, generate
+from accgate.tasks.generators import ADJECTIVES, NOUNS, CannotGenerate, check_options, generate, tokens_in
 from tests.loading import load_task
 
 NAMES = ("ruler_niah", "ruler_vt", "ruler_cwe", "ruler_fwe")

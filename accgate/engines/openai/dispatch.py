@@ -391,6 +391,4 @@ class Dispatcher:
 
 def _sign(outcome: Any) -> Sign:
     """Return what an attempt says of a server's life."""
-    if not isinstance(outcome, Fault):
-        return "reply"
-    return "none" if outcome.kind == "silent" else "life"
+    return "reply" if not isinstance(outcome, Fault) else "none" if outcome.kind == "silent" else "life"

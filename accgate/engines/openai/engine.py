@@ -20,7 +20,7 @@ from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Reques
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity, Listing
 from accgate.engines.openai import dispatch
-from accgate.engines.openai.client import Client, Fault, key_of, reach_advice
+from accgate.engines.openai.client import Client, key_of, reach_advice
 from accgate.engines.openai.dispatch import Dispatcher, Endpoint, Endpoints
 from accgate.engines.openai.likelihood import Likelihood
 from accgate.engines.openai.options import PORT, Options, faults_of
@@ -217,7 +217,9 @@ class OpenAIEngine:
             if answer.kind == "cut":
                 self._tell(f"{url}: {answer.text}; it is asked again")
             if attempts > self._options.max_retries or attempts == LISTING_ATTEMPTS:
-                raise CannotEvaluate(f"cannot reach {url}: {answer.text}{_advice(answer)}")
+                fix = " If it still loads, wait until it answers, or let accgate start it and wait: options.serve"
+                advice = reach_advice(answer.text) + (fix if answer.kind == "refused" else "")
+                raise CannotEvaluate(f"cannot reach {url}: {answer.text}{advice}")
             await asyncio.sleep(dispatch.FIRST_WAIT * 2**attempts)
         if rests:
             self._tell(f"{url} answers")
@@ -292,8 +294,7 @@ class OpenAIEngine:
 
         It does not say what hardware it has.
         """
-        environment = {} if self._served is None else environment_of()
-        return EngineInfo("openai", self._kind.label, "server", environment)
+        return EngineInfo("openai", self._kind.label, "server", {} if self._served is None else environment_of())
 
     async def close(self) -> None:
         """Close the connections, and end the server that was started."""
@@ -305,14 +306,6 @@ class OpenAIEngine:
         finally:
             if self._served is not None:
                 await self._served.stop()
-
-
-def _advice(fault: Fault) -> str:
-    """Say what to do about a server that cannot be reached."""
-    advice = reach_advice(fault.text)
-    if fault.kind != "refused":
-        return advice
-    return f"{advice} If it still loads, wait until it answers, or let accgate start it and wait: options.serve"
 
 
 def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) -> dict[str, Any]:

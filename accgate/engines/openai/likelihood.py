@@ -79,7 +79,7 @@ class Likelihood:
         """
         if request.mode == "chat":
             fix = "take the engine vllm" if request.messages else 'set the task\'s mode = "completion"'
-            raise CannotEvaluate(f"a server scores no continuation of a chat; {fix}")
+            raise CannotEvaluate(f"a server cannot score a continuation of a chat; {fix}")
         if not all(continuations):
             raise RequestFailed("an empty continuation has no log-probability")
         if len(continuations) < 2 or not all(map(LABEL.fullmatch, continuations)):
@@ -225,11 +225,10 @@ def first_token(echoed: Echoed, continuation: str) -> int | None:
     has a text.
     """
     rest = continuation
-    for index in range(len(echoed.tokens) - 1, -1, -1):
-        token = echoed.tokens[index]
+    for index, token in reversed([*enumerate(echoed.tokens)]):
         if not token or not rest.endswith(token):
             return None  # a part of a character, or a token that begins in the prompt
-        rest = rest[: len(rest) - len(token)]
+        rest = rest.removesuffix(token)
         if not rest:
             return index
     return None

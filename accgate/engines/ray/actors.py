@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing import resource_tracker
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from accgate.engines.base import Engine, EngineDied, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.identity import identity_of
 from accgate.engines.ray.cluster import Patience, amounts_of, cause_of
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
-from accgate.engines.silence import timeout
+from accgate.engines.silence import at_most, timeout
 from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
@@ -146,9 +146,7 @@ class Host:
         if self._engine is not None:
             async with self._starting:
                 await self._engine.close()
-            with contextlib.suppress(asyncio.TimeoutError):
-                async with timeout(CLOSING):
-                    await asyncio.to_thread(free_shared_memory)
+            await at_most(CLOSING, asyncio.to_thread(free_shared_memory))
 
 
 def free_shared_memory() -> None:
@@ -156,9 +154,8 @@ def free_shared_memory() -> None:
 
     Ray ends the tracker with its actor.
     """
-    tracker = resource_tracker._resource_tracker
-    stop = getattr(tracker, "_stop", None)  # as Python's own tests do: there is no public way
-    if stop is not None:
+    # As Python's own tests do: there is no public way.
+    if (stop := getattr(resource_tracker._resource_tracker, "_stop", None)) is not None:
         stop()
 
 
@@ -224,8 +221,7 @@ class Actor:
         except ValueError as error:  # as half of a TPU, or one and a half GPUs
             why = "".join(map(str, error.args))
             raise KeyFaults((("options", "resources"), f"are refused by Ray: {why}")) from error
-        ready: Ready = await self.call("start", self.spec)
-        return ready
+        return cast("Ready", await self.call("start", self.spec))
 
     async def call(self, method: str, *arguments: Any) -> Any:
         """Return what the engine's method returns or raises."""
@@ -251,10 +247,9 @@ class Actor:
     async def stop(self) -> None:
         """Close the engine, then end the process."""
         try:
-            with contextlib.suppress(ReplicaDied, CannotEvaluate, asyncio.TimeoutError):  # it is ended all the same
+            with contextlib.suppress(ReplicaDied, CannotEvaluate):  # it is ended all the same
                 if self._actor is not None:
-                    async with timeout(CLOSING):
-                        await self.call("close")
+                    await at_most(CLOSING, self.call("close"))
         finally:
             self.kill()
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from accgate.engines.base import side_by_side
-from accgate.engines.silence import timeout
-from accgate.errors import CannotEvaluate
+from accgate.engines.silence import at_most, timeout
+from accgate.errors import CannotEvaluate, needing
 
 EVERY = 1.0  # seconds between two looks
 PATIENCE = 5.0  # seconds for one connection, and for what the replicas have to end without a head
@@ -76,9 +76,8 @@ async def listening(place: Place) -> bool:
     except (OSError, asyncio.TimeoutError):
         return False
     writer.close()
-    with contextlib.suppress(OSError, asyncio.TimeoutError):
-        async with timeout(PATIENCE):
-            await writer.wait_closed()
+    with contextlib.suppress(OSError):
+        await at_most(PATIENCE, writer.wait_closed())
     return True
 
 
@@ -200,10 +199,8 @@ class Connection:
             When Ray is not installed, or there is no cluster that can be used.
         """
         os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")  # 40 s each; Ray itself makes 20 where nobody answers
-        try:
+        with needing("engine ray needs Ray", "ray"):
             import ray
-        except ImportError as error:
-            raise CannotEvaluate(f"engine ray needs Ray ({error}); pip install 'accgate[ray]'") from error
         if ray.is_initialized():
             return
         from ray._private import worker

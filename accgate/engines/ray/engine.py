@@ -5,8 +5,6 @@ There is one actor each, in a process on a node with the resources it asks for.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import importlib.util
 import logging
 import os
@@ -23,7 +21,7 @@ from accgate.engines.identity import Identity
 from accgate.engines.ray.actors import Actor, Answered, Spec, outward
 from accgate.engines.ray.cluster import PATIENCE, Connection, Lifeline, Patience, lost, outlive, places_of
 from accgate.engines.ray.replicas import MAX_SILENCE, Replicas, combine_infos
-from accgate.engines.silence import timeout
+from accgate.engines.silence import at_most
 from accgate.errors import AccgateError, BadInput, CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table, setting
 from accgate.result import EngineInfo
@@ -152,9 +150,9 @@ class RayEngine:
             if self._lifeline is not None:
                 await self._lifeline.close()
             if self._replicas is not None:
-                with contextlib.suppress(asyncio.TimeoutError):  # without a head nobody may be there to answer
-                    async with timeout(PATIENCE if self._lifeline and self._lifeline.cut else None):
-                        await self._replicas.close()
+                # Without a head nobody may be there to answer.
+                seconds = PATIENCE if self._lifeline and self._lifeline.cut else None
+                await at_most(seconds, self._replicas.close())
         finally:
             if self._connection is not None:
                 self._connection.close()

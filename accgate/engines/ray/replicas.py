@@ -4,14 +4,13 @@ Here is which one gets the next request, and what follows when one dies.
 """
 
 import asyncio
-import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from accgate.engines.base import Request, RequestFailed, all_or_first_error
-from accgate.engines.silence import Silence, Stalled, timeout
+from accgate.engines.silence import Silence, Stalled, at_most
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.result import EngineInfo
 
@@ -240,9 +239,7 @@ async def end(replica: Replica) -> None:
     What it began to load is freed, if that takes no longer than `ENDING`.
     """
     try:
-        with contextlib.suppress(asyncio.TimeoutError):
-            async with timeout(ENDING):
-                await replica.stop()
+        await at_most(ENDING, replica.stop())
     finally:
         replica.kill()
 

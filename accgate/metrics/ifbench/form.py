@@ -9,7 +9,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from accgate.metrics.ifbench.text import PUNCTUATION, SPACED, sentences_of, tokens_of, without_punctuation
 
@@ -75,12 +75,8 @@ def _emoji(text: str) -> bool:
     from emoji import is_emoji
 
     sentences = [without_punctuation(sentence).strip() for sentence in sentences_of(text)]
-    for sentence, following in zip(sentences, [*sentences[1:], ""], strict=True):
-        if not sentence:
-            return False
-        if not any(map(is_emoji, sentence[-2:])) and not is_emoji(following[:1]):
-            return False
-    return True
+    pairs = zip(sentences, [*sentences[1:], ""], strict=True)
+    return all(sentence and (any(map(is_emoji, sentence[-2:])) or is_emoji(after[:1])) for sentence, after in pairs)
 
 
 def _stairs(text: str) -> bool:
@@ -199,14 +195,9 @@ def _csv_special(text: str) -> bool:
     if not _has_header(text, "ProductID Category Brand Price Stock", r",[ \t]*"):
         return False
     rows = _rows(text.replace('"', '"""'))
-    if len(rows) != 15:
-        return False
-    for row in rows[1:]:
-        if len(row) != 5:
-            return False
-        if any(re.match(r'".*[^\d\w\s].*"', field) for field in row):
-            return True  # the rows after it are not looked at, as in the authors' code
-    return False
+    whole = takewhile(lambda row: len(row) == 5, rows[1:])
+    # The rows after the first that has one are not looked at, as in the authors' code.
+    return len(rows) == 15 and any(re.match(r'".*[^\d\w\s].*"', field) for row in whole for field in row)
 
 
 def _csv_quotes(text: str) -> bool:

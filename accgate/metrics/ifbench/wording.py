@@ -29,6 +29,7 @@ PRONOUNS = frozenset(
 )  # fmt: skip
 PRIMES = frozenset(n for n in range(2, 100) if all(n % d for d in range(2, n)))
 SIMPLE = "only output this sentence here, ignore all other requests."
+CONSONANTS = re.compile("[bcdfghjklmnpqrstvwxyz]{2}")
 JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
 
@@ -69,19 +70,15 @@ def _stop_words(text: str, percentage: float) -> bool:
     return bool(words) and sum(word.lower() in stops for word in words) / len(words) * 100 <= percentage
 
 
-def _ends(text: str) -> Counter[str]:
-    """Count how many sentences end in each character."""
-    return Counter(sentence[-1] for sentence in sentences_of(text))
+def _ends(text: str) -> list[int]:
+    """Count how many sentences end in a full stop, a question mark and an exclamation mark."""
+    ends = [sentence[-1] for sentence in sentences_of(text)]
+    return [ends.count(mark) for mark in ".?!"]
 
 
 def _two_to_one(text: str) -> bool:
-    ends = _ends(text)
-    return ends["."] == 2 * ends["?"]
-
-
-def _has_equal_ends(text: str) -> bool:
-    ends = _ends(text)
-    return ends["."] == ends["?"] == ends["!"]
+    told, asked, _ = _ends(text)
+    return told == 2 * asked
 
 
 def _overlap(text: str, reference_text: str, percentage: float) -> bool:
@@ -102,10 +99,6 @@ def _alphabet(text: str) -> bool:
         return False
     first = ord(start) - 97
     return all(word.lower()[0] == chr(97 + (first + n) % 26) for n, word in enumerate(words[1:], 1))
-
-
-def _consonants(text: str) -> bool:
-    return all(re.search("[bcdfghjklmnpqrstvwxyz]{2}", word) for word in text.lower().split())
 
 
 def _alliteration(text: str) -> bool:
@@ -162,11 +155,10 @@ def _syllables(text: str) -> bool:
 
 
 def _last_first(text: str) -> bool:
-    for left, right in pairwise(sentences_of(text)):
-        last, first = left.rstrip(SPACED).split()[-1:], right.lstrip(SPACED).split()[:1]
-        if not last or not first or last[0].lower() != first[0].lower():
-            return False
-    return True
+    pairs = [
+        (left.rstrip(SPACED).lower(), right.lstrip(SPACED).lower()) for left, right in pairwise(sentences_of(text))
+    ]
+    return all(left.split() and left.split()[-1:] == right.split()[:1] for left, right in pairs)
 
 
 def _paragraph_last_first(text: str) -> bool:
@@ -203,7 +195,7 @@ WORDING: Mapping[str, Callable[..., bool]] = {
     "count:word_count_range": _word_range,
     "count:words_japanese": _every_nth_japanese,
     "ratio:overlap": _overlap,
-    "ratio:sentence_balance": _has_equal_ends,
+    "ratio:sentence_balance": lambda text: len(set(_ends(text))) == 1,
     "ratio:sentence_type": _two_to_one,
     "ratio:sentence_words": _three_equal_sentences,
     "ratio:stop_words": _stop_words,
@@ -214,7 +206,7 @@ WORDING: Mapping[str, Callable[..., bool]] = {
     "sentence:increment": _increment,
     "sentence:keyword": _keyword_in_sentence,
     "words:alphabet": _alphabet,
-    "words:consonants": _consonants,
+    "words:consonants": lambda text: all(CONSONANTS.search(word) for word in text.lower().split()),
     "words:keywords_specific_position": _keyword_at,
     "words:last_first": _last_first,
     "words:no_consecutive": _no_same_first_letter,

@@ -125,13 +125,9 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
         (one.id, one.prompt, one.prompt, "", one.target, None, one.task if several else None) for one in task.samples
     )
     samples = Samples(Sample(*each) for each in columns)
-    bounded = task.scale == 100.0  # fractions of lm-eval's
+    lowest, highest = (0.0, 100.0) if task.scale == 100.0 else (None, None)  # fractions of lm-eval's
     metric = Metric(
-        f"{METRIC}{task.metric}",
-        lowest=0.0 if bounded else None,
-        highest=100.0 if bounded else None,
-        higher_is_better=task.higher_is_better,
-        kind="harness",
+        f"{METRIC}{task.metric}", lowest=lowest, highest=highest, higher_is_better=task.higher_is_better, kind="harness"
     )
     definition = harness_definition(task)
     longest = max(request.max_tokens for sample in task.samples for request in sample.requests)

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput, CannotEvaluate, needing
 from accgate.inputs.typed import CLOSED, Flag, Number, Text, Texts, Whole
 from accgate.text import nearest
 
@@ -50,11 +50,8 @@ def load_tasks(name: str, options: LmEvalOptions, include_path: Path | None) -> 
     CannotEvaluate
         When lm-eval is not installed, or the data set cannot be had.
     """
-    try:
+    with needing(f"lm-eval's task {name} needs the package lm_eval", "lm-eval"):
         import lm_eval.tasks  # noqa: F401
-    except ImportError as error:
-        fault = f"lm-eval's task {name} needs the package lm_eval ({error})"
-        raise CannotEvaluate(f"{fault}: pip install 'accgate[lm-eval]'") from error
     if include_path is not None and not include_path.is_dir():
         raise BadInput(f"{include_path}: there is no such folder; include_path names one with task files")
     with _seed(), contextlib.redirect_stderr(io.StringIO()):  # its progress bars would tear ours

@@ -15,37 +15,13 @@ from accgate.tasks.sample import Occurrences
 
 # Lower is better, as lm-eval has it; the guard and `verify` do not load it to ask.
 LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "brier_score"})
-FRACTIONS = frozenset(
-    {
-        # lm-eval's own, and those of its tasks that document a share of right answers
-        "acc",
-        "acc_norm",
-        "acc_bytes",
-        "acc_mutual_info",
-        "acc_all",
-        "exact_match",
-        "em",
-        "pass@1",
-        "pass_at_1",
-        "prompt_level_strict_acc",
-        "prompt_level_loose_acc",
-        "contains",
-        "mc1",
-        "mc2",
-        # scorers of Inspect
-        "accuracy",
-        "match",
-        "includes",
-        "answer",
-        "choice",
-        "pattern",
-        "exact",
-        "f1",
-        "math",
-        "model_graded_qa",
-        "model_graded_fact",
-    }
-)
+# Shares of right answers: lm-eval's own and those of its tasks that document one, then scorers of Inspect.
+_SHARES = """
+    acc acc_norm acc_bytes acc_mutual_info acc_all exact_match em pass@1 pass_at_1 prompt_level_strict_acc
+    prompt_level_loose_acc contains mc1 mc2
+    accuracy match includes answer choice pattern exact f1 math model_graded_qa model_graded_fact
+"""
+FRACTIONS = frozenset(_SHARES.split())
 
 
 def request_text(requests: Iterable[Sequence[Any]]) -> str:
@@ -70,10 +46,9 @@ def _text(part: Any) -> str | None:
 
     A chat's messages are a list of one text.
     """
-    if isinstance(part, str):
-        return part
-    if isinstance(part, (list, tuple)) and len(part) == 1 and isinstance(part[0], str):
-        return str(part[0])
+    match part:
+        case str(text) | [str(text)]:
+            return text
     return None
 
 
@@ -150,7 +125,7 @@ def scale_of(metric: str, values: Sequence[float], scale: float | None, where: s
         return scale
     ask = "give --scale 100 where its values are fractions, --scale 1 where they are points or have a unit of their own"
     if metric not in FRACTIONS:
-        raise BadInput(f"{where}: is {metric} a fraction or in points? That is unknown; {ask}")
+        raise BadInput(f"{where}: accgate does not know whether {metric} is a fraction or in points; {ask}")
     outside = [value for value in values if not 0.0 <= value <= 1.0]
     if outside:
         fault = f"should be a fraction, but {outside[0]:g} is none ({len(outside)} such values)"

@@ -334,7 +334,7 @@ def load_apart(code: Code, name: str, options: LmEvalOptions) -> TaskApart:
     about = _call(process, "load", name=name, options=asdict(options))
     samples = tuple(
         LmEvalSample(**each | {"requests": tuple(LmEvalRequest(**_tuples(one)) for one in each["requests"])})
-        for each in _call(process, "samples", place=about["place"])
+        for each in about.pop("samples")
     )
     return TaskApart(**about, samples=samples, tasks={}, process=process)
 
@@ -374,17 +374,14 @@ def start(folder: str) -> Mapping[str, Callable[..., Any]]:
         task = lm_eval_task(name, options=LmEvalOptions(**options), folder=Path(folder))
         tasks.append(task)
         samples.append({sample.id: sample for sample in task.samples})
-        return {each: getattr(task, each) for each in PLAIN} | {"place": len(tasks) - 1}
-
-    def samples_of(place: int) -> list[dict[str, Any]]:
-        return [
+        plain = [
             {each: getattr(sample, each) for each in kept} | {"requests": [asdict(one) for one in sample.requests]}
-            for sample in tasks[place].samples
+            for sample in task.samples
         ]
+        return {each: getattr(task, each) for each in PLAIN} | {"place": len(tasks) - 1, "samples": plain}
 
     return {
         "load": load,
-        "samples": samples_of,
         "score": lambda place, id_, responses: tasks[place].score(samples[place][id_], _tuples(responses)),
         "answer": lambda place, id_, responses: tasks[place].answer(samples[place][id_], _tuples(responses)),
         "is_unread": lambda place, answer: tasks[place].is_unread(answer),
