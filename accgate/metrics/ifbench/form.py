@@ -75,7 +75,7 @@ def _emoji(text: str) -> bool:
     from emoji import is_emoji
 
     sentences = [without_punctuation(sentence).strip() for sentence in sentences_of(text)]
-    pairs = zip(sentences, [*sentences[1:], ""], strict=True)
+    pairs = zip(sentences, [*sentences[1:], ""], strict=False)
     return all(sentence and (any(map(is_emoji, sentence[-2:])) or is_emoji(after[:1])) for sentence, after in pairs)
 
 
