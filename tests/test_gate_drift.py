@@ -4,7 +4,7 @@ from pathlib import Path
 
 from accgate.cli.main import main
 from accgate.report.result_file import read_result
-from accgate.verdict import drift_sentence
+from accgate.verdict.sentences import drift_sentence
 from tests.gates import Project, right_but
 
 

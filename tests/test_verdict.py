@@ -14,9 +14,9 @@ from accgate.report.words import explanation_of
 from accgate.result import result_of_verdict
 from accgate.stats.names import TESTS
 from accgate.stats.result import Interval
-from accgate.verdict import Allowed, CandidateSummary, Drift, Verdict, sentence
+from accgate.verdict import Allowed, CandidateSummary, Drift, Verdict
 from accgate.verdict.advice import ALONE, advice
-from accgate.verdict.sentences import flip_counts
+from accgate.verdict.sentences import flip_counts, sentence
 from tests.cases import each
 from tests.gates import RIGHT, right_but
 from tests.report.runs import result_of, verdict_of

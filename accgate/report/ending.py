@@ -18,19 +18,13 @@ from accgate.report.terminal import COLOURS, print_table
 from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
 from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_stop
-from accgate.verdict import (
-    Setting,
-    Verdict,
-    after_inconclusive,
-    approval_steps,
-    collapse_sentence,
-    drift_sentence,
-    groups_sentence,
-    lack_sentence,
-    readings_sentence,
-    samples_of,
-)
+from accgate.verdict import Verdict
+from accgate.verdict.advice import after_inconclusive, approval_steps
+from accgate.verdict.findings import collapse_sentence, lack_sentence
+from accgate.verdict.groups import groups_sentence
+from accgate.verdict.points import samples_of
 from accgate.verdict.reasons import RESOLUTION
+from accgate.verdict.sentences import Setting, drift_sentence, readings_sentence
 
 WIDEST = 80
 NARROW = 70  # columns under which the intervals' figures are left out

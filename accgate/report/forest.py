@@ -14,8 +14,9 @@ from accgate.report.charts.axes import Axis, axis_around, short
 from accgate.report.html.inline import page_template
 from accgate.report.story import SIGNS
 from accgate.text import clip, visible
-from accgate.verdict import GroupFigures, Verdict, change_text, interval_text, loss_of, subject_of
-from accgate.verdict.findings import mean_change
+from accgate.verdict import GroupFigures, Verdict
+from accgate.verdict.findings import loss_of, mean_change, subject_of
+from accgate.verdict.points import change_text, interval_text
 
 FILES = ("forest-light.svg", "forest-dark.svg")  # beside accgate.json
 MOST = 40  # rows of a plot

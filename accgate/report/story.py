@@ -13,10 +13,10 @@ from accgate.report.flips import Answers, FlipsByCheck, first_answers
 from accgate.report.words import surroundings_of
 from accgate.result import Result
 from accgate.text import visible, with_capital, with_stop
-from accgate.verdict import (
-    Setting,
-    Step,
-    Verdict,
+from accgate.verdict import Verdict, words_of
+from accgate.verdict.advice import Step, after_pass, steps_of
+from accgate.verdict.allowed import runs_text
+from accgate.verdict.findings import (
     chance_sentence,
     drop_sentence,
     lack_sentence,
@@ -25,13 +25,9 @@ from accgate.verdict import (
     move_sentence,
     pass_words,
     samples_words,
-    settings_of,
-    sight_sentence,
     subject_of,
-    words_of,
 )
-from accgate.verdict.advice import after_pass, steps_of
-from accgate.verdict.allowed import runs_text
+from accgate.verdict.sentences import Setting, settings_of, sight_sentence
 
 SIGNS = {"pass": "✓", "regression": "✕", "inconclusive": "?", "no-reference": "○", "error": "!"}
 WORST_FIRST: tuple[VerdictName, ...] = ("regression", "error", "no-reference", "inconclusive", "pass")

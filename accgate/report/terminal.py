@@ -10,7 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from accgate.text import visible
-from accgate.verdict import Paragraph, Verdict, points_text, sentence
+from accgate.verdict import Verdict
+from accgate.verdict.paragraphs import Paragraph
+from accgate.verdict.points import points_text
+from accgate.verdict.sentences import sentence
 
 ANSWERS = {
     "pass": "is not shown to be worse than {first}",

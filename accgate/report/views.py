@@ -14,32 +14,20 @@ from accgate.report.story import SIGNS, worst_first
 from accgate.report.words import confidence_of
 from accgate.result import Result
 from accgate.text import clip, count_of, figure, p_text
-from accgate.verdict import (
-    Cost,
-    GroupFigures,
-    ReferenceSummary,
-    Setting,
-    Step,
-    Verdict,
-    after_inconclusive,
+from accgate.verdict import Cost, GroupFigures, ReferenceSummary, Verdict
+from accgate.verdict.advice import Step, after_inconclusive
+from accgate.verdict.findings import collapse_sentence, lack_sentence, subject_of
+from accgate.verdict.groups import groups_paragraph, groups_sentence
+from accgate.verdict.points import (
     asked_text,
     change_text,
-    collapse_sentence,
-    drift_sentence,
-    groups_paragraph,
-    groups_sentence,
     interval_text,
-    lack_sentence,
-    name_of,
     points_text,
     range_text,
-    readings_sentence,
     samples_of,
-    sentence,
-    settings_of,
-    subject_of,
     theta_text,
 )
+from accgate.verdict.sentences import Setting, drift_sentence, name_of, readings_sentence, sentence, settings_of
 
 HEADINGS = ("Check", "Change", "Mean", "gamma", "theta")
 ORIGINS = 5  # models of one table that have a line

@@ -8,9 +8,9 @@ from accgate.planning.cost import Cost, Estimate
 from accgate.planning.samples import n_without_early_stopping
 from accgate.result import Result
 from accgate.text import compact, count_of, duration, nearest
-from accgate.verdict import Paragraph, Verdict
+from accgate.verdict import Verdict
 from accgate.verdict.advice import Surroundings
-from accgate.verdict.paragraphs import explanation
+from accgate.verdict.paragraphs import Paragraph, explanation
 
 
 def cost(result: Result) -> str | None:

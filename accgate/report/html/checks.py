@@ -12,18 +12,18 @@ from accgate.report.charts.evidence import evidence_chart
 from accgate.report.charts.svg import Chart
 from accgate.report.html.run import sides_of
 from accgate.text import with_capital, with_stop
-from accgate.verdict import (
-    Verdict,
+from accgate.verdict import Verdict
+from accgate.verdict.findings import (
     chance_sentence,
     drop_sentence,
     lack_sentence,
     lost_answers,
     move_sentence,
     pass_words,
-    points_text,
     samples_words,
-    sight_sentence,
 )
+from accgate.verdict.points import points_text
+from accgate.verdict.sentences import sight_sentence
 
 
 @dataclass(frozen=True)

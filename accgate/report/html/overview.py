@@ -16,7 +16,9 @@ from accgate.report.charts.axes import Axis, axis_around, short
 from accgate.report.forest import Place, place_of, place_of_group, scale_of
 from accgate.report.words import confidence_of, has_evidence, samples_used, savings
 from accgate.text import clip, compact, duration, visible
-from accgate.verdict import change_text, groups_paragraph, interval_text, name_of, points_text, range_text, theta_text
+from accgate.verdict.groups import groups_paragraph
+from accgate.verdict.points import change_text, interval_text, points_text, range_text, theta_text
+from accgate.verdict.sentences import name_of
 
 if TYPE_CHECKING:
     from accgate.result import Result

@@ -23,19 +23,12 @@ from accgate.report.views import COST_HEADINGS, cost_note, cost_rows, figures_of
 from accgate.report.words import explanation_of, has_evidence
 from accgate.result import Result
 from accgate.text import p_text, visible, with_capital
-from accgate.verdict import (
-    Verdict,
-    change_text,
-    collapse_sentence,
-    drift_sentence,
-    other_rules,
-    points_text,
-    readings_sentence,
-    settings_of,
-    theta_text,
-)
+from accgate.verdict import Verdict
 from accgate.verdict.advice import Words
-from accgate.verdict.paragraphs import RULES
+from accgate.verdict.findings import collapse_sentence
+from accgate.verdict.paragraphs import RULES, other_rules
+from accgate.verdict.points import change_text, points_text, theta_text
+from accgate.verdict.sentences import drift_sentence, readings_sentence, settings_of
 
 DRAWN = 40  # checks that did not pass and have charts
 NOUNS = {
