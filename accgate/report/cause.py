@@ -132,18 +132,16 @@ def _explains(blame: Blame, cause: Explained) -> str:
 
 def print_blame(console: Console, blame: Blame) -> None:
     """Print what explains the loss, and a row for each setting."""
-    from rich.text import Text
-
     from accgate.report.terminal import print_paragraph, print_table
 
     first, *others = blame_sentences(blame)
-    print_paragraph(console, Text(visible(first), style="bold"))
+    print_paragraph(console, first, "bold")
     for sentence in others:
-        print_paragraph(console, Text(visible(sentence)))
+        print_paragraph(console, sentence)
     console.print()
     print_table(console, HEADINGS, [[*map(visible, row.cells)] for row in rows_of(blame)], left=(0, 1, 2, 5))
     console.print()
-    print_paragraph(console, Text(method_of(blame)))
+    print_paragraph(console, method_of(blame))
 
 
 def blame_markdown(blame: Blame) -> str:

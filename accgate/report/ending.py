@@ -15,16 +15,15 @@ from accgate.report.flips import Answers, FlipsByCheck
 from accgate.report.forest import Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_table
-from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
+from accgate.report.views import GROUP_HEADINGS, gamma_of, group_rows, theta_of
 from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_stop
 from accgate.verdict import Verdict
 from accgate.verdict.advice import after_inconclusive, approval_steps
 from accgate.verdict.findings import collapse_sentence, lack_sentence
-from accgate.verdict.groups import groups_sentence
 from accgate.verdict.points import samples_of
 from accgate.verdict.reasons import RESOLUTION
-from accgate.verdict.sentences import Setting, drift_sentence, readings_sentence
+from accgate.verdict.sentences import Setting, drift_sentence, groups_sentence, readings_sentence
 
 WIDEST = 80
 NARROW = 70  # columns under which the intervals' figures are left out
@@ -32,6 +31,7 @@ KEYS = 9  # columns of the words before what to do
 ANSWER = 20  # columns of an answer
 NOTES = 3  # of a check
 GROUPS = 5
+LONGEST = 34  # characters of a group's name
 RULES = 20
 # For a terminal that has no UTF-8.
 PLAIN = str.maketrans({
@@ -102,9 +102,8 @@ class _Printer:
 
 
 def _print_headline(printer: _Printer, story: Story) -> None:
-    symbol, text = story.headline
-    name = next((name for name, sign in SIGNS.items() if sign == symbol), "error")
-    line = Text(f"{symbol} {visible(text)}", style=f"bold {COLOURS[name]}")
+    name = next((name for name, sign in SIGNS.items() if sign == story.headline.symbol), "error")
+    line = Text(visible(" ".join(story.headline)), style=f"bold {COLOURS[name]}")
     printer.line()
     printer.paragraph(line, indent=0, hanging=2 if len(line) > printer.width else 0)
     printer.line()
@@ -208,10 +207,8 @@ def print_groups(console: Console, verdict: Verdict, *, most: int | None = None)
 
     Those that fell most surely come first.
     """
-    rows = [[visible(cell) for cell in row] for row in short_rows(verdict)]
-    if not rows:
-        return
-    print_table(console, SHORT_HEADINGS, rows[:most], left=(0,))
+    rows = [[clip(visible(name), LONGEST, " …"), n, *rest] for name, n, _, _, *rest in group_rows(verdict)]
+    print_table(console, GROUP_HEADINGS[:2] + GROUP_HEADINGS[4:], rows[:most], left=(0,))
     if most is not None and len(rows) > most:
         console.print(Text(f" and {len(rows) - most:,} more, which `accgate report --check MODEL/TASK` lists"))
 

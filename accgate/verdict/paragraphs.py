@@ -5,12 +5,12 @@ from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
 from accgate.verdict.findings import collapse_sentence
-from accgate.verdict.groups import groups_paragraph
-from accgate.verdict.points import asked_text, change_text, interval_text, points_text, theta_text
+from accgate.verdict.points import asked_text, change_text, corrected_text, interval_text, points_text, theta_text
 from accgate.verdict.sentences import (
     MEANING,
     drift_sentence,
     flip_counts,
+    groups_paragraph,
     has_no_room,
     name_of,
     readings_sentence,
@@ -98,12 +98,10 @@ def _means(verdict: Figures) -> str:
     size = "" if before.n is None else f" on {before.n:,} samples"
     side = "The target" if verdict.test == "target" else "The reference"
     side = side if verdict.equal_to is None else verdict.equal_to
-    interval = ""
-    if verdict.interval is not None:
-        interval = f" ({100 * verdict.confidence:.4g}% interval {interval_text(verdict)})"
-    points, early = "" if verdict.statistic else " points", ""
-    if verdict.difference_raw is not None and verdict.difference != verdict.difference_raw:
-        early = f"; with the early stop taken into account {points_text(verdict, verdict.difference, sign=True)}"
+    ends = interval_text(verdict)
+    interval = f" ({100 * verdict.confidence:.4g}% interval {ends})" if ends else ""
+    points, corrected = "" if verdict.statistic else " points", corrected_text(verdict)
+    early = f"; with the early stop taken into account {corrected}" if corrected else ""
     return (
         f"{side}'s {what_of(verdict)} is {points_text(verdict, before.mean)}{size}, the candidate's "
         f"{points_text(verdict, now.mean)} on {now.n:,}: a difference of "

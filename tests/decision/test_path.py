@@ -9,7 +9,7 @@ import pytest
 from accgate.decision.evidence import Evidence
 from accgate.decision.path import SequentialPath, path_of
 from accgate.report.charts.evidence import evidence_chart
-from accgate.report.html.run import Sides
+from accgate.report.html.run import evidence_of
 from accgate.verdict import Verdict
 from tests.cases import each
 from tests.decisions import compare_in_order as compare
@@ -31,7 +31,7 @@ def path_from(
     n = verdict.n
     ids, binary = tuple(map(str, range(n))), all(score in (0.0, 100.0) for score in before)
     used = None if clusters is None else clusters[:n]
-    evidence = Sides(ids, np.array(after[:n]), np.array(before[:n]), used, (), binary).evidence(verdict)
+    evidence = evidence_of(verdict, ids, np.array(after[:n]), np.array(before[:n]), used, binary)
     assert isinstance(evidence, Evidence)
     path = path_of(evidence, verdict)
     assert path is not None, "no path"

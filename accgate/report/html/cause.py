@@ -5,6 +5,7 @@ It is a page of its own, and a section of a run's report.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from accgate.decision.cause import Blame, Trial, explained_bounds
 from accgate.report.cause import Row, blame_sentences, is_of, method_of, read_cause, rows_of
@@ -12,8 +13,7 @@ from accgate.report.html.inline import page_parts, whole_page
 from accgate.result import CAUSE, Result
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """How many of the lost answers a setting explains.
 
     It is `count`, from `least` to `most`, of `of`.
@@ -23,11 +23,6 @@ class Bar:
     least: int
     most: int
     of: int
-
-    @property
-    def text(self) -> str:
-        """The figures."""
-        return f"{self.count} of {self.of} ({self.least} to {self.most})"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from accgate.decision.path import path_of
 from accgate.report.charts.distribution import distribution_chart
 from accgate.report.charts.evidence import evidence_chart
 from accgate.report.charts.svg import Chart
-from accgate.report.html.run import sides_of
+from accgate.report.html.run import evidence_in
 from accgate.text import with_capital, with_stop
 from accgate.verdict import Verdict
 from accgate.verdict.findings import (
@@ -47,11 +47,8 @@ def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> P
     if verdict.p_value is None or verdict.candidate.mean is None or verdict.test == "overall":
         return Pictures()
     verdict = replace(verdict, verdict=verdict.by_scores or verdict.verdict)  # the charts are of the scores
-    chance = distribution_chart(verdict, key)
-    if verdict.test in ("two-sample", "target"):
-        return Pictures(() if chance is None else (chance,))
-    first = _of_samples(verdict, folder, seed, key)
-    charts = tuple(chart for chart in (first, chance) if isinstance(chart, Chart))
+    first = None if verdict.test in ("two-sample", "target") else _of_samples(verdict, folder, seed, key)
+    charts = tuple(chart for chart in (first, distribution_chart(verdict, key)) if isinstance(chart, Chart))
     return Pictures(charts, (f"The chart of single samples is left out: {first}.",) if isinstance(first, str) else ())
 
 
@@ -59,14 +56,12 @@ def _of_samples(verdict: Verdict, folder: Path | None, seed: int, key: str) -> C
     """Return the chart of single samples, or the reason why there is none."""
     if verdict.statistic is not None:
         return f"{verdict.statistic} is not a mean of single samples"
-    sides = "the run's folder was not given" if folder is None else sides_of(verdict, folder, seed)
-    evidence = sides if isinstance(sides, str) else sides.evidence(verdict)
+    evidence = "the run's folder was not given" if folder is None else evidence_in(folder, verdict, seed)
     if isinstance(evidence, str):
         return evidence
-    steps = path_of(evidence, verdict)
-    return (
-        "the records beside accgate.json give another verdict" if steps is None else evidence_chart(verdict, steps, key)
-    )
+    if (steps := path_of(evidence, verdict)) is None:
+        return "the records beside accgate.json give another verdict"
+    return evidence_chart(verdict, steps, key)
 
 
 # What became of a check

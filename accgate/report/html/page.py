@@ -19,15 +19,15 @@ from accgate.report.html.viewer import Beside, ShownList, lists_of
 from accgate.report.room import ROOMS, shorten_result
 from accgate.report.samples import Samples
 from accgate.report.story import Story, story_of, together_words, worst_first
-from accgate.report.views import COST_HEADINGS, cost_note, cost_rows, figures_of
-from accgate.report.words import explanation_of, has_evidence
+from accgate.report.views import COST_HEADINGS, FIGURE_HEADINGS, HEADINGS, check_view, cost_note, cost_rows, figures_of
+from accgate.report.words import explanation_of
 from accgate.result import Result
-from accgate.text import p_text, visible, with_capital
+from accgate.text import visible, with_capital
 from accgate.verdict import Verdict
 from accgate.verdict.advice import Words
 from accgate.verdict.findings import collapse_sentence
 from accgate.verdict.paragraphs import RULES, other_rules
-from accgate.verdict.points import change_text, points_text, theta_text
+from accgate.verdict.points import change_text
 from accgate.verdict.sentences import drift_sentence, readings_sentence, settings_of
 
 DRAWN = 40  # checks that did not pass and have charts
@@ -38,8 +38,7 @@ NOUNS = {
     "inconclusive": ("inconclusive", "inconclusive"),
     "pass": ("pass", "passes"),
 }
-SIGNS = {"regression": "bad", "error": "bad", "no-reference": "bad", "inconclusive": "ask", "pass": "ok"}
-COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
+COLOURS = {"regression": "bad", "error": "bad", "no-reference": "bad", "inconclusive": "warn", "pass": "good"}
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,6 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
         cost_rows=cost_rows,
         cost_note=cost_note,
         COSTS=COST_HEADINGS,
-        signs=SIGNS,
         colours=COLOURS,
     )
 
@@ -207,25 +205,10 @@ def _section(result: Result, verdict: Verdict, at: int, own: ShownList | None, p
     return Section(at, verdict, told, tuple(steps), notes, pictures, groups, own)
 
 
-ALL = (
-    "Task", "Model", "n", "n at most", "Reference", "Candidate", "Difference", "Gamma", "Theta", "Changed", "p",
-    "Verdict",
-)  # fmt: skip
+ALL = (*HEADINGS, *FIGURE_HEADINGS[1:], "Verdict")
 
 
 def all_figures(verdict: Verdict) -> tuple[str, ...]:
     """Return the cells of a check's row under `ALL`."""
-    return (
-        f"{verdict.task or '–'}{f' ({verdict.statistic})' if verdict.statistic else ''}",
-        verdict.model or "–",
-        f"{verdict.n:,}",
-        f"{verdict.n_max or verdict.n:,}" if has_evidence(verdict) else "–",
-        points_text(verdict, verdict.reference.mean),
-        points_text(verdict, verdict.candidate.mean),
-        change_text(verdict),
-        points_text(verdict, verdict.gamma),
-        theta_text(verdict),
-        "–" if verdict.discordance is None else f"{100 * verdict.discordance:.1f}%",
-        p_text(verdict.p_value if verdict.p_adjusted is None else verdict.p_adjusted),
-        verdict.verdict,
-    )
+    view = check_view(verdict, (), ROOMS[0])
+    return (*view.row, *view.figure_row[1:], view.word)

@@ -1,12 +1,8 @@
-"""The samples of a check from the run's folder.
-
-They are both sides, in the fixed order, and the evidence that they are.
-"""
+"""The evidence of a check, read from its run's folder."""
 
 import math
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +10,7 @@ import numpy as np
 
 from accgate.decision.evidence import Evidence
 from accgate.design import Design
-from accgate.records.file import Record, paths_of, read_gzip_lines
+from accgate.records.file import paths_of, read_gzip_lines
 from accgate.records.ids import Ids
 from accgate.records.log import read_log
 from accgate.records.membership import codes_of
@@ -23,56 +19,13 @@ from accgate.report.samples import first_places, fixed_order, means_of
 from accgate.stats import TestName
 from accgate.verdict import Verdict
 
-
-@dataclass(frozen=True)
-class Sides:
-    """The samples that a check was decided on, in the fixed order.
-
-    Scores are in points, NaN where a sample failed. `reference` is None where its scores are not beside the run,
-    `clusters` where samples are independent. `records` are the candidate's, every repeat. `binary` says that all scores
-    of the reference are 0 or 100, those of samples that the check did not use included.
-    """
-
-    ids: Ids
-    candidate: Floats
-    reference: Floats | None
-    clusters: tuple[str, ...] | None
-    records: Sequence[Record]
-    binary: bool = True
-
-    def evidence(self, verdict: Verdict) -> Evidence | str:
-        """Return the evidence on which a check was decided.
-
-        Or it is why the files do not hold it. They do not tell the range of the metric; it is taken for 0 to 100.
-        """
-        if self.reference is None:
-            return "the reference's scores are not beside accgate.json"
-        if np.isnan(self.candidate).any():
-            return "some samples have no score"
-        assert verdict.test is not None
-        return Evidence(
-            candidate=Scores(self.ids, self.candidate[:, None]),
-            reference=Scores(self.ids, self.reference[:, None]),
-            design=Design(
-                test=cast("TestName", verdict.test),
-                alpha=verdict.alpha,
-                beta=verdict.beta,
-                theta=verdict.theta_target,
-                allowed_drop=verdict.allowed_drop,
-                certify=verdict.certify,
-                higher_is_better=verdict.higher_is_better,
-                discordance=verdict.discordance_planned,
-            ),
-            clusters=None if self.clusters is None else codes_of(self.clusters),
-            n_max=verdict.n_max,
-            binary=self.binary,
-        )
+OTHER_RUN = "the records beside accgate.json belong to another run"
 
 
-def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
-    """Read the samples of a check from the files beside accgate.json.
+def evidence_in(folder: Path, verdict: Verdict, seed: int) -> Evidence | str:
+    """Read the evidence of a check from the files beside accgate.json.
 
-    Or it is why there are none.
+    Or it is why the files do not hold it.
 
     Raises
     ------
@@ -92,15 +45,51 @@ def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
     candidate = means_of(ids, written, scores)
     is_told = not np.isnan(candidate).any() and verdict.statistic is None  # whether the mean tells the run
     if len(candidate) != verdict.n or (is_told and not _close(candidate, verdict.candidate.mean)):
-        return "the records beside accgate.json belong to another run"
-    places = ids.places(written)
-    own = np.flatnonzero(places >= 0)
-    records = records.take(own[np.argsort(places[own], kind="stable")])
+        return OTHER_RUN
     clusters = tuple(name for name in names if name is not None)
     reference, binary = _reference(paths.before, ids)
     if reference is not None and verdict.statistic is None and not _close(reference, verdict.reference.mean):
-        return "the records beside accgate.json belong to another run"
-    return Sides(ids, candidate, reference, clusters if len(clusters) == len(ids) else None, records, binary)
+        return OTHER_RUN
+    return evidence_of(verdict, ids, candidate, reference, clusters if len(clusters) == len(ids) else None, binary)
+
+
+def evidence_of(
+    verdict: Verdict,
+    ids: Sequence[str],
+    candidate: Floats,
+    reference: Floats | None,
+    clusters: Sequence[str] | None = None,
+    binary: bool = True,
+) -> Evidence | str:
+    """Return the evidence on which a check was decided.
+
+    Or it is why these samples do not hold it. They stand in the fixed order, with scores in points, NaN where one
+    failed, and do not tell the range of the metric, which is taken for 0 to 100. `reference` is None where its scores
+    are not beside the run, `clusters` where samples are independent. `binary` says that all scores of the reference are
+    0 or 100, those of samples that the check did not use included.
+    """
+    if reference is None:
+        return "the reference's scores are not beside accgate.json"
+    if np.isnan(candidate).any():
+        return "some samples have no score"
+    assert verdict.test is not None
+    return Evidence(
+        candidate=Scores(ids, candidate[:, None]),
+        reference=Scores(ids, reference[:, None]),
+        design=Design(
+            test=cast("TestName", verdict.test),
+            alpha=verdict.alpha,
+            beta=verdict.beta,
+            theta=verdict.theta_target,
+            allowed_drop=verdict.allowed_drop,
+            certify=verdict.certify,
+            higher_is_better=verdict.higher_is_better,
+            discordance=verdict.discordance_planned,
+        ),
+        clusters=None if clusters is None else codes_of(clusters),
+        n_max=verdict.n_max,
+        binary=binary,
+    )
 
 
 def _close(scores: Floats, mean: float | None) -> bool:
