@@ -64,10 +64,9 @@ def print_result(
     if story.answers is not None:
         _print_answers(printer, story.answers)
     _print_steps(printer, story, report, place)
-    saved = words.savings(result)
-    cost = words.cost(result)
-    parts = [f"{cost}{'' if saved is None else f'; {saved}'}."] if cost else []
-    printer.paragraph(" ".join([*parts, f"Exit code {result.exit_code}."]))
+    cost, saved = words.cost(result), words.savings(result)
+    spent = f"{cost}{'' if saved is None else f'; {saved}'}. " if cost else ""
+    printer.paragraph(f"{spent}Exit code {result.exit_code}.")
 
 
 class _Printer:
@@ -193,10 +192,10 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
         yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
         return
     lack = lack_sentence(verdict) if verdict.verdict == "inconclusive" else ""
-    pairs = zip(verdict.causes, verdict.reasons, strict=True)
     told = {*RESOLUTION, "unread"} if is_lead and verdict.verdict == "regression" else RESOLUTION
-    remarks = [text.removesuffix(".") for cause, text in pairs if cause.kind not in told]
-    remarks = [text for text in remarks if text.lower() != lack.lower()]
+    pairs = zip(verdict.causes, verdict.reasons, strict=True)
+    texts = (text.removesuffix(".") for cause, text in pairs if cause.kind not in told)
+    remarks = [text for text in texts if text.lower() != lack.lower()]
     yield from remarks[:NOTES]
     if len(remarks) > NOTES:
         yield f"and {len(remarks) - NOTES} more, which `accgate report --check MODEL/TASK` lists"
@@ -233,8 +232,9 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
 
     Replies are right-aligned in columns as wide as they need.
     """
+    title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
     if printer.width < 50:
-        printer.paragraph(f"Answers that got worse, {len(answers.rows)} of {answers.count:,}")
+        printer.paragraph(title)
         for answer in answers.rows:
             printer.paragraph(f"{answer.prompt} {_end(answer.before, ANSWER)} → {_end(answer.now, ANSWER)}", indent=4)
         printer.line()
@@ -242,7 +242,6 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
     most = ANSWER if printer.width >= NARROW else ANSWER // 2
     cells = [[_end(answer.before, most), _end(answer.now, most)] for answer in answers.rows]
     widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(("before", "now"))]
-    title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
     left = printer.width - sum(widths) - 5
     longest = max(len(title), *(4 + len(visible(answer.prompt)) for answer in answers.rows))
     left = min(left, longest + 2, 48 if longest < 48 else left)

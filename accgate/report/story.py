@@ -179,7 +179,7 @@ def _with_guard(line: Headline, guard: Guard) -> Headline:
     if guard.state == "unreadable" and guard.changes:
         what = f"{what}, and its approval could not be checked"
     elif guard.state == "unreadable":
-        what = f"whether {what} could not be checked"
+        what = f"could not check whether {what}"
     if not is_pass:
         return Headline(line.symbol, f"{line.text}. {with_capital(what)}")
     if guard.state == "unreadable" and not guard.changes:
@@ -255,7 +255,7 @@ def guard_sentence(result: Result, guard: Guard) -> str | None:
     by = " by the rules of the base branch" if result.rules == "base" else ""
     changes = len(guard.changes)
     if changes == 1:
-        return f"{checks}{by}, but the one rule that it changes loosens the gate."
+        return f"{checks}{by}, but the one rule that this pull request changes loosens the gate."
     return f"{checks}{by}, but {loosening:,} of {changes:,} changed rules loosen the gate."
 
 

@@ -14,7 +14,7 @@ from accgate.verdict.findings import deciding_theta, needed_samples
 from accgate.verdict.sentences import PROMPTS, settings_of
 
 NOTHING = "No action needed."
-DOUBTFUL = "See that each id names the same sample on both sides."
+DOUBTFUL = "Check that each id names the same sample on both sides."
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
     There is nothing where files were compared or it passed.
     """
     if verdict.verdict == "regression" and verdict.equal_to is not None:
-        return [_next(f"find what makes {verdict.model} answer otherwise than {verdict.equal_to}, and fix it")]
+        return [_next(f"find out why {verdict.model} answers differently from {verdict.equal_to}, and fix it")]
     if verdict.verdict == "regression" and (verdict.model or verdict.task):
         return [*_after_regression(verdict), _accept(around)]
     if verdict.verdict == "no-reference":
@@ -129,7 +129,7 @@ def _after_regression(lead: Figures) -> list[Step]:
     changes = [setting.name for setting in settings if setting.name != PROMPTS]
     outside = [setting.name for setting in settings if setting.is_outside]
     if len(changes) < len(settings):
-        steps.append(_next("look first at what the model gets: the same prompts have another number of tokens"))
+        steps.append(_next("look first at what the model receives: the same prompts have a different number of tokens"))
     if changes and outside == changes:
         words = "run the same commit in the reference's environment: no setting of accuracy.toml changed, "
         return [*steps, _next(f"{words}{some_of(outside)} did")]

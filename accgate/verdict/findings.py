@@ -141,9 +141,7 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
         return f"{start} in {runs_text(cost.p_value)} of {RUNS:,} runs; {_allows(cost.alpha, together)}"
     if verdict.failed_beside is not None:
         return None
-    p, alpha = verdict.p_value, verdict.alpha_applied
-    if alpha is None:  # a result of an earlier version
-        p, alpha = p if verdict.p_adjusted is None else verdict.p_adjusted, verdict.alpha
+    p, alpha = verdict.p_value, verdict.level
     if p is None:
         return None
     most = "at most " if verdict.test == "e-process" and p >= 1.0 / RUNS else ""

@@ -56,7 +56,7 @@ def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
         meaning = meaning.replace("drop", "difference")
     replies = ("Replies", _stopped(readings_sentence(verdict)))
     is_deciding = verdict.drift is not None and verdict.drift.fails
-    effect = " One that shows fails the check." if is_deciding else " This is information only: it decides nothing."
+    effect = " A slow decline fails the check." if is_deciding else " This is information only: it decides nothing."
     rest = (
         ("Failed", _failures(verdict)),
         ("Drift", _stopped(drift_sentence(verdict), effect)),
@@ -131,12 +131,13 @@ def _alpha(verdict: Figures, run: Surroundings) -> str:
     if verdict.test == "overall":
         return f"{text} The overall checks have a fifth of alpha, {verdict.level:.4g} here."
     if verdict.equal_to is not None:
-        text = f"{text} Each of both ways, lower and higher, has half of this check's share."
+        text = f"{text} Each direction, lower and higher, has half of this check's share."
     if verdict.alpha_applied is None or run.correction == "none":
         return text
     parts = {"the overall checks": allowed.overall, "the limits on costs": allowed.limits}
     names = [] if verdict.is_new else [name for name, share in parts.items() if share]
-    kept = f" Of alpha {' and '.join(names)} have a fifth{' each' if len(names) > 1 else ''}." if names else ""
+    each = " each" if len(names) > 1 else ""
+    kept = f" {with_capital(' and '.join(names))} have a fifth of alpha{each}." if names else ""
     if run.checks < 2:
         return f"{text}{kept}"
     how = f"{'the rest' if kept else 'alpha'} is {CORRECTIONS.get(run.correction, run.correction)} ({run.correction})"

@@ -118,9 +118,9 @@ def _few_repeats(of: Mapping[str, Any]) -> str:
 
 
 def _not_deterministic(of: Mapping[str, Any]) -> str:
-    share = "how many scores change from run to run, `accgate record --check` measures"
+    share = "`accgate record --check` measures how many scores change from run to run"
     if of["discordance"] is not None:
-        share = f"of two runs of it {100 * of['discordance']:.3g}% of the scores differ"
+        share = f"{100 * of['discordance']:.3g}% of the scores differ between two runs of it"
     return f"the reference's engine was not deterministic: {share}"
 
 
@@ -165,7 +165,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "unread-reference": "every score of the reference is the worst there is, and it does not say whether its replies "
     "were read: record it again",
     "pooled": "{checks} checks together, each of their {n:,} samples with the same weight",
-    "turned": "of checks where lower is better, 100 less the score counts",
+    "turned": "where lower is better, 100 minus the score counts",
     "left-out": "left out: {names}",
     "undecided-checks": "{count} of its {checks} checks could not be decided: {names}",
     "not-binary": "not decided: the run has scores other than 0 and 100 where the reference has none",

@@ -9,7 +9,7 @@ import pytest
 from accgate.decision.evidence import Evidence
 from accgate.decision.path import SequentialPath, path_of
 from accgate.report.charts.evidence import evidence_chart
-from accgate.report.html.run import evidence_of
+from accgate.report.html.checks import evidence_of
 from accgate.verdict import Verdict
 from tests.cases import each
 from tests.decisions import compare_in_order as compare

@@ -9,7 +9,7 @@ from accgate import compare
 from accgate.decision.evidence import Evidence
 from accgate.records.file import paths_of
 from accgate.records.scores import Scores
-from accgate.report.html.run import evidence_in, evidence_of
+from accgate.report.html.checks import evidence_in, evidence_of
 from tests.gates import Project
 from tests.report.html_pages import changed, keep_reference_scores, page_of
 
