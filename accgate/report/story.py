@@ -253,10 +253,10 @@ def guard_sentence(result: Result, guard: Guard) -> str | None:
     total = len(result.decided)
     checks = "The check passes" if total == 1 else f"All {total:,} checks pass"
     by = " by the rules of the base branch" if result.rules == "base" else ""
-    changes = len(guard.changes)
-    if changes == 1:
-        return f"{checks}{by}, but the one rule that this pull request changes loosens the gate."
-    return f"{checks}{by}, but {loosening:,} of {changes:,} changed rules loosen the gate."
+    which = f"{loosening:,} of {len(guard.changes):,} changed rules loosen"
+    if len(guard.changes) == 1:
+        which = "the one rule that this pull request changes loosens"
+    return f"{checks}{by}, but {which} the gate."
 
 
 def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:

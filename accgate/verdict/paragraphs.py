@@ -14,7 +14,6 @@ from accgate.verdict.sentences import (
     has_no_room,
     name_of,
     readings_sentence,
-    settings_sentence,
     shortfall,
     sight_sentence,
     stop_reason,
@@ -24,6 +23,7 @@ from accgate.verdict.sentences import (
 )
 
 Paragraph = tuple[str, str]  # a heading and its text
+SETTINGS = 8  # changed ones that are named
 
 CORRECTIONS = {
     "bonferroni": "divided by the number of checks",
@@ -70,7 +70,7 @@ def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
             ("Samples", _changes(verdict)),
             replies,
             ("Groups", groups_paragraph(verdict) or ""),
-            ("Settings", _stopped(settings_sentence(verdict))),
+            ("Settings", _settings(verdict)),
             ("Test", _test(verdict)),
             ("Alpha", _alpha(verdict, run)),
             ("p", _p(verdict)),
@@ -116,6 +116,12 @@ def _changes(verdict: Figures) -> str:
     same = " Nothing changed, so there is nothing for chance to explain." if verdict.discordance == 0.0 else ""
     collapse = _stopped(collapse_sentence(verdict), " They decide nothing by themselves.")
     return f"{counts}.{same}{clusters}{f' {collapse}' if collapse else ''}"
+
+
+def _settings(verdict: Figures) -> str:
+    changes = verdict.settings_changed
+    more = f"; and {len(changes) - SETTINGS} more" if len(changes) > SETTINGS else ""
+    return f"Settings changed since the reference: {'; '.join(changes[:SETTINGS])}{more}." if changes else ""
 
 
 def _test(verdict: Figures) -> str:

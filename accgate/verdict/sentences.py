@@ -25,7 +25,6 @@ MEANING: dict[VerdictName, str] = {
     "no-reference": "there is nothing to compare with",
     "error": "the check could not be decided",
 }
-SETTINGS_LISTED = 8
 NAMED = 3  # groups that a sentence names
 LONGEST = 60  # characters of a group's name in a sentence
 
@@ -316,18 +315,6 @@ def settings_of(verdict: Figures) -> tuple[Setting, ...]:
         settings.append(Setting(short, before, now, name in OUTSIDE or name.startswith(ENVIRONMENT)))
     last = ("driver", "image")  # an image is another one after any change within
     return tuple(sorted(settings, key=lambda s: (s.is_outside, s.name.startswith("variant."), s.name in last)))
-
-
-def settings_sentence(verdict: Figures) -> str | None:
-    """Name the settings that differ from those of the reference.
-
-    None where there are none.
-    """
-    changes = verdict.settings_changed
-    if not changes:
-        return None
-    more = f"; and {len(changes) - SETTINGS_LISTED} more" if len(changes) > SETTINGS_LISTED else ""
-    return f"Settings changed since the reference: {'; '.join(changes[:SETTINGS_LISTED])}{more}"
 
 
 def drift_sentence(verdict: Figures) -> str | None:

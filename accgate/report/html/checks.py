@@ -6,7 +6,7 @@ It shows what became of it in a sentence, its settings, its figures and its two 
 import math
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -40,18 +40,10 @@ from accgate.verdict.points import points_text
 from accgate.verdict.sentences import sight_sentence
 
 
-@dataclass(frozen=True)
-class Pictures:
-    """The charts of a check, and the reasons why others are missing."""
-
-    charts: tuple[Chart, ...] = ()
-    missing: tuple[str, ...] = ()
-
-
-def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> Pictures:
+def charts_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> tuple[list[Chart], str]:
     """Draw how a check's evidence grew, and whether it can be chance.
 
-    The former needs the run's folder.
+    The former needs the run's folder. The second of the pair says why a chart is missing.
 
     Raises
     ------
@@ -59,11 +51,11 @@ def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> P
         When a file of the folder is damaged.
     """
     if verdict.p_value is None or verdict.candidate.mean is None or verdict.test == "overall":
-        return Pictures()
+        return [], ""
     verdict = replace(verdict, verdict=verdict.by_scores or verdict.verdict)  # the charts are of the scores
     first = None if verdict.test in ("two-sample", "target") else _of_samples(verdict, folder, seed, key)
-    charts = tuple(chart for chart in (first, distribution_chart(verdict, key)) if isinstance(chart, Chart))
-    return Pictures(charts, (f"The chart of single samples is left out: {first}.",) if isinstance(first, str) else ())
+    charts = [chart for chart in (first, distribution_chart(verdict, key)) if isinstance(chart, Chart)]
+    return charts, f"The chart of single samples is left out: {first}." if isinstance(first, str) else ""
 
 
 def _of_samples(verdict: Verdict, folder: Path | None, seed: int, key: str) -> Chart | str:

@@ -5,14 +5,15 @@ It serves light or dark, on paper or on a phone, without a network.
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from accgate.records.file import paths_of
+from accgate.report.charts.svg import Chart
 from accgate.report.html.cause import cause_section
-from accgate.report.html.checks import Pictures, outcome_text, pictures_of
+from accgate.report.html.checks import charts_of, outcome_text
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import Plot, forest_of, group_table, start_text, stats_of
 from accgate.report.html.viewer import Beside, ShownList, lists_of
@@ -45,16 +46,17 @@ COLOURS = {"regression": "bad", "error": "bad", "no-reference": "bad", "inconclu
 class Section:
     """One check of the page.
 
-    `number` names it in links and data, and `list` has its samples, None without records. `steps` explain the verdict,
-    each under a heading; `notes` are further sentences on it.
+    `number` names it in links and data. `missing` says why it lacks a chart, and `list` has its samples, None without
+    records. `steps` explain the verdict, each under a heading; `notes` are further sentences on it.
     """
 
     number: int
     verdict: Verdict
     told: str
-    steps: tuple[tuple[str, str], ...]
+    steps: Sequence[tuple[str, str]]
     notes: tuple[str, ...]
-    pictures: Pictures
+    charts: Sequence[Chart]
+    missing: str
     groups: Plot | None
     list: ShownList | None
 
@@ -171,12 +173,15 @@ def _sections(result: Result, short: Result, folder: Path | None, beside: Beside
     drawn = [at for at, verdict in enumerate(checks) if verdict.verdict != "pass" or len(checks) == 1][:DRAWN]
     sections = []
     for at, verdict in enumerate(checks):
-        pictures = Pictures()
+        charts: Sequence[Chart] = ()
+        missing = ""
         if at in drawn:
-            pictures = pictures_of(whole[at], folder, result.seed, f"c{at}")
+            charts, missing = charts_of(whole[at], folder, result.seed, f"c{at}")
         elif verdict.verdict != "pass":
-            pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, those with the worst verdicts.",))
-        sections.append(_section(short, verdict, at, lists.get(at), pictures))
+            missing = f"Only {DRAWN} checks have charts, those with the worst verdicts."
+        told, groups = outcome_text(verdict, together_words(short, verdict), first=at == 0), group_table(verdict)
+        _, *steps, _ = explanation_of(short, verdict)
+        sections.append(Section(at, verdict, told, steps, _notes(verdict), charts, missing, groups, lists.get(at)))
     return sections, data
 
 
@@ -196,13 +201,11 @@ def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Sam
     return Samples(spool, paths, flips=flips, collapsed=collapsed, judged=judged, higher_is_better=higher, seed=seed)
 
 
-def _section(result: Result, verdict: Verdict, at: int, own: ShownList | None, pictures: Pictures) -> Section:
-    _, *steps, _ = explanation_of(result, verdict)
+def _notes(verdict: Verdict) -> tuple[str, ...]:
     notes = tuple(filter(None, (collapse_sentence(verdict), readings_sentence(verdict), drift_sentence(verdict))))
     if verdict.p_value is not None and verdict.verdict != "inconclusive":
         notes += verdict.reasons
-    told, groups = outcome_text(verdict, together_words(result, verdict), first=at == 0), group_table(verdict)
-    return Section(at, verdict, told, tuple(steps), notes, pictures, groups, own)
+    return notes
 
 
 ALL = (*HEADINGS, *FIGURE_HEADINGS[1:], "Verdict")
