@@ -8,6 +8,7 @@ import pytest
 
 from accgate.decision.evidence import Evidence
 from accgate.decision.path import SequentialPath, path_of
+from accgate.records.ids import Ids
 from accgate.report.charts.evidence import evidence_chart
 from accgate.report.html.checks import evidence_of
 from accgate.verdict import Verdict
@@ -29,7 +30,7 @@ def path_from(
 ) -> SequentialPath:
     """The path by the samples that a check used, as a report reads them from a run's folder."""
     n = verdict.n
-    ids, binary = tuple(map(str, range(n))), all(score in (0.0, 100.0) for score in before)
+    ids, binary = Ids(map(str, range(n))), all(score in (0.0, 100.0) for score in before)
     used = None if clusters is None else clusters[:n]
     evidence = evidence_of(verdict, ids, np.array(after[:n]), np.array(before[:n]), used, binary)
     assert isinstance(evidence, Evidence)

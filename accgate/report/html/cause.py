@@ -5,7 +5,6 @@ It is a page of its own, and a section of a run's report.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from accgate.decision.cause import Blame, Trial, explained_bounds
 from accgate.report.cause import Row, blame_sentences, is_of, method_of, read_cause, rows_of
@@ -13,7 +12,8 @@ from accgate.report.html.inline import page_parts, whole_page
 from accgate.result import CAUSE, Result
 
 
-class Bar(NamedTuple):
+@dataclass(frozen=True)
+class Bar:
     """How many of the lost answers a setting explains.
 
     It is `count`, from `least` to `most`, of `of`.

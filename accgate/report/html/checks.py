@@ -146,7 +146,7 @@ def evidence_in(folder: Path, verdict: Verdict, seed: int) -> Evidence | str:
 
 def evidence_of(
     verdict: Verdict,
-    ids: Sequence[str],
+    ids: Ids,
     candidate: Floats,
     reference: Floats | None,
     clusters: Sequence[str] | None = None,

@@ -8,6 +8,7 @@ import pytest
 from accgate import compare
 from accgate.decision.evidence import Evidence
 from accgate.records.file import paths_of
+from accgate.records.ids import Ids
 from accgate.records.scores import Scores
 from accgate.report.html.checks import evidence_in, evidence_of
 from tests.gates import Project
@@ -17,7 +18,7 @@ from tests.report.html_pages import changed, keep_reference_scores, page_of
 def test_without_the_references_scores_or_with_failed_samples_the_reason_is_said() -> None:
     before, after = changed(900, 0.10, 0.02)
     verdict = compare(before, after, test="gsprt", theta=3.0)
-    ids, scores = tuple(map(str, range(verdict.n))), np.array(after[: verdict.n])
+    ids, scores = Ids(map(str, range(verdict.n))), np.array(after[: verdict.n])
     assert evidence_of(verdict, ids, scores, None) == "the reference's scores are not beside accgate.json"
     scores[3] = np.nan
     assert evidence_of(verdict, ids, scores, np.array(before[: verdict.n])) == "some samples have no score"
