@@ -14,8 +14,8 @@ from accgate.report.flips import flips_of_result
 from accgate.report.markdown import render_markdown
 from accgate.report.result_file import read_result
 from accgate.report.samples import COLLAPSED
-from accgate.verdict import collapse_sentence
 from accgate.verdict.figures import Collapse
+from accgate.verdict.findings import collapse_sentence
 from tests.cases import each
 from tests.gates import Project, write_lines
 from tests.report.html_pages import page_of

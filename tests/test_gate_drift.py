@@ -4,7 +4,7 @@ from pathlib import Path
 
 from accgate.cli.main import main
 from accgate.report.result_file import read_result
-from accgate.verdict import drift_sentence
+from accgate.verdict.sentences import drift_sentence
 from tests.gates import Project, right_but
 
 
@@ -54,7 +54,7 @@ def test_a_slow_decline_fails_where_the_rules_say_so_and_a_recording_accepts_it(
         assert project.record(args=["--reason", "it drifted"]) == 0
     assert project.run(right_but(52, 400)) == 1
     assert main(["report", str(project.out), "--check", "sums"]) == 0
-    assert "over all of them). One that shows fails the check." in " ".join(capsys.readouterr().out.split())
+    assert "over all of them). A slow decline fails the check." in " ".join(capsys.readouterr().out.split())
     assert main(["report", str(project.out)]) == 0
     check = project.check
     assert (check["verdict"], check["by_scores"], check["causes"][-1]["kind"]) == ("regression", "pass", "declined")

@@ -14,9 +14,9 @@ from accgate.report.words import explanation_of
 from accgate.result import result_of_verdict
 from accgate.stats.names import TESTS
 from accgate.stats.result import Interval
-from accgate.verdict import Allowed, CandidateSummary, Drift, Verdict, sentence
+from accgate.verdict import Allowed, CandidateSummary, Drift, Verdict
 from accgate.verdict.advice import ALONE, advice
-from accgate.verdict.sentences import flip_counts
+from accgate.verdict.sentences import flip_counts, sentence
 from tests.cases import each
 from tests.gates import RIGHT, right_but
 from tests.report.runs import result_of, verdict_of
@@ -94,8 +94,8 @@ def test_alpha_names_the_correction_and_what_it_left() -> None:
     told = parts(one, verdict_of(task="u"), correction="holm", allowed=Allowed(0.03, 0.01, 0.01, new=0.05))
     assert told["Alpha"] == (
         "At most 1,000 of 10,000 harmless changes fail: 500 by the base's checks, 500 more by those that this pull "
-        "request adds (alpha 0.05). Of alpha the overall checks and the limits on costs have a fifth "
-        "each. "
+        "request adds (alpha 0.05). The overall checks and the limits on costs have a fifth of "
+        "alpha each. "
         "The run has 2 checks: the rest is shared among them by Holm's procedure (holm), 0.025 here."
     )
     assert "The run has" not in parts(replace(one, is_new=True), verdict_of(task="u"), correction="holm")["Alpha"]

@@ -36,7 +36,7 @@ from accgate.report.forest import forest_files
 from accgate.report.story import worst_first
 from accgate.result import CAUSE, Result
 from accgate.text import clip
-from accgate.verdict import name_of, sentence
+from accgate.verdict.sentences import name_of, sentence
 
 FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)
 INSIDE = ("/accgate/head", "/accgate/workspace", "/accgate/out")  # inside the evaluating container

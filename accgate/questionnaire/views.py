@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
 from accgate.report.story import SIGNS
 from accgate.text import count_of, number, p_text, visible
-from accgate.verdict import Verdict, change_text, points_text, theta_text
+from accgate.verdict import Verdict
+from accgate.verdict.points import change_text, points_text, theta_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -27,7 +27,7 @@ HEADINGS = ("Setting", "Reference", "Now", "Came back with it put back", "Lost w
 EITHER_WAY = "flips either way, loses nothing"
 # Of both trials of a setting the first of these counts.
 FINDINGS = {"cause": "explains", "open": "not shown", "either way": EITHER_WAY, "no cause": "does not"}
-ORIGIN = "The evaluating job says so, after its verdict; it is not part of the verdict."
+ORIGIN = "The evaluating job found this after its verdict; it is not part of the verdict."
 ROWS, SENTENCES = 10, 4  # of a comment
 NAME, SENTENCE = 60, 400  # characters of them
 
@@ -87,13 +87,13 @@ def blame_sentences(blame: Blame) -> list[str]:
         reasons = dict.fromkeys(change.why for change in blame.fixed)
         kinds = (", ".join(str(replace(c, why="")) for c in blame.fixed if c.why == why) for why in reasons)
         others = "; ".join(f"{kind} ({why})" for kind, why in zip(kinds, reasons, strict=True))
-        sentences.append(f"What also differs and cannot be put back here: {others}.")
+        sentences.append(f"Also different, but cannot be put back here: {others}.")
     problems = {trial.problem: trial for trial in blame.trials if trial.problem}
     for problem, trial in problems.items():
         way = "set alone" if trial.kind == "set alone" else "put back"
         sentences.append(f"With {_name_of(trial)} {way} the model could not be asked: {problem}.")
     if blame.ended_early is not None:
-        sentences.append(f"The search ended {blame.ended_early}; `accgate blame --resume` with more goes on.")
+        sentences.append(f"The search ended {blame.ended_early}; `accgate blame --resume` with more continues it.")
     return sentences
 
 
@@ -132,18 +132,16 @@ def _explains(blame: Blame, cause: Explained) -> str:
 
 def print_blame(console: Console, blame: Blame) -> None:
     """Print what explains the loss, and a row for each setting."""
-    from rich.text import Text
-
     from accgate.report.terminal import print_paragraph, print_table
 
     first, *others = blame_sentences(blame)
-    print_paragraph(console, Text(visible(first), style="bold"))
+    print_paragraph(console, first, "bold")
     for sentence in others:
-        print_paragraph(console, Text(visible(sentence)))
+        print_paragraph(console, sentence)
     console.print()
     print_table(console, HEADINGS, [[*map(visible, row.cells)] for row in rows_of(blame)], left=(0, 1, 2, 5))
     console.print()
-    print_paragraph(console, Text(method_of(blame)))
+    print_paragraph(console, method_of(blame))
 
 
 def blame_markdown(blame: Blame) -> str:

@@ -54,8 +54,7 @@ from accgate.report.markdown import fill_template, tail, values_of
 from accgate.report.room import ROOMS, Room, changes_of
 from accgate.report.story import guard_sentence, headline_of, is_bootstrap, verdict_line
 from accgate.result import Result
-from accgate.verdict import Step, approval_steps
-from accgate.verdict.advice import BLAME
+from accgate.verdict.advice import BLAME, Step, approval_steps
 
 SMALLEST = 8_000  # bytes that the smallest comment may need
 

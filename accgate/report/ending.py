@@ -15,22 +15,15 @@ from accgate.report.flips import Answers, FlipsByCheck
 from accgate.report.forest import Row, row_cells, row_scale, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_table
-from accgate.report.views import SHORT_HEADINGS, gamma_of, short_rows, theta_of
+from accgate.report.views import GROUP_HEADINGS, gamma_of, group_rows, theta_of
 from accgate.result import Result
 from accgate.text import clip, p_text, visible, with_stop
-from accgate.verdict import (
-    Setting,
-    Verdict,
-    after_inconclusive,
-    approval_steps,
-    collapse_sentence,
-    drift_sentence,
-    groups_sentence,
-    lack_sentence,
-    readings_sentence,
-    samples_of,
-)
+from accgate.verdict import Verdict
+from accgate.verdict.advice import after_inconclusive, approval_steps
+from accgate.verdict.findings import collapse_sentence, lack_sentence
+from accgate.verdict.points import samples_of
 from accgate.verdict.reasons import RESOLUTION
+from accgate.verdict.sentences import Setting, drift_sentence, groups_sentence, readings_sentence
 
 WIDEST = 80
 NARROW = 70  # columns under which the intervals' figures are left out
@@ -38,6 +31,7 @@ KEYS = 9  # columns of the words before what to do
 ANSWER = 20  # columns of an answer
 NOTES = 3  # of a check
 GROUPS = 5
+LONGEST = 34  # characters of a group's name
 RULES = 20
 # For a terminal that has no UTF-8.
 PLAIN = str.maketrans({
@@ -70,10 +64,9 @@ def print_result(
     if story.answers is not None:
         _print_answers(printer, story.answers)
     _print_steps(printer, story, report, place)
-    saved = words.savings(result)
-    cost = words.cost(result)
-    parts = [f"{cost}{'' if saved is None else f'; {saved}'}."] if cost else []
-    printer.paragraph(" ".join([*parts, f"Exit code {result.exit_code}."]))
+    cost, saved = words.cost(result), words.savings(result)
+    spent = f"{cost}{'' if saved is None else f'; {saved}'}. " if cost else ""
+    printer.paragraph(f"{spent}Exit code {result.exit_code}.")
 
 
 class _Printer:
@@ -108,9 +101,8 @@ class _Printer:
 
 
 def _print_headline(printer: _Printer, story: Story) -> None:
-    symbol, text = story.headline
-    name = next((name for name, sign in SIGNS.items() if sign == symbol), "error")
-    line = Text(f"{symbol} {visible(text)}", style=f"bold {COLOURS[name]}")
+    name = next((name for name, sign in SIGNS.items() if sign == story.headline.symbol), "error")
+    line = Text(visible(" ".join(story.headline)), style=f"bold {COLOURS[name]}")
     printer.line()
     printer.paragraph(line, indent=0, hanging=2 if len(line) > printer.width else 0)
     printer.line()
@@ -200,10 +192,10 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
         yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
         return
     lack = lack_sentence(verdict) if verdict.verdict == "inconclusive" else ""
-    pairs = zip(verdict.causes, verdict.reasons, strict=True)
     told = {*RESOLUTION, "unread"} if is_lead and verdict.verdict == "regression" else RESOLUTION
-    remarks = [text.removesuffix(".") for cause, text in pairs if cause.kind not in told]
-    remarks = [text for text in remarks if text.lower() != lack.lower()]
+    pairs = zip(verdict.causes, verdict.reasons, strict=True)
+    texts = (text.removesuffix(".") for cause, text in pairs if cause.kind not in told)
+    remarks = [text for text in texts if text.lower() != lack.lower()]
     yield from remarks[:NOTES]
     if len(remarks) > NOTES:
         yield f"and {len(remarks) - NOTES} more, which `accgate report --check MODEL/TASK` lists"
@@ -214,10 +206,8 @@ def print_groups(console: Console, verdict: Verdict, *, most: int | None = None)
 
     Those that fell most surely come first.
     """
-    rows = [[visible(cell) for cell in row] for row in short_rows(verdict)]
-    if not rows:
-        return
-    print_table(console, SHORT_HEADINGS, rows[:most], left=(0,))
+    rows = [[clip(visible(name), LONGEST, " …"), n, *rest] for name, n, _, _, *rest in group_rows(verdict)]
+    print_table(console, GROUP_HEADINGS[:2] + GROUP_HEADINGS[4:], rows[:most], left=(0,))
     if most is not None and len(rows) > most:
         console.print(Text(f" and {len(rows) - most:,} more, which `accgate report --check MODEL/TASK` lists"))
 
@@ -242,8 +232,9 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
 
     Replies are right-aligned in columns as wide as they need.
     """
+    title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
     if printer.width < 50:
-        printer.paragraph(f"Answers that got worse, {len(answers.rows)} of {answers.count:,}")
+        printer.paragraph(title)
         for answer in answers.rows:
             printer.paragraph(f"{answer.prompt} {_end(answer.before, ANSWER)} → {_end(answer.now, ANSWER)}", indent=4)
         printer.line()
@@ -251,7 +242,6 @@ def _print_answers(printer: _Printer, answers: Answers) -> None:
     most = ANSWER if printer.width >= NARROW else ANSWER // 2
     cells = [[_end(answer.before, most), _end(answer.now, most)] for answer in answers.rows]
     widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(("before", "now"))]
-    title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
     left = printer.width - sum(widths) - 5
     longest = max(len(title), *(4 + len(visible(answer.prompt)) for answer in answers.rows))
     left = min(left, longest + 2, 48 if longest < 48 else left)

@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 from accgate.records.file import Record, paths_of, read_gzip_lines, records_with
 from accgate.result import Result
 from accgate.text import clip, visible
-from accgate.verdict import Verdict, subject_of
-from accgate.verdict.findings import COLLAPSED
+from accgate.verdict import Verdict
+from accgate.verdict.findings import COLLAPSED, subject_of
 
 SHOWN = 10
 ANSWERS = 3

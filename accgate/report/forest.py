@@ -14,8 +14,9 @@ from accgate.report.charts.axes import Axis, axis_around, short
 from accgate.report.html.inline import page_template
 from accgate.report.story import SIGNS
 from accgate.text import clip, visible
-from accgate.verdict import GroupFigures, Verdict, change_text, interval_text, loss_of, subject_of
-from accgate.verdict.findings import mean_change
+from accgate.verdict import GroupFigures, Verdict
+from accgate.verdict.findings import loss_of, subject_of
+from accgate.verdict.points import change_text, interval_text
 
 FILES = ("forest-light.svg", "forest-dark.svg")  # beside accgate.json
 MOST = 40  # rows of a plot
@@ -37,8 +38,8 @@ class Place:
 
     change: float
     ends: tuple[float, float] | None
-    limit: float | None
-    sees: float | None
+    limit: float | None = None
+    sees: float | None = None
 
 
 def place_of(verdict: Verdict) -> Place | None:
@@ -46,7 +47,8 @@ def place_of(verdict: Verdict) -> Place | None:
 
     None where it has no difference.
     """
-    if (change := mean_change(verdict)) is None:
+    # Of a run that stopped early this lies in its interval too.
+    if (change := verdict.difference if verdict.difference_raw is None else verdict.difference_raw) is None:
         return None
     higher, ends = verdict.higher_is_better, None if verdict.interval is None else verdict.interval.two_sided
     sees = None if verdict.sees is None else -verdict.sees
@@ -55,8 +57,7 @@ def place_of(verdict: Verdict) -> Place | None:
 
 def place_of_group(group: GroupFigures, higher_is_better: bool) -> Place:
     """Return the place of a group of a check's samples."""
-    ends = _turned(group.interval, higher_is_better)
-    return Place(oriented(group.difference, higher_is_better), ends, None, None)
+    return Place(oriented(group.difference, higher_is_better), _turned(group.interval, higher_is_better))
 
 
 def _turned(ends: tuple[float, float] | None, higher_is_better: bool) -> tuple[float, float] | None:

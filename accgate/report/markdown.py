@@ -20,7 +20,7 @@ from accgate.report.room import ROOMS, Room, shorten_result
 from accgate.report.story import story_of, worst_first
 from accgate.report.views import FIGURE_HEADINGS, GROUP_HEADINGS, HEADINGS, Checks, checks_of
 from accgate.text import clip, number, signed_number, visible
-from accgate.verdict import other_rules
+from accgate.verdict.paragraphs import other_rules
 
 if TYPE_CHECKING:
     from accgate.evaluation.outcome import EvaluatedCheck

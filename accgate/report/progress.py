@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 from rich.table import Column
 from rich.text import Text
 
@@ -37,7 +37,6 @@ class ProgressBar:
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._progress: _Bar | None = None
-        self._task: TaskID | None = None
         self._comparison: Comparison | None = None
         self._speed: Callable[[], Speed | None] | None = None
         self._tally = Tally("", 0, 0, clock())
@@ -65,7 +64,7 @@ class ProgressBar:
             return
         self._progress = _Bar(*_columns(self._console.width), console=self._console)
         self._progress.start()
-        self._task = self._progress.add_task(
+        self._progress.add_task(
             _short(visible(tally.name), self._console.width), total=total, completed=len(kept), texts=tally.fields(now)
         )
 
@@ -74,8 +73,8 @@ class ProgressBar:
         self._tally.add(record)
         self._expect()
         now = self._clock()
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=self._tally.done, texts=self._tally.fields(now))
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], completed=self._tally.done, texts=self._tally.fields(now))
             if now >= self._next_limits:
                 self._look(self._progress)
         elif now >= self._next_line:

@@ -6,7 +6,6 @@ Replies that are read anew are shown, too.
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from accgate.evaluation.examples import Example
 from accgate.evaluation.rereading import Rereading
@@ -22,31 +21,24 @@ MOST_READINGS = 10  # changed readings of a check that are printed
 def print_readings(console: Console, tasks: Mapping[str, tuple[str, Sequence[Example]]]) -> None:
     """Print how each task reads replies, and what it reads from its examples."""
     for name, (reading, examples) in tasks.items():
-        print_paragraph(console, Text(visible(f"{name}: {reading}")))
+        print_paragraph(console, f"{name}: {reading}")
         rows = [
             (_shortened(each.reply) + " (cut off)" * each.is_cut, _answer_text(each.answer), number(each.points))
             for each in examples
         ]
-        if rows:
-            print_table(console, ("Reply", "What is read", "Points"), rows, left=(0, 1))
+        print_table(console, ("Reply", "What is read", "Points"), rows, left=(0, 1))
 
 
 def print_rereadings(console: Console, done: Sequence[Rereading]) -> None:
     """Print how many readings of each check changed, and the first of them."""
     for each in done:
-        print_paragraph(console, Text(visible(_rereading_text(each)), style="bold"))
+        print_paragraph(console, _rereading_text(each), "bold")
         rows = [
-            (
-                now.shown_id,
-                _shortened(now.reply or ""),
-                _read(then),
-                _read(now),
-                f"{number(then.score)} → {number(now.score)}",
-            )
+            (now.shown_id, _shortened(now.reply or ""), _read(then), _read(now), " → ".join(map(number, scores)))
             for then, now in each.changed[:MOST_READINGS]
+            for scores in [(then.score, now.score)]
         ]
-        if rows:
-            print_table(console, ("Sample", "Reply", "Was read", "Is read", "Points"), rows, left=(0, 1, 2, 3))
+        print_table(console, ("Sample", "Reply", "Was read", "Is read", "Points"), rows, left=(0, 1, 2, 3))
 
 
 def print_replies(console: Console, records: Sequence[Record]) -> None:
@@ -64,8 +56,7 @@ def print_replies(console: Console, records: Sequence[Record]) -> None:
         (r.shown_id, _shortened(r.reply or ""), _answer_text(r.answer), _shortened(r.target), number(r.score))
         for r in [*each.values()][:MOST_REPLIES]
     ]
-    if rows:
-        print_table(console, ("Sample", "Reply", "What is read", "Expected", "Points"), rows, left=(0, 1, 2, 3))
+    print_table(console, ("Sample", "Reply", "What is read", "Expected", "Points"), rows, left=(0, 1, 2, 3))
 
 
 def _rereading_text(each: Rereading) -> str:

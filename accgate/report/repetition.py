@@ -31,23 +31,23 @@ def print_asked_again(console: Console, done: AskedAgain, run: Path) -> None:
     each = "once" if done.times == 1 else f"{done.times} times"
     gone, flickering = len(done.lost), len(done.flickering)
     silent = len(back) - gone - flickering
-    flicker = f"{flickering} flicker{'s' if flickering == 1 else ''}"
-    text = f"{done.model} / {done.task}: of {len(back)} lost answers, asked again {each}, {gone} "
-    text += f"{'is' if gone == 1 else 'are'} lost for good and {flicker}"
-    text += f"; {silent} never got a score." if silent else "."
-    print_paragraph(console, Text(visible(text), style="bold"))
+    lost = (
+        f"{gone} {'is' if gone == 1 else 'are'} lost for good and {flickering} flicker{'s' if flickering == 1 else ''}"
+    )
+    end = f"; {silent} never got a score." if silent else "."
+    text = f"{done.model} / {done.task}: of {len(back)} lost answers, asked again {each}, {lost}{end}"
+    print_paragraph(console, text, "bold")
     if failed := asked - sum(scored.values()):
         text = f"{failed} of {asked} answers failed and are not counted; the first: {done.failure}"
-        print_paragraph(console, Text(visible(text)))
+        print_paragraph(console, text)
     if without := sum(unread.values()):
-        text = f"{without} of {sum(scored.values())} replies held no answer: they count as lost."
-        print_paragraph(console, Text(text))
+        print_paragraph(console, f"{without} of {sum(scored.values())} replies held no answer: they count as lost.")
     rows = [
         [done.own_ids.get(id_, id_), f"{count} of {scored[id_]}", *([str(unread[id_])] if without else [])]
         for id_, count in sorted(back.items(), key=lambda item: item[1])
     ]
     print_table(console, ("Sample", "Came back", *(["No answer"] if without else [])), rows, left=(0,))
-    print_paragraph(console, Text(visible(f"One of them: accgate rerun {run} --sample ID")))
+    print_paragraph(console, f"One of them: accgate rerun {run} --sample ID")
 
 
 def print_sample(console: Console, result: Result, run: Path, id_: str, model: str | None, task: str | None) -> None:
@@ -76,7 +76,7 @@ def print_sample(console: Console, result: Result, run: Path, id_: str, model: s
         if text is not None:
             console.print(Text(heading, style="bold"))
             for line in str(text).splitlines() or [""]:
-                print_paragraph(console, Text(visible(line)), indent=2)
+                print_paragraph(console, line, indent=2)
 
 
 def _key_of(verdict: Verdict, run: Path, id_: str) -> str | None:
@@ -116,19 +116,19 @@ def print_chances(console: Console, commits: Sequence[Commit], chances: Floats, 
 def print_bisection(console: Console, found: Bisection, out: Path) -> None:
     """Print which commits lost the answers, what was skipped, and where the log lies."""
     for culprit in found.culprits:
-        print_paragraph(console, Text(visible(_sentence(culprit)), style="bold"))
+        print_paragraph(console, _sentence(culprit), "bold")
     if not found.culprits:
         text = "No commit is shown to lose answers: each loses about as many as it gains, or too few to tell."
-        print_paragraph(console, Text(text, style="bold"))
+        print_paragraph(console, text, "bold")
     for each in found.flipping:
         text = f"{each.commit} flips answers either way, loses nothing: {each.lost} lost there, {each.gained} gained."
-        print_paragraph(console, Text(visible(text)))
+        print_paragraph(console, text)
     if len(found.culprits) > 1:
-        print_paragraph(console, Text(f"{len(found.culprits)} commits share the loss."))
+        print_paragraph(console, f"{len(found.culprits)} commits share the loss.")
     for commit, why in found.skipped:
-        print_paragraph(console, Text(visible(f"Could not be asked: {commit}: {why}")))
+        print_paragraph(console, f"Could not be asked: {commit}: {why}")
     text = f"{found.questions:,} questions, {found.commits} commits, {found.lost} lost answers."
-    print_paragraph(console, Text(visible(f"{text} The log: {out / 'bisect.log'}")))
+    print_paragraph(console, f"{text} The log: {out / 'bisect.log'}")
 
 
 def _sentence(culprit: Culprit) -> str:

@@ -26,7 +26,8 @@ from accgate.records.replacement import refuse_unwritable, write_atomically
 from accgate.report.forest import FILES
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, SAMPLES, Result, deciding, result_of_verdict, to_json
 from accgate.text import clip, visible
-from accgate.verdict import Verdict, name_of, sentence
+from accgate.verdict import Verdict
+from accgate.verdict.sentences import name_of, sentence
 
 LARGEST = 200_000_000  # bytes of a result; one of a million samples has a few million
 # What XML 1.0 cannot hold, and Unicode's bidirectional controls

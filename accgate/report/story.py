@@ -13,10 +13,10 @@ from accgate.report.flips import Answers, FlipsByCheck, first_answers
 from accgate.report.words import surroundings_of
 from accgate.result import Result
 from accgate.text import visible, with_capital, with_stop
-from accgate.verdict import (
-    Setting,
-    Step,
-    Verdict,
+from accgate.verdict import Verdict, words_of
+from accgate.verdict.advice import Step, after_pass, steps_of
+from accgate.verdict.allowed import runs_text
+from accgate.verdict.findings import (
     chance_sentence,
     drop_sentence,
     lack_sentence,
@@ -25,13 +25,9 @@ from accgate.verdict import (
     move_sentence,
     pass_words,
     samples_words,
-    settings_of,
-    sight_sentence,
     subject_of,
-    words_of,
 )
-from accgate.verdict.advice import after_pass, steps_of
-from accgate.verdict.allowed import runs_text
+from accgate.verdict.sentences import Setting, settings_of, sight_sentence
 
 SIGNS = {"pass": "✓", "regression": "✕", "inconclusive": "?", "no-reference": "○", "error": "!"}
 WORST_FIRST: tuple[VerdictName, ...] = ("regression", "error", "no-reference", "inconclusive", "pass")
@@ -183,7 +179,7 @@ def _with_guard(line: Headline, guard: Guard) -> Headline:
     if guard.state == "unreadable" and guard.changes:
         what = f"{what}, and its approval could not be checked"
     elif guard.state == "unreadable":
-        what = f"whether {what} could not be checked"
+        what = f"could not check whether {what}"
     if not is_pass:
         return Headline(line.symbol, f"{line.text}. {with_capital(what)}")
     if guard.state == "unreadable" and not guard.changes:
@@ -257,10 +253,10 @@ def guard_sentence(result: Result, guard: Guard) -> str | None:
     total = len(result.decided)
     checks = "The check passes" if total == 1 else f"All {total:,} checks pass"
     by = " by the rules of the base branch" if result.rules == "base" else ""
-    changes = len(guard.changes)
-    if changes == 1:
-        return f"{checks}{by}, but the one rule that it changes loosens the gate."
-    return f"{checks}{by}, but {loosening:,} of {changes:,} changed rules loosen the gate."
+    which = f"{loosening:,} of {len(guard.changes):,} changed rules loosen"
+    if len(guard.changes) == 1:
+        which = "the one rule that this pull request changes loosens"
+    return f"{checks}{by}, but {which} the gate."
 
 
 def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:

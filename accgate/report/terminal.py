@@ -10,7 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from accgate.text import visible
-from accgate.verdict import Paragraph, Verdict, points_text, sentence
+from accgate.verdict import Verdict
+from accgate.verdict.paragraphs import Paragraph
+from accgate.verdict.points import points_text
+from accgate.verdict.sentences import sentence
 
 ANSWERS = {
     "pass": "is not shown to be worse than {first}",
@@ -36,9 +39,9 @@ def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str
         means = "" if before is None or now is None else means
         title = f"{verdict.task}: {verdict.model} {ANSWERS[outcome].format(first=first)}{means}"
         console.print(Text(visible(title), style=f"bold {COLOURS[outcome]}"))
-        print_paragraph(console, Text(visible(sentence(verdict))), indent=2)
+        print_paragraph(console, sentence(verdict), indent=2)
         for reason in verdict.reasons:
-            print_paragraph(console, Text(f"- {visible(reason)}", style="yellow"), indent=2)
+            print_paragraph(console, f"- {reason}", "yellow", indent=2)
 
 
 class PlainConsole(Console):
@@ -68,11 +71,13 @@ def table_of(headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, l
 def print_table(
     console: Console, headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]
 ) -> None:
-    """Print rows under headings.
+    """Print rows under headings, nothing where there are no rows.
 
     It is a paragraph a row where the terminal is too narrow. The columns `left` are those of `table_of`. The first two
     cells name a row.
     """
+    if not rows:
+        return
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
     columns = zip(map(Text, headings), *cells, strict=True)
     widths = [max(cell.cell_len for cell in column) for column in columns]
@@ -85,9 +90,13 @@ def print_table(
         print_paragraph(console, Text(", ").join(figures), indent=2)
 
 
-def print_paragraph(console: Console, text: Text, *, indent: int = 0) -> None:
-    """Print a paragraph without spaces at the ends of its lines."""
-    for line in text.wrap(console, max(console.width - indent, 1)):
+def print_paragraph(console: Console, text: str | Text, style: str = "", *, indent: int = 0) -> None:
+    """Print a paragraph without spaces at the ends of its lines.
+
+    Text is printed as it is, a string without characters that turn or hide others.
+    """
+    whole = Text(visible(text), style=style) if isinstance(text, str) else text
+    for line in whole.wrap(console, max(console.width - indent, 1)):
         line.rstrip()
         console.print(Text(" " * indent).append_text(line), no_wrap=True)
 
@@ -95,9 +104,8 @@ def print_paragraph(console: Console, text: Text, *, indent: int = 0) -> None:
 def print_explanation(console: Console, paragraphs: Sequence[Paragraph]) -> None:
     """Print the paragraphs, each under its heading."""
     (title, meaning), *rest = paragraphs
-    colour = COLOURS[title.rpartition(": ")[2]]
-    console.print(Text(visible(title), style=f"bold {colour}"))
-    print_paragraph(console, Text(visible(meaning)))
+    console.print(Text(visible(title), style=f"bold {COLOURS[title.rpartition(': ')[2]]}"))
+    print_paragraph(console, meaning)
     for heading, text in rest:
         console.print(Text(heading, style="bold"))
-        print_paragraph(console, Text(visible(text)), indent=2)
+        print_paragraph(console, text, indent=2)

@@ -14,31 +14,28 @@ from accgate.report.story import SIGNS, worst_first
 from accgate.report.words import confidence_of
 from accgate.result import Result
 from accgate.text import clip, count_of, figure, p_text
-from accgate.verdict import (
-    Cost,
-    GroupFigures,
-    ReferenceSummary,
-    Setting,
-    Step,
-    Verdict,
-    after_inconclusive,
+from accgate.verdict import Cost, GroupFigures, ReferenceSummary, Verdict
+from accgate.verdict.advice import Step, after_inconclusive
+from accgate.verdict.findings import collapse_sentence, lack_sentence, subject_of
+from accgate.verdict.points import (
     asked_text,
     change_text,
-    collapse_sentence,
+    corrected_text,
+    interval_text,
+    points_text,
+    range_text,
+    samples_of,
+    theta_text,
+)
+from accgate.verdict.sentences import (
+    Setting,
     drift_sentence,
     groups_paragraph,
     groups_sentence,
-    interval_text,
-    lack_sentence,
     name_of,
-    points_text,
-    range_text,
     readings_sentence,
-    samples_of,
     sentence,
     settings_of,
-    subject_of,
-    theta_text,
 )
 
 HEADINGS = ("Check", "Change", "Mean", "gamma", "theta")
@@ -303,7 +300,7 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
         ("Reference", points_text(verdict, verdict.reference.mean)),
         ("Candidate", points_text(verdict, verdict.candidate.mean)),
         ("Difference", change_text(verdict)),
-        ("Difference, corrected for the early stop", _corrected_difference(verdict)),
+        ("Difference, corrected for the early stop", corrected_text(verdict) or None),
         (f"{confidence_of(verdict)} interval", interval_text(verdict) or None),
         ("gamma: limit on the mean", gamma_of(verdict)),
         ("theta: smallest visible drop", f"{theta_text(verdict)}{aim}"),
@@ -317,11 +314,6 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in rows if value is not None) if verdict.p_value is not None else ()
 
 
-def _corrected_difference(verdict: Verdict) -> str | None:
-    is_other = verdict.difference_raw is not None and verdict.difference != verdict.difference_raw
-    return points_text(verdict, verdict.difference, sign=True) if is_other else None
-
-
 def _adjusted_p(verdict: Verdict) -> str | None:
     return p_text(verdict.p_adjusted) if verdict.p_adjusted not in (None, verdict.p_value) else None
 
@@ -330,9 +322,7 @@ def _adjusted_p(verdict: Verdict) -> str | None:
 
 
 GROUP_HEADINGS = ("Group", "n", "Reference", "Mean", "Difference", "Interval", "p")
-SHORT_HEADINGS = ("Group", "n", "Difference", "Interval", "p")
 GROUP_NAME = 120  # characters of a group's name
-LONGEST = 34  # characters of a name in a terminal of 80 columns
 
 
 def group_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
@@ -341,12 +331,6 @@ def group_rows(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
     Those that fell most surely come first.
     """
     return tuple(_group_cells(verdict, row) for row in (verdict.groups.rows if verdict.groups is not None else ()))
-
-
-def short_rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
-    """Return the cells of each group under `SHORT_HEADINGS`, for a terminal."""
-    for name, n, _, _, *rest in group_rows(verdict):
-        yield clip(name, LONGEST, " …"), n, *rest
 
 
 def _group_cells(verdict: Verdict, row: GroupFigures) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from accgate.errors import BadInput
 from accgate.planning.samples import n_without_early_stopping
 from accgate.result import Result
 from accgate.text import compact, count_of, duration, nearest
-from accgate.verdict import Paragraph, Verdict
+from accgate.verdict import Verdict
 from accgate.verdict.advice import Surroundings
-from accgate.verdict.paragraphs import explanation
+from accgate.verdict.paragraphs import Paragraph, explanation
 
 if TYPE_CHECKING:
     from accgate.planning.cost import Cost, Estimate

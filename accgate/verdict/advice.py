@@ -14,7 +14,7 @@ from accgate.verdict.findings import deciding_theta, needed_samples
 from accgate.verdict.sentences import PROMPTS, settings_of
 
 NOTHING = "No action needed."
-DOUBTFUL = "See that each id names the same sample on both sides."
+DOUBTFUL = "Check that each id names the same sample on both sides."
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def steps_of(verdict: Figures, around: Surroundings) -> list[Step]:
     There is nothing where files were compared or it passed.
     """
     if verdict.verdict == "regression" and verdict.equal_to is not None:
-        return [_next(f"find what makes {verdict.model} answer otherwise than {verdict.equal_to}, and fix it")]
+        return [_next(f"find out why {verdict.model} answers differently from {verdict.equal_to}, and fix it")]
     if verdict.verdict == "regression" and (verdict.model or verdict.task):
         return [*_after_regression(verdict), _accept(around)]
     if verdict.verdict == "no-reference":
@@ -98,12 +98,11 @@ def advice(verdict: Figures, around: Surroundings) -> str:
     >>> advice(Verdict("m", "t", "no-reference", None, 400, *sides, 0.05, 0.2), ALONE)
     'Record a version that you trust with `accgate record` and commit what it writes.'
     """
-    if steps := steps_of(verdict, around):
-        texts = ("".join(f"`{part.text}`" if part.is_code else part.text for part in step.words) for step in steps)
-        return " ".join(with_stop(with_capital(text)) for text in texts)
-    return (
-        after_pass(verdict) if verdict.verdict == "pass" else "Look at the samples that got worse, and fix the change."
-    )
+    if verdict.verdict == "pass":
+        return after_pass(verdict)
+    steps = steps_of(verdict, around) or [_next("look at the samples that got worse, and fix the change")]
+    texts = ("".join(f"`{part.text}`" if part.is_code else part.text for part in step.words) for step in steps)
+    return " ".join(with_stop(with_capital(text)) for text in texts)
 
 
 def after_pass(verdict: Figures) -> str:
@@ -130,7 +129,7 @@ def _after_regression(lead: Figures) -> list[Step]:
     changes = [setting.name for setting in settings if setting.name != PROMPTS]
     outside = [setting.name for setting in settings if setting.is_outside]
     if len(changes) < len(settings):
-        steps.append(_next("look first at what the model gets: the same prompts have another number of tokens"))
+        steps.append(_next("look first at what the model receives: the same prompts have a different number of tokens"))
     if changes and outside == changes:
         words = "run the same commit in the reference's environment: no setting of accuracy.toml changed, "
         return [*steps, _next(f"{words}{some_of(outside)} did")]
@@ -150,20 +149,15 @@ def after_inconclusive(verdict: Figures, *, needs_approval: bool) -> Step:
     theta, samples = deciding_theta(verdict), needed_samples(verdict)
     if theta is None or samples is None:
         return _next(Words("accgate plan", True), " shows how many samples each theta needs")
-    pairing = "record a reference with per-sample scores, " if verdict.test == "two-sample" else ""
     size = next((int(cause.figures["n"] or 0) for cause in verdict.causes if cause.kind == "dataset-size"), None)
-    more: tuple[str | Words, ...] = (f"evaluate about {samples:,} samples ({verdict.n:,} now)",)
+    parts: list[str | Words] = ["record a reference with per-sample scores, "] * (verdict.test == "two-sample")
     if size is not None and samples > size:
-        more = (f"add questions to the dataset (about {samples:,} are needed; it has {size:,})",)
-    elif size is not None:
-        more = (*more, " with ", Words(f"num_samples = {samples}", True))
-    return _next(
-        *((pairing,) if pairing else ()),
-        *more,
-        ", or set ",
-        Words(f"theta = {theta}", True),
-        f", which loosens the rules{' and needs an approval' if needs_approval else ''}",
-    )
+        parts.append(f"add questions to the dataset (about {samples:,} are needed; it has {size:,})")
+    else:
+        parts.append(f"evaluate about {samples:,} samples ({verdict.n:,} now)")
+        parts += [] if size is None else [" with ", Words(f"num_samples = {samples}", True)]
+    loosens = f", which loosens the rules{' and needs an approval' if needs_approval else ''}"
+    return _next(*parts, ", or set ", Words(f"theta = {theta}", True), loosens)
 
 
 def approval_steps(head_sha: str, *, answers_commands: bool) -> list[Step]:

@@ -20,6 +20,7 @@ Stop = Literal["regression", "futility", "end"]
 Answer = Literal["better", "worse", "no difference", "open"]
 Lack = Literal["", "clusters", "builds"]
 
+COSTS = {"tokens": "completion tokens per sample", "seconds": "seconds per sample", "acceptance": "acceptance length"}
 ROUNDING = 1e-9  # points; a spread of less is none
 NO_GROUP = "(none)"  # of samples that have no group, where others have one
 
@@ -243,13 +244,10 @@ class Cost:
         >>> Cost("tokens", 100, 50.0, 60.0, 0.2, (0.16, 0.24), 0.05, 0.1, 1e-5, "regression").sentence
         'completion tokens per sample rose 20.0%, 50.0 to 60.0 (+16.0% to +24.0%); max_more_tokens allows 10%'
         """
-        what = {"tokens": "completion tokens per sample", "seconds": "seconds per sample"}.get(
-            self.name, "acceptance length"
-        )
         if self.outcome == "error" or self.change is None or self.reference is None or self.candidate is None:
             return f"{self.key} cannot be decided: {self.note or 'there are no figures'}"
         moved = f"{'rose' if self.change > 0.0 else 'fell'} {figure(100 * abs(self.change))}%"
-        text = f"{what} {moved}, {' to '.join(self.sides)}{f' ({self.reach})' if self.interval else ''}"
+        text = f"{COSTS[self.name]} {moved}, {' to '.join(self.sides)}{f' ({self.reach})' if self.interval else ''}"
         return text if self.allowed is None else f"{text}; {self.key} allows {100 * self.allowed:.4g}%"
 
 
@@ -462,9 +460,8 @@ class Figures:
     @property
     def failed_cost(self) -> Cost | None:
         """The first gate on a cost that failed a check whose scores did not; None elsewhere."""
-        if self.by_scores is None or self.verdict != "regression":
-            return None
-        return next((cost for cost in self.costs if cost.outcome == "regression"), None)
+        costs = self.costs if self.by_scores is not None and self.verdict == "regression" else ()
+        return next((cost for cost in costs if cost.outcome == "regression"), None)
 
     @property
     def failed_beside(self) -> Reason | None:
@@ -472,9 +469,8 @@ class Figures:
 
         Its mean did not. None elsewhere.
         """
-        if self.by_scores is None or self.verdict != "regression":
-            return None
-        return next((cause for cause in self.causes if cause.kind in ("group-fell", "declined")), None)
+        causes = self.causes if self.by_scores is not None and self.verdict == "regression" else ()
+        return next((cause for cause in causes if cause.kind in ("group-fell", "declined")), None)
 
     @property
     def is_early(self) -> bool:

@@ -36,14 +36,6 @@ def loss_of(verdict: Figures) -> float | None:
     return before - now if verdict.higher_is_better else now - before
 
 
-def mean_change(verdict: Figures) -> float | None:
-    """Return the difference of the means, points.
-
-    That of a run that stopped early lies in its interval too.
-    """
-    return verdict.difference if verdict.difference_raw is None else verdict.difference_raw
-
-
 def drop_sentence(verdict: Figures) -> str:
     """Say how the mean moved, with both sides.
 
@@ -154,9 +146,7 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
         return f"{start} in {runs_text(cost.p_value)} of {RUNS:,} runs; {_allows(cost.alpha, together)}"
     if verdict.failed_beside is not None:
         return None
-    p, alpha = verdict.p_value, verdict.alpha_applied
-    if alpha is None:  # a result of an earlier version
-        p, alpha = p if verdict.p_adjusted is None else verdict.p_adjusted, verdict.alpha
+    p, alpha = verdict.p_value, verdict.level
     if p is None:
         return None
     most = "at most " if verdict.test == "e-process" and p >= 1.0 / RUNS else ""
@@ -204,25 +194,17 @@ def lack_sentence(verdict: Figures) -> str:
 
     Or it says why it could show nothing. It has no full stop.
     """
-    if (reason := _obstacle(verdict)) is not None:
-        return reason
+    reason = verdict.obstacle
+    if reason is None and not verdict.is_too_coarse:
+        reason = next(iter(verdict.reasons), None)
+    if reason is not None:
+        return with_capital(visible(reason).removesuffix("."))
     if verdict.sees is None or verdict.asked is None:
         return f"Too few samples to see a {drop_word(verdict.higher_is_better)}"
     return (
         f"You asked to see a {drop_word(verdict.higher_is_better)} of {asked_text(verdict)}"
         f"{'' if verdict.statistic else ' points'}; this run resolves only {theta_text(verdict)}"
     )
-
-
-def _obstacle(verdict: Figures) -> str | None:
-    """Say why a check could show nothing, whatever its theta.
-
-    None where more samples or a larger theta decide it.
-    """
-    reason = verdict.obstacle
-    if reason is None and not verdict.is_too_coarse:
-        reason = next(iter(verdict.reasons), None)
-    return None if reason is None else with_capital(visible(reason).removesuffix("."))
 
 
 def deciding_theta(verdict: Figures) -> str | None:

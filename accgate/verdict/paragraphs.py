@@ -5,16 +5,15 @@ from accgate.verdict.advice import ALONE, Surroundings, advice
 from accgate.verdict.allowed import Allowed
 from accgate.verdict.figures import Figures
 from accgate.verdict.findings import collapse_sentence
-from accgate.verdict.groups import groups_paragraph
-from accgate.verdict.points import asked_text, change_text, interval_text, points_text, theta_text
+from accgate.verdict.points import asked_text, change_text, corrected_text, interval_text, points_text, theta_text
 from accgate.verdict.sentences import (
     MEANING,
     drift_sentence,
     flip_counts,
+    groups_paragraph,
     has_no_room,
     name_of,
     readings_sentence,
-    settings_sentence,
     shortfall,
     sight_sentence,
     stop_reason,
@@ -24,6 +23,7 @@ from accgate.verdict.sentences import (
 )
 
 Paragraph = tuple[str, str]  # a heading and its text
+SETTINGS = 8  # changed ones that are named
 
 CORRECTIONS = {
     "bonferroni": "divided by the number of checks",
@@ -56,7 +56,7 @@ def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
         meaning = meaning.replace("drop", "difference")
     replies = ("Replies", _stopped(readings_sentence(verdict)))
     is_deciding = verdict.drift is not None and verdict.drift.fails
-    effect = " One that shows fails the check." if is_deciding else " This is information only: it decides nothing."
+    effect = " A slow decline fails the check." if is_deciding else " This is information only: it decides nothing."
     rest = (
         ("Failed", _failures(verdict)),
         ("Drift", _stopped(drift_sentence(verdict), effect)),
@@ -70,7 +70,7 @@ def explanation(verdict: Figures, run: Surroundings = ALONE) -> list[Paragraph]:
             ("Samples", _changes(verdict)),
             replies,
             ("Groups", groups_paragraph(verdict) or ""),
-            ("Settings", _stopped(settings_sentence(verdict))),
+            ("Settings", _settings(verdict)),
             ("Test", _test(verdict)),
             ("Alpha", _alpha(verdict, run)),
             ("p", _p(verdict)),
@@ -98,12 +98,10 @@ def _means(verdict: Figures) -> str:
     size = "" if before.n is None else f" on {before.n:,} samples"
     side = "The target" if verdict.test == "target" else "The reference"
     side = side if verdict.equal_to is None else verdict.equal_to
-    interval = ""
-    if verdict.interval is not None:
-        interval = f" ({100 * verdict.confidence:.4g}% interval {interval_text(verdict)})"
-    points, early = "" if verdict.statistic else " points", ""
-    if verdict.difference_raw is not None and verdict.difference != verdict.difference_raw:
-        early = f"; with the early stop taken into account {points_text(verdict, verdict.difference, sign=True)}"
+    ends = interval_text(verdict)
+    interval = f" ({100 * verdict.confidence:.4g}% interval {ends})" if ends else ""
+    points, corrected = "" if verdict.statistic else " points", corrected_text(verdict)
+    early = f"; with the early stop taken into account {corrected}" if corrected else ""
     return (
         f"{side}'s {what_of(verdict)} is {points_text(verdict, before.mean)}{size}, the candidate's "
         f"{points_text(verdict, now.mean)} on {now.n:,}: a difference of "
@@ -120,6 +118,12 @@ def _changes(verdict: Figures) -> str:
     return f"{counts}.{same}{clusters}{f' {collapse}' if collapse else ''}"
 
 
+def _settings(verdict: Figures) -> str:
+    changes = verdict.settings_changed
+    more = f"; and {len(changes) - SETTINGS} more" if len(changes) > SETTINGS else ""
+    return f"Settings changed since the reference: {'; '.join(changes[:SETTINGS])}{more}." if changes else ""
+
+
 def _test(verdict: Figures) -> str:
     side = "lower" if verdict.higher_is_better else "higher"
     side = side if verdict.equal_to is None else f"lower or higher than that of {verdict.equal_to}"
@@ -133,12 +137,13 @@ def _alpha(verdict: Figures, run: Surroundings) -> str:
     if verdict.test == "overall":
         return f"{text} The overall checks have a fifth of alpha, {verdict.level:.4g} here."
     if verdict.equal_to is not None:
-        text = f"{text} Each of both ways, lower and higher, has half of this check's share."
+        text = f"{text} Each direction, lower and higher, has half of this check's share."
     if verdict.alpha_applied is None or run.correction == "none":
         return text
     parts = {"the overall checks": allowed.overall, "the limits on costs": allowed.limits}
     names = [] if verdict.is_new else [name for name, share in parts.items() if share]
-    kept = f" Of alpha {' and '.join(names)} have a fifth{' each' if len(names) > 1 else ''}." if names else ""
+    each = " each" if len(names) > 1 else ""
+    kept = f" {with_capital(' and '.join(names))} have a fifth of alpha{each}." if names else ""
     if run.checks < 2:
         return f"{text}{kept}"
     how = f"{'the rest' if kept else 'alpha'} is {CORRECTIONS.get(run.correction, run.correction)} ({run.correction})"

@@ -33,6 +33,15 @@ def change_text(verdict: Figures) -> str:
     return change_figure(verdict.reference.mean, verdict.candidate.mean, digits_of(verdict))
 
 
+def corrected_text(verdict: Figures) -> str:
+    """Write the difference with the early stop taken into account.
+
+    It is empty where that is the means' own.
+    """
+    is_other = verdict.difference_raw is not None and verdict.difference != verdict.difference_raw
+    return points_text(verdict, verdict.difference, sign=True) if is_other else ""
+
+
 def size_text(verdict: Figures) -> str:
     """Write how much the mean changed, without a sign."""
     return change_text(verdict).lstrip("+−")

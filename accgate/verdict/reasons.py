@@ -81,7 +81,8 @@ def words_of(reason: Reason) -> str:
         if not isinstance(words, str):
             return words(of)
         drops: dict[str, Any] = {key: asked_figure(of[key]) for key in ("theta", "size") if key in of}
-        return words.format_map({**of, **drops})
+        samples = {"samples": count_of(of["n"], "sample")} if "n" in of else {}
+        return words.format_map({**of, **drops, **samples})
     except (KeyError, TypeError) as error:
         raise ValueError(f"a reason of the kind {reason.kind} lacks figures: {error}") from error
 
@@ -92,11 +93,6 @@ def _no_outcome(of: Mapping[str, Any]) -> str:
         f"even the worst has p {p_relation(of['p_value'])} and alpha is {of['alpha']:.4g}; evaluate more samples of a "
         "task that the model can do"
     )
-
-
-def _unseen(of: Mapping[str, Any]) -> str:
-    samples = count_of(of["n"], "sample")
-    return f"no {of['drop']} can be seen on {samples} with probability {of['power']:g}: evaluate more samples"
 
 
 def _ability(of: Mapping[str, Any]) -> str:
@@ -114,20 +110,17 @@ def _rules_out(of: Mapping[str, Any]) -> str:
 
 def _few_repeats(of: Mapping[str, Any]) -> str:
     """Return how run and reference get four repeats each."""
-    recorded = of["recorded"]
+    advice = "set repeats = 4 or more" + ("" if of["recorded"] >= 4 else " and record again")
     if of["repeats"] >= 4:
-        advice = (
-            f"the reference has {count_of(recorded, 'repeat')} of each sample; add runs with `accgate record --add`"
-        )
-    else:
-        advice = "set repeats = 4 or more" + ("" if recorded >= 4 else " and record again")
+        repeats = count_of(of["recorded"], "repeat")
+        advice = f"the reference has {repeats} of each sample; add runs with `accgate record --add`"
     return f"at temperature {of['temperature']:g} pairing holds only for averages: {advice}"
 
 
 def _not_deterministic(of: Mapping[str, Any]) -> str:
-    share = "how many scores change from run to run, `accgate record --check` measures"
+    share = "`accgate record --check` measures how many scores change from run to run"
     if of["discordance"] is not None:
-        share = f"of two runs of it {100 * of['discordance']:.3g}% of the scores differ"
+        share = f"{100 * of['discordance']:.3g}% of the scores differ between two runs of it"
     return f"the reference's engine was not deterministic: {share}"
 
 
@@ -154,7 +147,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "no-outcome-overall": "no outcome of {n:,} samples could fail at alpha {alpha:.3g}: evaluate more",
     "no-room": "the reference is {room:.2f} points from {end}: a {drop} of {size} cannot show; take a task that "
     "the model can do, or record a reference again",
-    "unseen": _unseen,
+    "unseen": "no {drop} can be seen on {samples} with probability {power:g}: evaluate more samples",
     "too-coarse": lambda of: f"{_ability(of)}: evaluate more samples or set a larger theta",
     "rules-out": _rules_out,
     "certified": f"certified: at most {_PROOF}",
@@ -172,7 +165,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "unread-reference": "every score of the reference is the worst there is, and it does not say whether its replies "
     "were read: record it again",
     "pooled": "{checks} checks together, each of their {n:,} samples with the same weight",
-    "turned": "of checks where lower is better, 100 less the score counts",
+    "turned": "where lower is better, 100 minus the score counts",
     "left-out": "left out: {names}",
     "undecided-checks": "{count} of its {checks} checks could not be decided: {names}",
     "not-binary": "not decided: the run has scores other than 0 and 100 where the reference has none",
@@ -181,7 +174,7 @@ WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
     "more-samples": "detecting a drop of {theta} points {needs} {needed:,} samples; this check has {n:,}",
     "rows-without-reference": "{n:,} of {available:,} questions have a reference; the others were added later and are "
     "not compared: `accgate record --add-rows` asks them of the reference's model",
-    "dataset-size": lambda of: f"the dataset has {count_of(of['n'], 'sample')}",
+    "dataset-size": "the dataset has {samples}",
     "near-chance": "the reference's mean of {mean:.2f} is near chance level ({chance:g}): a regression could hardly "
     "show; take a task that the model can do",
     "dataset-not-read": "the dataset was not read, so this is planned for the {n:,} samples that the task has: {error}",

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from accgate.errors import VerdictName
 from accgate.stats.names import TEST_REASONS, TEST_WORDS
-from accgate.text import count_of, drop_word, p_relation, with_stop
-from accgate.verdict.figures import Figures, Readings
-from accgate.verdict.groups import groups_sentence
+from accgate.text import clip, count_of, drop_word, p_relation, with_stop
+from accgate.verdict.figures import Figures, GroupFigures, Readings
 from accgate.verdict.points import asked_text, points_text, samples_of, size_text, theta_text
 
 OUTCOMES: dict[VerdictName, str] = {
@@ -26,7 +25,8 @@ MEANING: dict[VerdictName, str] = {
     "no-reference": "there is nothing to compare with",
     "error": "the check could not be decided",
 }
-SETTINGS_LISTED = 8
+NAMED = 3  # groups that a sentence names
+LONGEST = 60  # characters of a group's name in a sentence
 
 
 def name_of(verdict: Figures) -> str:
@@ -318,18 +318,6 @@ def settings_of(verdict: Figures) -> tuple[Setting, ...]:
     return tuple(sorted(settings, key=lambda s: (s.is_outside, s.name.startswith("variant."), s.name in last)))
 
 
-def settings_sentence(verdict: Figures) -> str | None:
-    """Name the settings that differ from those of the reference.
-
-    None where there are none.
-    """
-    changes = verdict.settings_changed
-    if not changes:
-        return None
-    more = f"; and {len(changes) - SETTINGS_LISTED} more" if len(changes) > SETTINGS_LISTED else ""
-    return f"Settings changed since the reference: {'; '.join(changes[:SETTINGS_LISTED])}{more}"
-
-
 def drift_sentence(verdict: Figures) -> str | None:
     """Say how far the run is from the first reference.
 
@@ -346,3 +334,55 @@ def drift_sentence(verdict: Figures) -> str | None:
         f"Compared with the first reference, of {drift.since or 'an unknown date'}, over {drift.runs} runs: {outcome} "
         f"({moved}, p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all of them)"
     )
+
+
+# Groups of samples, such as the subjects of MMLU
+
+
+def groups_sentence(verdict: Figures) -> str | None:
+    """Say which groups stand out, three of them by name.
+
+    None where none does. It has no full stop.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> from accgate.verdict.figures import Groups
+    >>> law = GroupFigures("law", 40, 80.0, 67.5, -12.5, (-30.1, -1.2), 0.0001, 0.005, 5, 0, 0, True)
+    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
+    >>> groups = Groups(9, 0.05, any_stop=False, rows=(law,))
+    >>> print(groups_sentence(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, groups=groups)))
+    1 of 9 groups stands out: law fell by 12.5 points (of 40 samples 5 got worse, 0 better)
+    """
+    if verdict.groups is None or not (rows := verdict.groups.standing_out):
+        return None
+    more = f"; and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+    stand = "stands" if len(rows) == 1 else "stand"
+    sign = 1.0 if verdict.higher_is_better else -1.0
+    worst = sorted(rows, key=lambda row: sign * row.difference)
+    listed = "; ".join(_group_text(verdict, row) for row in worst[:NAMED])
+    return f"{len(rows):,} of {verdict.groups.count:,} groups {stand} out: {listed}{more}"
+
+
+def _group_text(verdict: Figures, row: GroupFigures) -> str:
+    moved = "rose" if row.difference > 0.0 else "fell"
+    counts = f"of {row.n:,} samples {row.lost:,} got worse, {row.gained:,} better"
+    size = points_text(verdict, abs(row.difference))
+    return f"{clip(row.name, LONGEST, ' …')} {moved} by {size} points ({counts})"
+
+
+def groups_paragraph(verdict: Figures) -> str | None:
+    """Describe what the groups' figures say, and how sure that is. It is None where there are no groups."""
+    groups = verdict.groups
+    if groups is None:
+        return None
+    if not groups.rows:
+        return f"{groups.note}."
+    outcome = groups_sentence(verdict) or f"None of the {groups.count:,} groups stands out"
+    absent = groups.count - len(groups.rows)
+    unseen = f" The check used no sample of {count_of(absent, 'group')}." if absent else ""
+    where = ", wherever the check stopped" if groups.any_stop else ""
+    sure = f"All {groups.count:,} intervals hold together with {100 * (1 - groups.alpha):.4g}% probability{where}"
+    more = " With early_stopping = false each group has all its samples." if verdict.is_early else ""
+    about = "The groups are information: the verdict is on all samples together."
+    if groups.level is not None:
+        about = "A group that fell by more than chance explains fails the check."
+    return f"{outcome}.{unseen} {groups.note or sure}.{more} {about}"

@@ -12,7 +12,7 @@ from scipy.stats import ttest_1samp
 from accgate import compare
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.verdict import sentence
+from accgate.verdict.sentences import sentence
 from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, write_lines
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from accgate.decision.comparison import compare
-from accgate.verdict import Verdict, sentence
+from accgate.verdict import Verdict
 from accgate.verdict.paragraphs import explanation
 from accgate.verdict.points import theta_text
+from accgate.verdict.sentences import sentence
 from tests.cases import each
 
 RUNS = 100

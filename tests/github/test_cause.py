@@ -77,7 +77,7 @@ def test_the_comment_says_under_the_verdict_what_explains_the_loss_and_who_says_
     sentence = "**Which setting did it?** options.k = q4_0 explains 11 of the 20 lost answers (at least 6, at 95%)."
     assert sentence in comment
     assert comment.index("## ") < comment.index(sentence)
-    assert "The evaluating job says so, after its verdict; it is not part of the verdict." in comment
+    assert "The evaluating job found this after its verdict; it is not part of the verdict." in comment
     (row,) = [line for line in comment.splitlines() if "`options.v` |" in line]
     assert "| f16 | q8_0 | 0 of 20 |" in row
     assert row.endswith("| does not |")

@@ -16,17 +16,9 @@ from accgate.report.words import explanation_of
 from accgate.result import Result
 from accgate.stats.result import Interval
 from accgate.text import with_capital
-from accgate.verdict import (
-    Allowed,
-    CandidateSummary,
-    ReferenceSummary,
-    Verdict,
-    chance_sentence,
-    drop_sentence,
-    pass_words,
-)
+from accgate.verdict import Allowed, CandidateSummary, ReferenceSummary, Verdict
 from accgate.verdict.advice import NOTHING
-from accgate.verdict.findings import deciding_theta, needed_samples
+from accgate.verdict.findings import chance_sentence, deciding_theta, drop_sentence, needed_samples, pass_words
 from accgate.verdict.sentences import Setting, settings_of
 from tests.cases import each
 from tests.gates import RIGHT, right_but

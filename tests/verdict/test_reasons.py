@@ -109,7 +109,7 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
         "record it again",
     ),
     "pooled": ({"checks": 3, "n": 1200}, "3 checks together, each of their 1,200 samples with the same weight"),
-    "turned": ({}, "of checks where lower is better, 100 less the score counts"),
+    "turned": ({}, "where lower is better, 100 minus the score counts"),
     "left-out": ({"names": "a (b)"}, "left out: a (b)"),
     "undecided-checks": (
         {"count": 1, "checks": 3, "names": "sums"}, "1 of its 3 checks could not be decided: sums"
@@ -145,7 +145,7 @@ WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
     ),
     "not-deterministic": (
         {"discordance": 0.025},
-        "the reference's engine was not deterministic: of two runs of it 2.5% of the scores differ",
+        "the reference's engine was not deterministic: 2.5% of the scores differ between two runs of it",
     ),
     "replies-not-shown": ({"error": "a torn file"}, "earlier replies are not shown: a torn file"),
     "replies-differ": (

@@ -12,8 +12,9 @@ from accgate.report.charts import svg
 from accgate.report.charts.axes import Axis, axis_of, figures_below
 from accgate.stats.power import normal_cdf
 from accgate.text import drop_word
-from accgate.verdict import Verdict, asked_text, points_text, theta_text
+from accgate.verdict import Verdict
 from accgate.verdict.figures import ROUNDING
+from accgate.verdict.points import asked_text, points_text, theta_text
 
 NORMAL = ("two-sample", "target")  # tests whose statistic is normal, or t with so many samples that it looks so
 STEPS = 40  # of a curve

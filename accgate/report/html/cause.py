@@ -24,11 +24,6 @@ class Bar:
     most: int
     of: int
 
-    @property
-    def text(self) -> str:
-        """The figures."""
-        return f"{self.count} of {self.of} ({self.least} to {self.most})"
-
 
 @dataclass(frozen=True)
 class CauseSection:

@@ -16,7 +16,8 @@ from accgate.report.charts.axes import Axis, axis_around, short
 from accgate.report.forest import Place, place_of, place_of_group, scale_of
 from accgate.report.words import confidence_of, has_evidence, samples_used, savings
 from accgate.text import clip, compact, duration, visible
-from accgate.verdict import change_text, groups_paragraph, interval_text, name_of, points_text, range_text, theta_text
+from accgate.verdict.points import change_text, interval_text, points_text, range_text, theta_text
+from accgate.verdict.sentences import groups_paragraph, name_of
 
 if TYPE_CHECKING:
     from accgate.result import Result
@@ -164,22 +165,10 @@ def _group_scale(places: Sequence[Place]) -> Axis:
     return axis_around([0.0, *(place.change for place in places), *typical], 0.06)
 
 
-@dataclass(frozen=True)
-class Stat:
-    """A figure of the run.
-
-    It has its name, the figure, and what is below it in small letters.
-    """
-
-    name: str
-    figure: str
-    about: str = ""
-
-
-def stats_of(result: Result) -> tuple[Stat, ...]:
+def stats_of(result: Result) -> list[tuple[str, str, str]]:
     """Return what the run cost.
 
-    It is samples, tokens and time, as far as it says.
+    It is samples, tokens and time, as far as it says: each a name, the figure, and what is below it in small letters.
     """
     used, most = samples_used(result)
     saved, idle = savings(result), sum(check.n for check in result.checks if not has_evidence(check))
@@ -188,15 +177,15 @@ def stats_of(result: Result) -> tuple[Stat, ...]:
         about = f"{most:,} without early stopping; {saved}"
     if idle:
         about = f"{idle:,} of them in checks without a verdict" + ("" if saved is None else f"; {saved}")
-    stats = [Stat("Samples", f"{used + idle:,}", about if used + idle else "")]
+    stats = [("Samples", f"{used + idle:,}", about if used + idle else "")]
     tokens = result.prompt_tokens + result.completion_tokens
     if tokens:
         cached = f"; {result.cached:,} samples from the cache" if result.cached else ""
         about = f"{compact(result.prompt_tokens)} read, {compact(result.completion_tokens)} written{cached}"
-        stats.append(Stat("Tokens", compact(tokens), about))
+        stats.append(("Tokens", compact(tokens), about))
     if result.seconds is not None:
-        stats.append(Stat("Time", duration(result.seconds), _hardware(result)))
-    return tuple(stats)
+        stats.append(("Time", duration(result.seconds), _hardware(result)))
+    return stats
 
 
 def _hardware(result: Result) -> str:
@@ -212,9 +201,7 @@ def start_text(result: Result) -> str:
     '22 November 2026, 07:04 UTC'
     """
     try:
-        moment = datetime.fromisoformat(result.started or "")
+        moment = datetime.fromisoformat(result.started or "").astimezone(timezone.utc)
     except ValueError:
         return ""
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(timezone.utc)
-    return f"{moment.day} {moment:%B %Y, %H:%M}{' UTC' if moment.tzinfo is not None else ''}"
+    return f"{moment.day} {moment:%B %Y, %H:%M} UTC"

@@ -5,37 +5,31 @@ It serves light or dark, on paper or on a phone, without a network.
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from accgate.records.file import paths_of
+from accgate.report.charts.svg import Chart
 from accgate.report.html.cause import cause_section
-from accgate.report.html.checks import Pictures, outcome_text, pictures_of
+from accgate.report.html.checks import charts_of, outcome_text
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import Plot, forest_of, group_table, start_text, stats_of
 from accgate.report.html.viewer import Beside, ShownList, lists_of
 from accgate.report.room import ROOMS, shorten_result
 from accgate.report.samples import Samples
 from accgate.report.story import Story, story_of, together_words, worst_first
-from accgate.report.views import COST_HEADINGS, cost_note, cost_rows, figures_of
-from accgate.report.words import explanation_of, has_evidence
+from accgate.report.views import COST_HEADINGS, FIGURE_HEADINGS, HEADINGS, check_view, cost_note, cost_rows, figures_of
+from accgate.report.words import explanation_of
 from accgate.result import Result
-from accgate.text import p_text, visible, with_capital
-from accgate.verdict import (
-    Verdict,
-    change_text,
-    collapse_sentence,
-    drift_sentence,
-    other_rules,
-    points_text,
-    readings_sentence,
-    settings_of,
-    theta_text,
-)
+from accgate.text import visible, with_capital
+from accgate.verdict import Verdict
 from accgate.verdict.advice import Words
-from accgate.verdict.paragraphs import RULES
+from accgate.verdict.findings import collapse_sentence
+from accgate.verdict.paragraphs import RULES, other_rules
+from accgate.verdict.points import change_text
+from accgate.verdict.sentences import drift_sentence, readings_sentence, settings_of
 
 DRAWN = 40  # checks that did not pass and have charts
 NOUNS = {
@@ -45,24 +39,24 @@ NOUNS = {
     "inconclusive": ("inconclusive", "inconclusive"),
     "pass": ("pass", "passes"),
 }
-SIGNS = {"regression": "bad", "error": "bad", "no-reference": "bad", "inconclusive": "ask", "pass": "ok"}
-COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
+COLOURS = {"regression": "bad", "error": "bad", "no-reference": "bad", "inconclusive": "warn", "pass": "good"}
 
 
 @dataclass(frozen=True)
 class Section:
     """One check of the page.
 
-    `number` names it in links and data, and `list` has its samples, None without records. `steps` explain the verdict,
-    each under a heading; `notes` are further sentences on it.
+    `number` names it in links and data. `missing` says why it lacks a chart, and `list` has its samples, None without
+    records. `steps` explain the verdict, each under a heading; `notes` are further sentences on it.
     """
 
     number: int
     verdict: Verdict
     told: str
-    steps: tuple[tuple[str, str], ...]
+    steps: Sequence[tuple[str, str]]
     notes: tuple[str, ...]
-    pictures: Pictures
+    charts: Sequence[Chart]
+    missing: str
     groups: Plot | None
     list: ShownList | None
 
@@ -116,7 +110,6 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
         cost_rows=cost_rows,
         cost_note=cost_note,
         COSTS=COST_HEADINGS,
-        signs=SIGNS,
         colours=COLOURS,
     )
 
@@ -180,12 +173,15 @@ def _sections(result: Result, short: Result, folder: Path | None, beside: Beside
     drawn = [at for at, verdict in enumerate(checks) if verdict.verdict != "pass" or len(checks) == 1][:DRAWN]
     sections = []
     for at, verdict in enumerate(checks):
-        pictures = Pictures()
+        charts: Sequence[Chart] = ()
+        missing = ""
         if at in drawn:
-            pictures = pictures_of(whole[at], folder, result.seed, f"c{at}")
+            charts, missing = charts_of(whole[at], folder, result.seed, f"c{at}")
         elif verdict.verdict != "pass":
-            pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, those with the worst verdicts.",))
-        sections.append(_section(short, verdict, at, lists.get(at), pictures))
+            missing = f"Only {DRAWN} checks have charts, those with the worst verdicts."
+        told, groups = outcome_text(verdict, together_words(short, verdict), first=at == 0), group_table(verdict)
+        _, *steps, _ = explanation_of(short, verdict)
+        sections.append(Section(at, verdict, told, steps, _notes(verdict), charts, missing, groups, lists.get(at)))
     return sections, data
 
 
@@ -205,34 +201,17 @@ def _samples(spool: IO[bytes], folder: Path, verdict: Verdict, seed: int) -> Sam
     return Samples(spool, paths, flips=flips, collapsed=collapsed, judged=judged, higher_is_better=higher, seed=seed)
 
 
-def _section(result: Result, verdict: Verdict, at: int, own: ShownList | None, pictures: Pictures) -> Section:
-    _, *steps, _ = explanation_of(result, verdict)
+def _notes(verdict: Verdict) -> tuple[str, ...]:
     notes = tuple(filter(None, (collapse_sentence(verdict), readings_sentence(verdict), drift_sentence(verdict))))
     if verdict.p_value is not None and verdict.verdict != "inconclusive":
         notes += verdict.reasons
-    told, groups = outcome_text(verdict, together_words(result, verdict), first=at == 0), group_table(verdict)
-    return Section(at, verdict, told, tuple(steps), notes, pictures, groups, own)
+    return notes
 
 
-ALL = (
-    "Task", "Model", "n", "n at most", "Reference", "Candidate", "Difference", "Gamma", "Theta", "Changed", "p",
-    "Verdict",
-)  # fmt: skip
+ALL = (*HEADINGS, *FIGURE_HEADINGS[1:], "Verdict")
 
 
 def all_figures(verdict: Verdict) -> tuple[str, ...]:
     """Return the cells of a check's row under `ALL`."""
-    return (
-        f"{verdict.task or '–'}{f' ({verdict.statistic})' if verdict.statistic else ''}",
-        verdict.model or "–",
-        f"{verdict.n:,}",
-        f"{verdict.n_max or verdict.n:,}" if has_evidence(verdict) else "–",
-        points_text(verdict, verdict.reference.mean),
-        points_text(verdict, verdict.candidate.mean),
-        change_text(verdict),
-        points_text(verdict, verdict.gamma),
-        theta_text(verdict),
-        "–" if verdict.discordance is None else f"{100 * verdict.discordance:.1f}%",
-        p_text(verdict.p_value if verdict.p_adjusted is None else verdict.p_adjusted),
-        verdict.verdict,
-    )
+    view = check_view(verdict, (), ROOMS[0])
+    return (*view.row, *view.figure_row[1:], view.word)

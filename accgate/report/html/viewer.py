@@ -101,8 +101,7 @@ def lists_of(checks: Mapping[int, Samples], beside: Beside | None) -> tuple[Mapp
         rows, texts_kept = (len(own.items) + len(rest.items) for own, rest in zip(page, more, strict=True))
         worse = int((samples.kinds & WORSE > 0).sum())
         lists[at] = ShownList(len(samples), rows, len(samples) - texts_kept, worse, len(more[1].items))
-        head = _beginning(samples.head, HEAD)
-        about = {"up": samples.higher_is_better, "head": head, "groups": list(groups)}
+        about = {"up": samples.higher_is_better, "head": _cut(samples.head, HEAD), "groups": list(groups)}
         inside.append(f'"{at}":{{"about":{embed(about)},{_columns(page)}}}')
         if beside is not None and any(each.items for each in more):
             beside.parts.append(f'{FUNCTION}({{"{at}":{{{_columns(more)}}}}});\n')
@@ -135,20 +134,17 @@ def _texts(sample: Sample, length: int) -> list[str | None]:
     The reasoning is the candidate's. They go as far as they are known.
     """
     replies = sample.record.target, sample.before, reply_text(sample.record)
-    shown = [_beginning(text, length) for text in replies]
-    return [_end(sample.prompt, length), *shown, _end(sample.record.reasoning, length)]
+    prompt, reasoning = (_cut(text, length, shows_end=True) for text in (sample.prompt, sample.record.reasoning))
+    return [prompt, *(_cut(text, length) for text in replies), reasoning]
 
 
-def _beginning(text: str | None, length: int) -> str | None:
+def _cut(text: str | None, length: int, *, shows_end: bool = False) -> str | None:
+    """Return the beginning of a text, or its end, and how much more of it there is."""
     if text is None or len(text) <= length:
         return None if text is None else plain(text)
+    if shows_end:
+        return f"({len(text) - length:,} characters before this are in the run's folder) … {plain(text[-length:])}"
     return f"{plain(text[:length])} … ({len(text) - length:,} more characters are in the run's folder)"
-
-
-def _end(text: str | None, length: int) -> str | None:
-    if text is None or len(text) <= length:
-        return None if text is None else plain(text)
-    return f"({len(text) - length:,} characters before this are in the run's folder) … {plain(text[-length:])}"
 
 
 def plain(text: str) -> str:

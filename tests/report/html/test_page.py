@@ -223,10 +223,9 @@ def test_a_check_without_figures_has_its_reason_and_no_chart() -> None:
 
 def test_samples_of_a_check_that_could_not_be_evaluated_cost_and_decide_nothing() -> None:
     lost = verdict_of("error", test=None, reasons=("the server is away",), n=60)
-    (samples, *_) = stats_of(result_of(replace(lost, n=0)))
-    assert (samples.figure, samples.about) == ("0", "")
-    (samples, *_) = stats_of(result_of(lost, verdict_of()))
-    assert (samples.figure, samples.about) == (f"{verdict_of().n + 60:,}", "60 of them in checks without a verdict")
+    assert stats_of(result_of(replace(lost, n=0)))[0] == ("Samples", "0", "")
+    about = "60 of them in checks without a verdict"
+    assert stats_of(result_of(lost, verdict_of()))[0] == ("Samples", f"{verdict_of().n + 60:,}", about)
     (row,) = forest_of([lost]).rows
     assert row.samples == ""
 
