@@ -82,7 +82,7 @@ def _history_options(command: argparse.ArgumentParser) -> None:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from accgate.history.store import add_run
+    from accgate.history.file import add_run
     from accgate.references.commit import commit_of
 
     config = _config_of(arguments)
@@ -104,7 +104,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _merge(arguments: argparse.Namespace) -> int:
-    from accgate.history.store import write_merged
+    from accgate.history.file import write_merged
 
     history = write_merged(arguments.histories, arguments.out)
     _print_notes(history)
@@ -124,7 +124,8 @@ def _push(arguments: argparse.Namespace) -> int:
     from accgate.github.api.answers import CannotPublish
     from accgate.github.branch import push_files, refuse_other_branch
     from accgate.github.event import read_event
-    from accgate.history.store import NAME, add_to
+    from accgate.history.file import NAME, add_to
+    from accgate.history.page import html_page
 
     job = job_here()
     event, config = read_event(job.environ), _config_of(arguments)
@@ -132,7 +133,7 @@ def _push(arguments: argparse.Namespace) -> int:
         client = job.connect(event)
         refuse_other_branch(client, event, job.environ.get("GITHUB_REF", ""), arguments.branch)
         run, name = _run_of(arguments, event.head_sha, config), f"{arguments.branch}:{NAME}"
-        add = partial(add_to, run=run, name=name, page=arguments.page)
+        add = partial(add_to, run=run, name=name, page=html_page if arguments.page else None)
         sha, addition = push_files(client, event.repository, arguments.branch, NAME, add)
     except CannotPublish as error:
         return fail_job("history", error)
@@ -187,7 +188,7 @@ def _run_of(arguments: argparse.Namespace, commit: str, config: Config | None) -
 
 
 def _read(arguments: argparse.Namespace) -> History:
-    from accgate.history.store import read_history
+    from accgate.history.file import read_history
 
     history = read_history(arguments.file)
     _print_notes(history)

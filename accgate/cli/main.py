@@ -18,7 +18,6 @@ from accgate._version import __version__
 from accgate.cli import (
     cache,
     compare,
-    export,
     github,
     history,
     interop,
@@ -28,14 +27,13 @@ from accgate.cli import (
     report,
     run,
     start,
-    tasks,
     trials,
 )
 from accgate.cli.common import CONFIG
 from accgate.cli.parser import Command, Grouped, Parser, add_commands, debug_option
-from accgate.cli.streams import DISK_FULL, discard, messages_may_be_lost, require_output, writing_output
+from accgate.cli.streams import discard, messages_may_be_lost, require_output, writing_output
 from accgate.cli.working_folder import as_typed, in_an_empty_folder, nearest_config
-from accgate.errors import BAD_INPUT, CANNOT_EVALUATE, INTERRUPTED, AccgateError
+from accgate.errors import BAD_INPUT, CANNOT_EVALUATE, DISK_FULL, INTERRUPTED, AccgateError
 from accgate.signals import ending_on_signals
 from accgate.text import message_line
 
@@ -137,7 +135,7 @@ def _print_error(arguments: argparse.Namespace, error: Exception, message: str) 
 COMMANDS = (  # in the order of `accgate --help`: the module of each, and whether it loads datasets
     ("init", "write a starter accuracy.toml and workflow", start, False),
     ("validate", "check accuracy.toml and say what it means", plan, True),
-    ("tasks", "say how each task reads a reply, or show ten examples", tasks, True),
+    ("tasks", "say how each task reads a reply, or show ten examples", plan, True),
     ("plan", "show samples, theta and gamma of each check, or how many test cases to annotate", plan, True),
     ("record", "evaluate and write references", run, True),
     ("run", "evaluate, decide and report", run, True),
@@ -157,7 +155,7 @@ COMMANDS = (  # in the order of `accgate --help`: the module of each, and whethe
     ("propose", "propose new references as a pull request or a commit, after respond", github, False),
     ("history", "keep every run of the main branch, and show each check over time", history, False),
     ("import", "turn files of other tools into run records or references", interop, False),
-    ("export", "write a run in another tool's format", export, False),
+    ("export", "write a run in another tool's format", interop, False),
     ("questionnaire", "have people rate both sides' answers blindly, and decide on that", questionnaire, False),
     ("cache", "show or prune the replies that runs keep", cache, False),
     ("schema", "print the JSON schema of accuracy.toml or of a result", start, False),

@@ -16,9 +16,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO, cast
 
-from accgate.errors import CannotEvaluate
+from accgate.errors import DISK_FULL, CannotEvaluate
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITABLE = (*DISK_FULL, errno.EIO)  # EIO: of a terminal that is gone
 
 

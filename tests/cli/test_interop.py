@@ -99,7 +99,7 @@ def test_a_variant_without_key_or_value_is_refused(
 ) -> None:
     path = log(tmp_path, 30)
     assert main(["import", "lm-eval", str(path), "--references", str(tmp_path / "s"), "--variant", variant]) == 2
-    assert "write KEY=VALUE" in capsys.readouterr().err
+    assert "write --variant KEY=VALUE" in capsys.readouterr().err
 
 
 def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(
