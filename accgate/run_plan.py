@@ -1,6 +1,5 @@
 """All checks of a run, and under whose rules."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, get_args
@@ -94,11 +93,8 @@ class RunPlan:
         """
         watches: dict[tuple[str, str], Watch | SideBySide] = {}
         watches |= {c.key: watch_of(c, stops=stops) for c in self.checks if c.reference is not None}
-        for part in self.parts:
-            for check in part.checks:
-                if check.other_side is not None:
-                    watches[check.key] = Equality.in_run(check, part.gate, part.checks).side_by_side
-        return watches
+        pairs = [(part, check) for part in self.parts for check in part.checks if check.other_side is not None]
+        return watches | {c.key: Equality.in_run(c, part.gate, part.checks).side_by_side for part, c in pairs}
 
 
 def plan_run(
@@ -121,19 +117,15 @@ def plan_run(
         parts = tuple(part for each in rules.parts for part in _parts(each, is_new=each is rules.added, stored=stored))
         plan = RunPlan(parts, "base", rules.own, stored)
         _refuse_broken(rules.own, stored=stored)
-    plan = replace(plan, parts=_with_own_sides(plan.parts))
+    checks = iter(with_own_sides(plan.checks))  # one part's may be held against own checks of another
+    parts = tuple(replace(part, checks=tuple(islice(checks, len(part.checks)))) for part in plan.parts)
+    plan = replace(plan, parts=parts)
     if not plan.checks:
         fault = "no check is left, for its models are held against by others alone (equal_to); choose those too"
         raise BadInput(f"{config.source.path}: {fault}")
     for check in plan.decidable:
         find_anchor(check.references, check.baseline, check.task.name)
     return plan
-
-
-def _with_own_sides(parts: Sequence[RulesPart]) -> tuple[RulesPart, ...]:
-    """The parts, where checks of one may be held against own checks of another."""
-    checks = iter(with_own_sides([check for part in parts for check in part.checks]))
-    return tuple(replace(part, checks=tuple(islice(checks, len(part.checks)))) for part in parts)
 
 
 def _refuse_broken(own: Config, *, stored: bool) -> None:

@@ -28,9 +28,8 @@ CONFIG, OUT, RESULT = Path("accuracy.toml"), Path("accgate-out"), Path("accgate-
 
 def config_options(command: argparse.ArgumentParser) -> None:
     """Add accuracy.toml, and the options that select from it."""
-    command.add_argument(
-        "config", nargs="?", default=CONFIG, type=Path, metavar="accuracy.toml", help=f"the config ({CONFIG})"
-    )
+    what = f"the config ({CONFIG})"
+    command.add_argument("config", nargs="?", default=CONFIG, type=Path, metavar="accuracy.toml", help=what)
     selection_options(command)
 
 

@@ -17,16 +17,11 @@ if TYPE_CHECKING:
 
 def compare_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `compare`."""
-    command.add_argument(
-        "reference", type=Path, metavar="REFERENCE", help="a table, or another tool's file, with id and score"
-    )
+    what = "a table, or another tool's file, with id and score"
+    command.add_argument("reference", type=Path, metavar="REFERENCE", help=what)
     command.add_argument("candidate", type=Path, metavar="CANDIDATE", help="the same of the run to decide on")
-    command.add_argument(
-        "--test",
-        default="auto",
-        choices=[test for test in TESTS if test != "target"],
-        help="the test to decide by (auto)",
-    )
+    what = "the test to decide by (auto)"
+    command.add_argument("--test", default="auto", choices=[test for test in TESTS if test != "target"], help=what)
     rate_options(command)
     command.add_argument("--sigma", type=float, help="standard deviation of one score in points, for two-sample")
     command.add_argument("--theta", type=float, help="drop in points that must be detectable")

@@ -86,9 +86,7 @@ def _add(arguments: argparse.Namespace) -> int:
     from accgate.references.commit import commit_of
 
     config = _config_of(arguments)
-    commit = arguments.commit
-    if commit is None:
-        commit = commit_of(Path() if config is None else config.folder)
+    commit = commit_of(Path() if config is None else config.folder) if arguments.commit is None else arguments.commit
     is_new, history = add_run(arguments.file, _run_of(arguments, commit, config))
     _print_notes(history)
     print(f"{arguments.file}: {_addition(history, is_new=is_new)}")

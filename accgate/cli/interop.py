@@ -48,9 +48,8 @@ def _samples_options(command: argparse.ArgumentParser) -> None:
 
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
     _file_options(command, "references/NAME.yaml, or the folder")
-    command.add_argument(
-        "--references", type=Path, default=Path("references"), metavar="DIR", help="write them here (references)"
-    )
+    what = "write them here (references)"
+    command.add_argument("--references", type=Path, default=Path("references"), metavar="DIR", help=what)
     command.add_argument("--model", action="append", default=[], metavar="NAME", help="only this model's")
     command.add_argument("--sigma", type=float, help="standard deviation of one score in points, where it is unknown")
     command.add_argument("--num-samples", type=int, metavar="N", help="number of samples, where it is unknown")
@@ -200,17 +199,16 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
         raise BadInput(f"no task belongs to the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
     today = datetime.now(timezone.utc).date().isoformat()
     paths = keep_means(arguments.references, chosen, reason=arguments.reason, date=today)
-    left_out = f"{len(faults)} of {len(files) - len(others)} files"
+    written = list(zip(chosen, paths, strict=True))
     if arguments.json:
-        rows = [asdict(one) | {"reference": str(path)} for one, path in zip(chosen, paths, strict=True)]
-        for row in rows:
-            del row["source"], row["note"]
+        columns = [name for name in asdict(chosen[0]) if name not in ("source", "note")]
+        rows = [{**{name: getattr(one, name) for name in columns}, "reference": str(path)} for one, path in written]
         print_json([*rows, *({"error": fault} for fault in faults)])
-        return _print_left_out(faults, left_out)
-    for one, path in zip(chosen, paths, strict=True):
-        print(f"wrote {path}: mean {one.mean:g} of {one.n:,} samples")
-    print(f"\nFor the suite's own settings, write into accuracy.toml:\n\n{task_tables(chosen)}")
-    return _print_left_out(faults, left_out)
+    else:
+        for one, path in written:
+            print(f"wrote {path}: mean {one.mean:g} of {one.n:,} samples")
+        print(f"\nFor the suite's own settings, write into accuracy.toml:\n\n{task_tables(chosen)}")
+    return _print_left_out(faults, f"{len(faults)} of {len(files) - len(others)} files")
 
 
 TOOLS = (
@@ -259,9 +257,8 @@ def _hub_options(command: argparse.ArgumentParser) -> None:
 
 def _mlflow_options(command: argparse.ArgumentParser) -> None:
     _run_options(command)
-    command.add_argument(
-        "--tracking-uri", metavar="URI", help="MLflow's server or database (mlflow.db in the folder of --out)"
-    )
+    what = "MLflow's server or database (mlflow.db in the folder of --out)"
+    command.add_argument("--tracking-uri", metavar="URI", help=what)
     command.add_argument("--experiment", default="accgate", metavar="NAME", help="MLflow's experiment (accgate)")
 
 

@@ -123,9 +123,8 @@ def debug_option(parser: argparse.ArgumentParser) -> None:
 
     Without SUPPRESS the inner of two commands would reset what the outer one was given.
     """
-    parser.add_argument(
-        "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
-    )
+    what = "show the traceback of an error"
+    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=what)
 
 
 def _parser_used(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:

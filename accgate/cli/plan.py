@@ -35,9 +35,8 @@ def plan_options(command: argparse.ArgumentParser) -> None:
     config_options(command)
     command.add_argument("--runs", action="append", type=Path, metavar="DIR", help=f"runs that tell the costs ({OUT})")
     command.add_argument("--probe", action="store_true", help="ask each running server a few samples: how fast is it?")
-    command.add_argument(
-        "--theta", type=float, metavar="POINTS", help="say how many samples show such a drop; reads no config"
-    )
+    what = "say how many samples show such a drop; reads no config"
+    command.add_argument("--theta", type=float, metavar="POINTS", help=what)
     group = command.add_argument_group("if you have no dataset yet: how many test cases to annotate")
     group.add_argument("--margin", type=float, metavar="T", help="how far the mean may be off, in units of the range")
     group.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help="with this confidence (0.95)")

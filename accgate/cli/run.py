@@ -52,17 +52,10 @@ def run_options(command: argparse.ArgumentParser) -> None:
     _evaluation_options(command, OUT)
     caching_options(command)
     command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
-    command.add_argument(
-        "--together",
-        type=Path,
-        metavar="DIR",
-        help="with --shard: a folder that all shards share, in which they stop together; instead of --out",
-    )
-    command.add_argument(
-        "--first",
-        action="store_true",
-        help="with --shard: only the part of what each check is expected to need; merge says where more is needed",
-    )
+    what = "with --shard: a folder that all shards share, in which they stop together; instead of --out"
+    command.add_argument("--together", type=Path, metavar="DIR", help=what)
+    what = "with --shard: only the part of what each check is expected to need; merge says where more is needed"
+    command.add_argument("--first", action="store_true", help=what)
     whole = "ask every sample, though the verdict is known before: `history pool` needs them all"
     command.add_argument("--whole", action="store_true", help=whole)
     decision_options(command)
@@ -108,12 +101,8 @@ def _evaluation_options(command: argparse.ArgumentParser, out: Path) -> None:
 
 def base_option(command: argparse.ArgumentParser) -> None:
     """Add --base and --tree."""
-    command.add_argument(
-        "--base",
-        type=Path,
-        metavar="FILE",
-        help="accuracy.toml of the base commit: its rules decide, for the models of this config",
-    )
+    what = "accuracy.toml of the base commit: its rules decide, for the models of this config"
+    command.add_argument("--base", type=Path, metavar="FILE", help=what)
     command.add_argument("--tree", type=Path, metavar="DIR", help="the repository; no rule may name a file outside")
 
 

@@ -116,9 +116,8 @@ def ab_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--against", type=Path, metavar="FILE", help="the config that has MODEL_B, if another")
     command.add_argument("--tasks", action="append", default=[], metavar="NAMES", help="only these tasks")
     command.add_argument("--two-sided", action="store_true", help="decide better, worse or no difference of theta")
-    command.add_argument(
-        "--out", type=Path, default=OUT / "ab", metavar="DIR", help=f"the records' folder ({OUT / 'ab'})"
-    )
+    what = f"the records' folder ({OUT / 'ab'})"
+    command.add_argument("--out", type=Path, default=OUT / "ab", metavar="DIR", help=what)
     command.add_argument("--quiet", action="store_true", help="show no progress")
     json_option(command)
 

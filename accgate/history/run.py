@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -135,10 +136,9 @@ def read_line(text: bytes) -> Line | None:
         return None
     if written_id != id_:
         return None
-    try:
+    run = None
+    with suppress(ValidationError):
         run = adapter_of(Run).validate_python(row)
-    except ValidationError:
-        run = None
     return Line(row["started"], id_, own, run)
 
 
