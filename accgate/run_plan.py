@@ -17,7 +17,8 @@ from accgate.guard.base import RuleSets, own_samples
 from accgate.planning.checks import Check, plan_checks, with_other_sides, with_own_sides
 from accgate.references.anchor import find_anchor
 
-Rules = Literal["own", "base", "bootstrap"]
+# Which rules decide: those for a pull request; the file's own, because its base has none; the file's own.
+Rules = RuleSets | Literal["bootstrap"] | None
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class RunPlan:
     """
 
     parts: tuple[RulesPart, ...]
-    rules: Rules = "own"
+    rules: Literal["own", "base", "bootstrap"] = "own"
     own: Config | None = None
     stored: bool = False
 
@@ -97,9 +98,7 @@ class RunPlan:
         return watches | {c.key: Equality.in_run(c, part.gate, part.checks).side_by_side for part, c in pairs}
 
 
-def plan_run(
-    config: Config, rules: RuleSets | None = None, *, bootstrap: bool = False, stored: bool = False
-) -> RunPlan:
+def plan_run(config: Config, rules: Rules = None, *, stored: bool = False) -> RunPlan:
     """Plan every check of a config.
 
     It is by its own rules, or of a pull request by those of its base commit. With `stored` samples (`plan_checks`) the
@@ -111,8 +110,8 @@ def plan_run(
         For anything in config, tasks or references that cannot be used, damaged anchors included; of a pull request
         also for its own rules, which every run would have after the merge.
     """
-    if rules is None:
-        plan = RunPlan(_parts(config, stored=stored), "bootstrap" if bootstrap else "own", stored=stored)
+    if rules is None or rules == "bootstrap":
+        plan = RunPlan(_parts(config, stored=stored), rules or "own", stored=stored)
     else:
         parts = tuple(part for each in rules.parts for part in _parts(each, is_new=each is rules.added, stored=stored))
         plan = RunPlan(parts, "base", rules.own, stored)

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from accgate.evaluation.rereading import Rereading
     from accgate.evaluation.shards.run import ShardRun
     from accgate.evaluation.shards.shard import Shard
-    from accgate.guard.base import RuleSets
     from accgate.record import Recording
     from accgate.result import Result
+    from accgate.run_plan import Rules
 
 
 def run_options(command: argparse.ArgumentParser) -> None:
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     shard = _shard_of(arguments)
     forget_result(arguments.out)  # first: a config that cannot be read must not leave an old verdict there
-    config, rules, bootstrap = rules_of(arguments)
+    config, rules = rules_of(arguments)
     options = replace(
         _options_of(arguments),
         cache=cache_of(arguments),
@@ -133,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
         if shard is not None:
             done = gate.run_shard(config, options, rules)
             return _print_shard(arguments, shard, done, "is evaluated; decide with `accgate merge`")
-        result = gate.run_whole(config, options, rules, bootstrap=bootstrap)
+        result = gate.run_whole(config, options, rules)
     except Interrupted as interruption:
         _report_interruption(arguments.out, interruption)
         raise
@@ -201,8 +201,8 @@ def merge(arguments: argparse.Namespace) -> int:
         return _merge_recorded(arguments, recording)
     if arguments.reason is not None or arguments.no_replies:
         raise BadInput("--reason and --no-replies are for shards of `accgate record`; leave them out")
-    config, rules, bootstrap = rules_of(arguments)
-    result = gate.merge(config, arguments.shards, arguments.out, rules=rules, bootstrap=bootstrap)
+    config, rules = rules_of(arguments)
+    result = gate.merge(config, arguments.shards, arguments.out, rules)
     report_result(arguments, result)
     return result.exit_code
 
@@ -312,19 +312,16 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
     return PASSED
 
 
-def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
-    """Return the config, the rules of the base commit, and whether it has none.
-
-    The last is True only where that is known.
-    """
+def rules_of(arguments: argparse.Namespace) -> tuple[Config, Rules]:
+    """Return the config, and which rules decide."""
     from accgate.guard.base import Selection, rule_sets_of, within_tree
 
     if arguments.base is None:
         config = config_of(arguments)
-        return config if arguments.tree is None else within_tree(config, arguments.tree), None, False
+        return config if arguments.tree is None else within_tree(config, arguments.tree), None
     selection = Selection(names_of(*arguments.models), names_of(*arguments.tasks))
     base = rule_sets_of(whole_config(arguments), arguments.base, selection)
-    return (config_of(arguments), None, True) if base is None else (base.own, base, False)
+    return (config_of(arguments), "bootstrap") if base is None else (base.own, base)
 
 
 def observer_of(arguments: argparse.Namespace) -> Observer:
