@@ -120,7 +120,7 @@ def plan_run(config: Config, rules: Rules = None, *, stored: bool = False) -> Ru
     parts = tuple(replace(part, checks=tuple(islice(checks, len(part.checks)))) for part in plan.parts)
     plan = replace(plan, parts=parts)
     if not plan.checks:
-        fault = "no check is left, for its models are held against by others alone (equal_to); choose those too"
+        fault = "no check is left: other models are only compared with these (equal_to); choose those too"
         raise BadInput(f"{config.source.path}: {fault}")
     for check in plan.decidable:
         find_anchor(check.references, check.baseline, check.task.name)

@@ -142,7 +142,7 @@ def _print_left_out(faults: Sequence[str], how_many: str) -> int:
     for fault in faults:
         print_note(f"left out: {fault}")
     if faults:
-        print_note(f"left out {how_many}, so the import is incomplete; what is written is sound")
+        print_note(f"left out {how_many}, so the import is incomplete; the rest was written")
     return BAD_INPUT if faults else PASSED
 
 

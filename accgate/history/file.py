@@ -184,8 +184,7 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
     CannotEvaluate
         When the disk is full; the file is as before.
     """
-    with _held(path) as file:
-        content = os.pread(file, os.fstat(file).st_size, 0)
+    with _held(path) as (file, content):
         history, line = read_content(content, str(path)), line_of(run)
         if history.has(run):
             return False, history
@@ -208,8 +207,7 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
         As `add_run`.
     """
     histories = [read_history(path) for path in paths]
-    with _held(out) as file:
-        content = os.pread(file, os.fstat(file).st_size, 0)
+    with _held(out) as (_, content):
         if content and out.resolve() not in {path.resolve() for path in paths}:
             raise BadInput(f"{out}: exists; name it among the histories to join, or write to another file")
         history = merge_histories(*histories, read_content(content, str(out)))
@@ -252,9 +250,9 @@ def add_to(content: bytes, run: Run, *, name: str, page: Callable[[History], str
 
 
 @contextlib.contextmanager
-def _held(path: Path) -> Iterator[int]:
-    """Hold the file, open to append and locked."""
+def _held(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Hold the file, open to append and locked, with its content."""
     with writing(path, "name another file", kind=BadInput):
         path.parent.mkdir(parents=True, exist_ok=True)
         with holding(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, waits=True) as file:
-            yield file
+            yield file, os.pread(file, os.fstat(file).st_size, 0)

@@ -182,7 +182,7 @@ def _names_of_samples(
         torn = [id_ for id_, own in both if len(set(own)) > 1]
         raise BadInput(
             f"{side}: the {kind} differs between repeats of {len(torn)} of {len(ids)} samples: {some_of(torn)}; "
-            "a sample belongs to one"
+            f"give each sample one {kind}"
         )
     return tuple(columns[0])
 

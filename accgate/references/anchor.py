@@ -135,7 +135,7 @@ def keep_anchor(
     anchor, old = anchor_beside(path), _former(path)
     if anchor is None:
         if old is None or old.scores is None:
-            return "drift is counted from here: the scores of the reference before are not there"
+            return "drift is counted from here: the earlier reference has no scores"
         anchor = _new_anchor(old, old.scores)
     changed, codes = _change(anchor, old, about, scores), clusters_of(None, scores)
     if changed is None and design is not None and design.drift_alpha is not None:
