@@ -83,7 +83,7 @@ def _history_options(command: argparse.ArgumentParser) -> None:
 
 def _add(arguments: argparse.Namespace) -> int:
     from accgate.history.file import add_run
-    from accgate.references.commit import commit_of
+    from accgate.inputs.checkout import commit_of
 
     config = _config_of(arguments)
     commit = commit_of(Path() if config is None else config.folder) if arguments.commit is None else arguments.commit
@@ -144,7 +144,7 @@ def _pool(arguments: argparse.Namespace) -> int:
     from accgate.config.config import load_config
     from accgate.github.branch import refuse_other_event
     from accgate.history.pool import pool
-    from accgate.references.commit import commit_of
+    from accgate.inputs.checkout import commit_of
 
     refuse_other_event(os.environ)
     config = load_config(arguments.config or nearest_config())

@@ -220,7 +220,7 @@ def _merge_recorded(arguments: argparse.Namespace, recording: Recording) -> int:
 
 def _with_references(arguments: argparse.Namespace, config: Config, recording: Recording) -> Recording:
     """Return the recording with what its references keep and say."""
-    from accgate.references.commit import commit_of
+    from accgate.inputs.checkout import commit_of
 
     commit = commit_of(config.folder)
     low, replies = arguments.accept_low, not arguments.no_replies
