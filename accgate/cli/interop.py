@@ -196,7 +196,7 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     chosen = [one for one in references if not arguments.model or one.model in arguments.model]
     if not chosen:
         models = sorted({one.model for one in references})
-        raise BadInput(f"no task belongs to the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
+        raise BadInput(f"no file has a model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
     today = datetime.now(timezone.utc).date().isoformat()
     paths = keep_means(arguments.references, chosen, reason=arguments.reason, date=today)
     written = list(zip(chosen, paths, strict=True))

@@ -120,6 +120,6 @@ def _next_steps(job: Job, cluster: str) -> list[str]:
     from accgate.launch.kubernetes import merge_commands
 
     if cluster == "slurm":
-        return [f"The verdict will be in {job.out}/job-ID/accgate.json, with the array's job id."]
+        return [f"The verdict will be in {job.out}/job-ID/accgate.json; ID is the job id of the array."]
     merge = ["Apply it. When the shards are done, merge them:", *merge_commands(job)] if cluster == "k8s" else []
     return [f"The verdict will be in {job.out}/accgate.json.", *merge]

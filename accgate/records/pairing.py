@@ -81,7 +81,7 @@ def _texts_of(path: Path, column: str, layout: Layout) -> dict[str, Any]:
 
 
 def _difference(paths: tuple[Path, Path], name: str, fault: str) -> BadInput:
-    fix = f"where that is meant, `accgate compare` takes --may-differ {name}"
+    fix = f"to allow that, add --may-differ {name} to `accgate compare`"
     return BadInput(f"{paths[0]} and {paths[1]}: {fault}; {fix}")
 
 

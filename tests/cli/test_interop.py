@@ -117,7 +117,7 @@ def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(
     assert found is not None
     assert found.about.mean == 67.9
     assert main([*command, "--model", "c"]) == 2
-    assert "no task belongs to the model 'c'" in capsys.readouterr().err
+    assert "no file has a model 'c'" in capsys.readouterr().err
     assert main([*command, "--model", "a", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["sigma"], row["alpha"], row["beta"], row["n"], row["variant"]) == (50.0, 0.05, 0.2, 4096, {})
