@@ -101,10 +101,7 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def writing(
-    path: Path,
-    fix: str = "correct that, then go on with --resume",
-    *,
-    kind: type[BadInput] | type[CannotEvaluate] = CannotEvaluate,
+    path: Path, fix: str = "correct that, then go on with --resume", *, kind: type[AccgateError] = CannotEvaluate
 ) -> Iterator[None]:
     """Name the file or folder that cannot be written, and what to do.
 

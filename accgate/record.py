@@ -173,15 +173,9 @@ def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading
     ids = reference.scores.ids
     figures = figures_of(scores_of(again, check.task.of(sample for sample in check.task.samples if sample.id in ids)))
     figures["discordance"] = old.discordance if figures["discordance"] is None else figures["discordance"]
-    write_reference(
-        check.references,
-        replace(old, fingerprint=dict(check.task.fingerprint), **figures),
-        again,
-        reason=reason or f"{len(about.changed):,} of {about.replies:,} replies scored otherwise by {__version__}",
-        replies=True,
-        answers=_needs_answers(check),
-        runs=old.runs,
-    )
+    new, answers = replace(old, fingerprint=dict(check.task.fingerprint), **figures), _needs_answers(check)
+    reason = reason or f"{len(about.changed):,} of {about.replies:,} replies scored otherwise by {__version__}"
+    write_reference(check.references, new, again, reason=reason, replies=True, answers=answers, runs=old.runs)
     return about
 
 

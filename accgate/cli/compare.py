@@ -55,13 +55,9 @@ def compare(arguments: argparse.Namespace) -> int:
 
     bounds, layout, unpaired = bounds_of(arguments), layout_of(arguments), arguments.test == "two-sample"
     paths = arguments.reference, arguments.candidate
-    reference, candidate = in_points(
-        read_scores(paths[0], "reference", layout),
-        read_scores(paths[1], "candidate", layout),
-        arguments.scale,
-        bounds=bounds,
-        names=(str(paths[0]), str(paths[1])),
-    )
+    sides = read_scores(paths[0], "reference", layout), read_scores(paths[1], "candidate", layout)
+    names = str(paths[0]), str(paths[1])
+    reference, candidate = in_points(*sides, arguments.scale, bounds=bounds, names=names)
     is_shown = unpaired or refuse_other_samples(
         paths, reference, candidate, may_differ=arguments.may_differ, layout=layout
     )

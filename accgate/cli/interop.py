@@ -236,12 +236,8 @@ def _every_eval_ever_options(command: argparse.ArgumentParser) -> None:
     _run_options(command)
     command.add_argument("--organisation", required=True, metavar="NAME", help="who evaluated")
     what = "what they are to the model's developer (third_party)"
-    command.add_argument(
-        "--relationship",
-        default="third_party",
-        choices=["first_party", "third_party", "collaborative", "other"],
-        help=what,
-    )
+    kinds = ["first_party", "third_party", "collaborative", "other"]
+    command.add_argument("--relationship", default="third_party", choices=kinds, help=what)
     command.add_argument("--metric", default="accuracy", metavar="NAME", help="what to call the score (accuracy)")
     command.add_argument("--model-id", action="append", default=[], metavar="MODEL=ORG/NAME", help="name on the Hub")
     command.add_argument("--dataset", action="append", default=[], metavar="TASK=ORG/NAME", help="its place on the Hub")
@@ -304,12 +300,9 @@ def _export_every_eval_ever(arguments: argparse.Namespace) -> int:
 def _export_hub(arguments: argparse.Namespace) -> int:
     from accgate.interop.hub import export_hub
 
+    run, benchmarks = _run_of(arguments), _pairs(arguments.dataset, "--dataset TASK=ORG/NAME:TASK_ID")
     files = export_hub(
-        _run_of(arguments),
-        arguments.out,
-        benchmarks=_pairs(arguments.dataset, "--dataset TASK=ORG/NAME:TASK_ID"),
-        fractions=arguments.fractions,
-        source=arguments.source,
+        run, arguments.out, benchmarks=benchmarks, fractions=arguments.fractions, source=arguments.source
     )
     _print_written(files)
     print("Next: upload the folder .eval_results to the model's repository, with `hf upload`")

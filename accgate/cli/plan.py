@@ -114,24 +114,18 @@ def _print_checks(
 
     With `costs` their figures follow as a table, and these.
     """
-    if arguments.json:
-        from accgate.report.plans import plan_rows
+    from accgate.report.plans import gate_sentence, plan_rows, print_costs, print_overall, print_plan
 
+    if arguments.json:
         rows = plan_rows(checks)
         for row, cost in zip(rows, costs or (), strict=False):
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
         print_json(rows)
         return PASSED
-    from accgate.report.plans import gate_sentence, print_costs, print_overall, print_plan
-
-    print_plan(
-        console(),
-        checks,
-        title=gate_sentence(Path(as_typed(config.source.path)), config.gate, checks),
-        table=costs is not None,
-    )
-    print_overall(console(), config.gate, checks)
-    print_costs(console(), costs or ())
+    screen, title = console(), gate_sentence(Path(as_typed(config.source.path)), config.gate, checks)
+    print_plan(screen, checks, title=title, table=costs is not None)
+    print_overall(screen, config.gate, checks)
+    print_costs(screen, costs or ())
     return PASSED
 
 

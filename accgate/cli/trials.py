@@ -129,14 +129,8 @@ def ab(arguments: argparse.Namespace) -> int:
     from accgate.trials.comparison import ab
 
     arguments.models = []
-    done = ab(
-        config_of(arguments),
-        arguments.first,
-        arguments.second,
-        RunOptions(arguments.out, observer=observer_of(arguments)),
-        against=arguments.against,
-        two_sided=arguments.two_sided,
-    )
+    models, options = (arguments.first, arguments.second), RunOptions(arguments.out, observer=observer_of(arguments))
+    done = ab(config_of(arguments), *models, options, against=arguments.against, two_sided=arguments.two_sided)
     answers = [(each.verdict, each.answer) for each in done.tasks]
     print_outcome(arguments, done, lambda screen: print_ab(screen, done.first, answers))
     return done.exit_code
