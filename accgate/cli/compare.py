@@ -58,9 +58,7 @@ def compare(arguments: argparse.Namespace) -> int:
     sides = read_scores(paths[0], "reference", layout), read_scores(paths[1], "candidate", layout)
     names = str(paths[0]), str(paths[1])
     reference, candidate = in_points(*sides, arguments.scale, bounds=bounds, names=names)
-    is_shown = unpaired or refuse_other_samples(
-        paths, reference, candidate, may_differ=arguments.may_differ, layout=layout
-    )
+    is_shown = unpaired or refuse_other_samples(paths, reference, candidate, layout, arguments.may_differ)
     refuse_other_judge(*paths)
     is_larger = candidate.n > reference.n and not reference.ids.without(candidate.ids)
     if is_larger and not unpaired and "dataset" in arguments.may_differ:

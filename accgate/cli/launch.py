@@ -37,9 +37,8 @@ def launch_options(command: argparse.ArgumentParser) -> None:
         ("--ray-job", "a KubeRay RayJob, for models with the engine ray"),
         ("--k8s", "an indexed Kubernetes Job of shards, and a Job that merges"),
     ):
-        cluster.add_argument(
-            option, dest="cluster", action="store_const", const=option[2:].replace("-", "_"), help=what
-        )
+        name = option[2:].replace("-", "_")
+        cluster.add_argument(option, dest="cluster", action="store_const", const=name, help=what)
     command.add_argument("--submit", action="store_true", help="submit it with sbatch or kubectl; else print it")
     command.add_argument("--shards", type=int, metavar="N", help="parts of the run, each on its own GPUs (4)")
     command.add_argument("--gpus", type=int, metavar="N", help="GPUs of a shard or Ray worker (what models take)")

@@ -94,9 +94,8 @@ class Grouped(argparse.HelpFormatter):
     """Help in which commands stand under headings."""
 
     def _format_action(self, action: argparse.Action) -> str:
-        heading = (
-            HEADINGS.get(action.dest) if isinstance(action, argparse._SubParsersAction._ChoicesPseudoAction) else ""
-        )
+        is_command = isinstance(action, argparse._SubParsersAction._ChoicesPseudoAction)
+        heading = HEADINGS.get(action.dest) if is_command else ""
         return (f"\n  {heading}:\n" if heading else "") + super()._format_action(action)
 
 

@@ -11,6 +11,7 @@ import pytest
 from accgate.decision.comparison import compare
 from accgate.errors import BadInput
 from accgate.inputs.rows import TOLD
+from accgate.inputs.samples import AS_FOUND
 from accgate.planning.noise import noise_of
 from accgate.records.pairing import PARTS, chance_correlation, refuse_other_samples
 from accgate.records.scores import from_python, read_scores
@@ -28,7 +29,7 @@ def rows_with(column: str | None, values: Column) -> list[dict[str, Any]]:
 
 def check(before: Path, after: Path, *may_differ: str) -> bool:
     sides = read_scores(before, "reference"), read_scores(after, "candidate")
-    return refuse_other_samples((before, after), *sides, may_differ=may_differ)
+    return refuse_other_samples((before, after), *sides, AS_FOUND, may_differ)
 
 
 def questions(text: str, start: int = 0) -> Column:
