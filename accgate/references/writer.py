@@ -197,7 +197,9 @@ def add_runs(
         **_readings(sum_of_readings((old.readings, readings))),
         runs=old.runs + runs,
         builds=old.builds + (not rows),
-        **{name: _both(getattr(old, name), getattr(about, name)) for name in ("engine", "engine_version", "hardware")},
+        engine=_both(old.engine, about.engine),
+        engine_version=_both(old.engine_version, about.engine_version),
+        hardware=_both(old.hardware, about.hardware),
         environment={
             name: _both(old.environment.get(name, ""), about.environment.get(name, ""))
             for name in {**old.environment, **about.environment}
