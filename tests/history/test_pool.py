@@ -130,7 +130,7 @@ def targeted(project: Project) -> None:
         (cached, "1 sample came from a cache"),
         (below_the_anchor, "differs from the anchor by -2.50 points"),
         (another_s, "it has the reference of another model, m"),
-        (targeted, "compared with no recorded scores"),
+        (targeted, "its check has no recorded scores"),
     ],
 )
 def test_a_check_that_does_not_join_says_why(project, capsys, happens: Callable[[Project], None], why: str) -> None:
