@@ -285,9 +285,10 @@ def _follows(step: Step, anchor: Anchor, reference: Reference | None) -> bool:
     if not now.n:
         return False
     before, codes = anchor.scores.take(now.ids), clusters_of(None, now)
-    figures = (
-        *difference_to_anchor(before.means(), now.means(), codes),
-        *anchor_tails(before.values, now.values, codes),
-    )
-    pairs = zip(figures, (step.difference, step.error, step.p_fall, step.p_rise), strict=True)
+    figures = [*difference_to_anchor(before.means(), now.means(), codes)]
+    stated = [step.difference, step.error]
+    if step.p_fall is not None and step.p_rise is not None:  # else they are computed from these two
+        figures += anchor_tails(before.values, now.values, codes)
+        stated += [step.p_fall, step.p_rise]
+    pairs = zip(figures, stated, strict=True)
     return all(math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9) for left, right in pairs)

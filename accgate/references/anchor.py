@@ -31,7 +31,7 @@ from accgate.references.store import (
 )
 from accgate.stats import anchor_tails, difference_to_anchor, quantile
 from accgate.stats.difference import exact_difference_interval
-from accgate.stats.drift import drift_test
+from accgate.stats.drift import drift_test, normal_tails
 from accgate.verdict import Drift
 
 RESTART = "delete both, and drift is counted afresh"
@@ -42,19 +42,22 @@ class Step:
     """A reference that came after the anchor.
 
     It has its difference to the anchor and that difference's error, points. `p_fall` and `p_rise` are the chances of so
-    low, and of so high a difference.
+    low, and of so high a difference; older files have none.
     """
 
     date: Text = ""
     commit: Text = ""
     difference: Number
     error: Number
-    p_fall: Number
-    p_rise: Number
+    p_fall: Number | None = None
+    p_rise: Number | None = None
 
     def p_value(self, *, higher_is_better: bool) -> float:
         """Return p of a one-sided test for a decline."""
-        return self.p_fall if higher_is_better else self.p_rise
+        fall, rise = self.p_fall, self.p_rise
+        if fall is None or rise is None:
+            fall, rise = normal_tails(self.difference, self.error)
+        return fall if higher_is_better else rise
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
