@@ -5,6 +5,7 @@ Here is what each verdict exits with, too.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -95,23 +96,25 @@ class KeyNotReady(CannotEvaluate):
         return type(self), (self.key, self.fault)  # it travels between processes
 
 
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 @contextmanager
 def writing(
-    path: Path,
-    fix: str = "correct that, then go on with --resume",
-    *,
-    kind: type[BadInput] | type[CannotEvaluate] = CannotEvaluate,
+    path: Path, fix: str = "correct that, then go on with --resume", *, kind: type[AccgateError] = CannotEvaluate
 ) -> Iterator[None]:
     """Name the file or folder that cannot be written, and what to do.
 
     Raises
     ------
     CannotEvaluate
-        For an OSError; another `kind` where a command says so of a folder that it is given.
+        For an OSError; another `kind` where a command says so of a folder that it is given, unless the disk is full.
     """
     try:
         yield
     except OSError as error:
+        if error.errno in DISK_FULL and kind is BadInput:  # whose name is right
+            kind, fix = CannotEvaluate, "free some space, then run it again"
         raise kind(f"{path}: cannot be written: {error.strerror}; {fix}") from error
 
 

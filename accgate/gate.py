@@ -24,7 +24,6 @@ from accgate.evaluation.run import evaluate_checks
 from accgate.evaluation.shards.merge import join, refuse_own_output, write_union
 from accgate.evaluation.shards.run import ShardRun, begin_shard, end_shard
 from accgate.evaluation.stored import read_evaluation
-from accgate.guard.base import RuleSets
 from accgate.guard.own_rules import verdicts_beside
 from accgate.records.file import paths_of
 from accgate.records.lock import sole_run
@@ -32,7 +31,7 @@ from accgate.records.replacement import refuse_unwritable
 from accgate.references.store import copy_references
 from accgate.report.result_file import differences, forget_result, read_result, write_result
 from accgate.result import NAME, Result
-from accgate.run_plan import RunPlan, plan_run
+from accgate.run_plan import Rules, RunPlan, plan_run
 
 if TYPE_CHECKING:
     from accgate.evaluation.cache.engine import Cache
@@ -43,8 +42,7 @@ OUT = Path("accgate-out")
 def run(
     config: Config | str | Path,
     *,
-    rules: RuleSets | None = None,
-    bootstrap: bool = False,
+    rules: Rules = None,
     out: str | Path = OUT,
     resume: bool = False,
     observer: Observer | None = None,
@@ -55,10 +53,9 @@ def run(
     Parameters
     ----------
     config : Config or path of accuracy.toml
-    rules : RuleSets, optional
-        On a pull request the rules of its base, which decide; its own rules' verdicts stand beside.
-    bootstrap : bool
-        Note in the result that the base has no rules.
+    rules : RuleSets or "bootstrap", optional
+        On a pull request the rules of its base, which decide; its own rules' verdicts stand beside. "bootstrap" notes
+        in the result that the base has no rules.
     out : path
         The run's folder; with `resume` the records in it are kept.
     observer : Observer, optional
@@ -76,13 +73,13 @@ def run(
         When SIGINT came: what was in flight has finished and is recorded, there is no result, and `resume` goes on.
     """
     config, options = load_config(config), RunOptions(Path(out), resume, observer or Silent(), cache)
-    return run_whole(config, options, rules, bootstrap=bootstrap)
+    return run_whole(config, options, rules)
 
 
-def run_whole(config: Config, options: RunOptions, rules: RuleSets | None = None, *, bootstrap: bool = False) -> Result:
+def run_whole(config: Config, options: RunOptions, rules: Rules = None) -> Result:
     """Plan, evaluate and decide as `run` does, with its options in one."""
     forget_result(options.out)
-    plan = plan_run(config, rules, bootstrap=bootstrap)
+    plan = plan_run(config, rules)
     evaluated = evaluate(plan, options)
     return write(decide(plan, evaluated), plan, options.out)
 
@@ -131,13 +128,7 @@ def write(result: Result, plan: RunPlan, out: Path) -> Result:
     return result
 
 
-def verify(
-    config: Config | str | Path,
-    out: str | Path = OUT,
-    *,
-    rules: RuleSets | None = None,
-    bootstrap: bool = False,
-) -> Result:
+def verify(config: Config | str | Path, out: str | Path = OUT, rules: Rules = None) -> Result:
     """Decide a finished run again, from its records by these rules.
 
     The references are these, too. Its accgate.json must agree. Nothing is asked, no dataset is read where a reference
@@ -149,7 +140,7 @@ def verify(
         Where the two differ, or the records are damaged, missing, of other samples or made with other settings.
     """
     config, out = load_config(config), Path(out)
-    plan = plan_run(config, rules, bootstrap=bootstrap, stored=True)
+    plan = plan_run(config, rules, stored=True)
     computed = decide(plan, read_evaluation(plan.decidable, out, early_stop))
     written = read_result(out / NAME)
     if faults := differences(written, computed):
@@ -157,9 +148,7 @@ def verify(
     return replace(written, beside=computed.beside, allowed=computed.allowed, allowed_beside=computed.allowed_beside)
 
 
-def reread(
-    config: Config, run: Path, out: Path, *, rules: RuleSets | None = None, bootstrap: bool = False
-) -> tuple[Result, list[Rereading]]:
+def reread(config: Config, run: Path, out: Path, rules: Rules = None) -> tuple[Result, list[Rereading]]:
     """Score a run's kept replies anew in another folder, and decide on them.
 
     No model is asked.
@@ -174,7 +163,7 @@ def reread(
     refuse_own_output([run], out)
     before = read_result(run / NAME)
     forget_result(out)
-    plan = plan_run(config, rules, bootstrap=bootstrap)
+    plan = plan_run(config, rules)
     refuse_unwritable(out)
     with sole_run(out):
         begin_anew([paths_of(out, *check.key) for check in plan.decidable])
@@ -184,7 +173,7 @@ def reread(
     return write(decide(plan, evaluated), plan, out), readings
 
 
-def run_shard(config: Config, options: RunOptions, rules: RuleSets | None = None) -> ShardRun:
+def run_shard(config: Config, options: RunOptions, rules: Rules = None) -> ShardRun:
     """Plan every check of a config and evaluate a shard of its samples.
 
     `merge` decides then. Raises as `run`. Where `merge` finds that the `first` samples do not decide, `resume` without
@@ -195,14 +184,7 @@ def run_shard(config: Config, options: RunOptions, rules: RuleSets | None = None
     return end_shard(plan.shard_plan, evaluate(plan, options), options)
 
 
-def merge(
-    config: Config,
-    folders: Sequence[Path],
-    out: Path,
-    *,
-    rules: RuleSets | None = None,
-    bootstrap: bool = False,
-) -> Result:
+def merge(config: Config, folders: Sequence[Path], out: Path, rules: Rules = None) -> Result:
     """Join the records of shards, and decide every check on them.
 
     They are checks of a config, and accgate.json goes into `out`. The order of the folders does not matter, nor does
@@ -215,7 +197,7 @@ def merge(
     """
     refuse_own_output(folders, out)
     forget_result(out)
-    plan = plan_run(config, rules, bootstrap=bootstrap)
+    plan = plan_run(config, rules)
     joined = join(plan.decidable, plan.shard_plan, folders, early_stop)
     write_union(joined, out)
     return write(decide(plan, joined.evaluated), plan, out)

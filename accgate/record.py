@@ -110,7 +110,7 @@ def record(config: Config | str | Path, options: RunOptions, recording: Recordin
     elif recording.add_rows:
         checks = [check for each in checks if (check := _of_new_rows(each)) is not None]
         if not checks:
-            raise BadInput("the references have all samples that are planned; there is no row to add")
+            raise BadInput("the references already have all planned samples; there is no row to add")
     elif recording.missing:
         checks = [check for check in checks if _lacks_reference(config, check)]
         if not checks:
@@ -160,7 +160,7 @@ def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading
     """
     old = reference.about
     if reference.scores is None:
-        return Rereading(*check.key, problem="its reference has a mean alone")
+        return Rereading(*check.key, problem="its reference has only a mean")
     records = reference.kept_records()
     again, about = reread_records(check, records, old.fingerprint)
     if about.problem is not None or not (about.changed or is_rescored(old.fingerprint, check.task.fingerprint)):
@@ -173,15 +173,9 @@ def _reread(check: Check, reference: Reference, reason: str | None) -> Rereading
     ids = reference.scores.ids
     figures = figures_of(scores_of(again, check.task.of(sample for sample in check.task.samples if sample.id in ids)))
     figures["discordance"] = old.discordance if figures["discordance"] is None else figures["discordance"]
-    write_reference(
-        check.references,
-        replace(old, fingerprint=dict(check.task.fingerprint), **figures),
-        again,
-        reason=reason or f"{len(about.changed):,} of {about.replies:,} replies scored otherwise by {__version__}",
-        replies=True,
-        answers=_needs_answers(check),
-        runs=old.runs,
-    )
+    new, answers = replace(old, fingerprint=dict(check.task.fingerprint), **figures), _needs_answers(check)
+    reason = reason or f"{len(about.changed):,} of {about.replies:,} replies scored otherwise by {__version__}"
+    write_reference(check.references, new, again, reason=reason, replies=True, answers=answers, runs=old.runs)
     return about
 
 
@@ -391,7 +385,7 @@ def _refuse_other_model(check: Check, reference: Reference, evaluation: Evaluati
     """Refuse new rows that another model answered than the one that answered the reference's."""
     before, now = reference.about.makers.served, evaluation.makers.served
     if (change := change_of(before, now, check.planned_model.settings.options)) is not None:
-        raise CannotEvaluate(f"{check.name}: another model answers than the reference's: {change}; nothing was added")
+        raise CannotEvaluate(f"{check.name}: another model answered the reference: {change}; nothing was added")
 
 
 def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:

@@ -1,6 +1,5 @@
 """All checks of a run, and under whose rules."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, get_args
@@ -18,7 +17,8 @@ from accgate.guard.base import RuleSets, own_samples
 from accgate.planning.checks import Check, plan_checks, with_other_sides, with_own_sides
 from accgate.references.anchor import find_anchor
 
-Rules = Literal["own", "base", "bootstrap"]
+# Which rules decide: those for a pull request; the file's own, because its base has none; the file's own.
+Rules = RuleSets | Literal["bootstrap"] | None
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class RunPlan:
     """
 
     parts: tuple[RulesPart, ...]
-    rules: Rules = "own"
+    rules: Literal["own", "base", "bootstrap"] = "own"
     own: Config | None = None
     stored: bool = False
 
@@ -94,16 +94,11 @@ class RunPlan:
         """
         watches: dict[tuple[str, str], Watch | SideBySide] = {}
         watches |= {c.key: watch_of(c, stops=stops) for c in self.checks if c.reference is not None}
-        for part in self.parts:
-            for check in part.checks:
-                if check.other_side is not None:
-                    watches[check.key] = Equality.in_run(check, part.gate, part.checks).side_by_side
-        return watches
+        pairs = [(part, check) for part in self.parts for check in part.checks if check.other_side is not None]
+        return watches | {c.key: Equality.in_run(c, part.gate, part.checks).side_by_side for part, c in pairs}
 
 
-def plan_run(
-    config: Config, rules: RuleSets | None = None, *, bootstrap: bool = False, stored: bool = False
-) -> RunPlan:
+def plan_run(config: Config, rules: Rules = None, *, stored: bool = False) -> RunPlan:
     """Plan every check of a config.
 
     It is by its own rules, or of a pull request by those of its base commit. With `stored` samples (`plan_checks`) the
@@ -115,25 +110,21 @@ def plan_run(
         For anything in config, tasks or references that cannot be used, damaged anchors included; of a pull request
         also for its own rules, which every run would have after the merge.
     """
-    if rules is None:
-        plan = RunPlan(_parts(config, stored=stored), "bootstrap" if bootstrap else "own", stored=stored)
+    if rules is None or rules == "bootstrap":
+        plan = RunPlan(_parts(config, stored=stored), rules or "own", stored=stored)
     else:
         parts = tuple(part for each in rules.parts for part in _parts(each, is_new=each is rules.added, stored=stored))
         plan = RunPlan(parts, "base", rules.own, stored)
         _refuse_broken(rules.own, stored=stored)
-    plan = replace(plan, parts=_with_own_sides(plan.parts))
+    checks = iter(with_own_sides(plan.checks))  # one part's may be held against own checks of another
+    parts = tuple(replace(part, checks=tuple(islice(checks, len(part.checks)))) for part in plan.parts)
+    plan = replace(plan, parts=parts)
     if not plan.checks:
-        fault = "no check is left, for its models are held against by others alone (equal_to); choose those too"
+        fault = "no check is left: other models are only compared with these (equal_to); choose those too"
         raise BadInput(f"{config.source.path}: {fault}")
     for check in plan.decidable:
         find_anchor(check.references, check.baseline, check.task.name)
     return plan
-
-
-def _with_own_sides(parts: Sequence[RulesPart]) -> tuple[RulesPart, ...]:
-    """The parts, where checks of one may be held against own checks of another."""
-    checks = iter(with_own_sides([check for part in parts for check in part.checks]))
-    return tuple(replace(part, checks=tuple(islice(checks, len(part.checks)))) for part in parts)
 
 
 def _refuse_broken(own: Config, *, stored: bool) -> None:

@@ -343,10 +343,7 @@ def visible(text: str) -> str:
     >>> visible("a\\n b\\x1b[2J")
     'a b�[2J'
     """
-    line = " ".join(text.split())
-    if line.isprintable():
-        return line
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+    return _printable(" ".join(text.split()))
 
 
 def message_line(text: str) -> str:
@@ -359,6 +356,10 @@ def message_line(text: str) -> str:
     """
     if len(text) > MESSAGE:
         text = f"{text[: MESSAGE * 2 // 3]} … {text[-MESSAGE // 3 :]}"  # what to do stands at the end
+    return _printable(text)
+
+
+def _printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

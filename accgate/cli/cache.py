@@ -8,18 +8,19 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import json_option, print_json, print_note
+from accgate.cli.common import json_option, print_note, print_outcome
 from accgate.cli.working_folder import from_start
 from accgate.errors import PASSED, BadInput
 from accgate.text import count_of
 
 if TYPE_CHECKING:
     from accgate.evaluation.cache.engine import Cache
+    from accgate.evaluation.cache.store import CacheEntry
 
 FOLDER = "ACCGATE_CACHE"  # the environment variable that names it
 SECONDS = {"h": 3600, "d": 86400, "w": 604800}
@@ -45,15 +46,16 @@ def caching_options(command: argparse.ArgumentParser) -> None:
 
 def cache(arguments: argparse.Namespace) -> int:
     """Show or prune a cache folder."""
-    from accgate.evaluation.cache.store import prune
+    from accgate.evaluation.cache.store import contents, prune
 
-    folder = _folder_of(arguments, os.environ)
+    folder = _folder_of(arguments)
     if folder is None:
         raise BadInput(f"which folder? Name it with --cache DIR, or in the environment variable {FOLDER}")
     if not folder.is_dir():
         raise BadInput(f"{folder}: there is no such folder, so there is no cache; name another with --cache")
     if arguments.action == "info":
-        _print_contents(folder, as_json=arguments.json)
+        caches = contents(folder)
+        print_outcome(arguments, caches, lambda _: _print_caches(caches))
         return PASSED
     if arguments.older_than is None and arguments.max_size is None:
         raise BadInput("prune what? Say --older-than 30d, --max-size 10GB or both")
@@ -65,15 +67,9 @@ def cache(arguments: argparse.Namespace) -> int:
     return PASSED
 
 
-def _print_contents(folder: Path, *, as_json: bool) -> None:
+def _print_caches(caches: Sequence[CacheEntry]) -> None:
     from datetime import datetime, timezone
 
-    from accgate.evaluation.cache.store import contents
-
-    caches = contents(folder)
-    if as_json:
-        print_json(caches)
-        return
     for each in caches:
         about, used = each.about, datetime.fromtimestamp(each.used, timezone.utc)
         what = ", ".join(str(about[key]) for key in ("model", "name", "version", "hardware") if about.get(key))
@@ -87,7 +83,7 @@ def cache_of(arguments: argparse.Namespace) -> Cache | None:
 
     None where it is off.
     """
-    folder = None if arguments.no_cache else _folder_of(arguments, os.environ)
+    folder = None if arguments.no_cache else _folder_of(arguments)
     if folder is None:
         return None
     if os.path.exists(folder) and not folder.is_dir():  # noqa: PTH110 (Path's own may raise)
@@ -97,9 +93,9 @@ def cache_of(arguments: argparse.Namespace) -> Cache | None:
     return Cache(folder, say=print_note)
 
 
-def _folder_of(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Path | None:
+def _folder_of(arguments: argparse.Namespace) -> Path | None:
     """Return the cache folder that arguments or environment name."""
-    name = environ.get(FOLDER) or None if arguments.cache is None else arguments.cache
+    name = os.environ.get(FOLDER) or None if arguments.cache is None else arguments.cache
     return None if name is None else from_start(name)
 
 

@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.cli.streams import DISK_FULL
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput, writing
 from accgate.text import message_line
 
 if TYPE_CHECKING:
@@ -29,9 +28,8 @@ CONFIG, OUT, RESULT = Path("accuracy.toml"), Path("accgate-out"), Path("accgate-
 
 def config_options(command: argparse.ArgumentParser) -> None:
     """Add accuracy.toml, and the options that select from it."""
-    command.add_argument(
-        "config", nargs="?", default=CONFIG, type=Path, metavar="accuracy.toml", help=f"the config ({CONFIG})"
-    )
+    what = f"the config ({CONFIG})"
+    command.add_argument("config", nargs="?", default=CONFIG, type=Path, metavar="accuracy.toml", help=what)
     selection_options(command)
 
 
@@ -173,13 +171,8 @@ def write(name: str | Path, text: str) -> None:
     if name == "-":
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
         return
-    try:
+    with writing(Path(name), "name another file", kind=BadInput):
         Path(name).write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        fault = f"{name}: cannot be written: {error.strerror}"
-        if error.errno in DISK_FULL:
-            raise CannotEvaluate(f"{fault}; free some space") from error
-        raise BadInput(f"{fault}; name another file") from error
 
 
 def write_html(name: str | Path, result: Result, folder: Path) -> None:

@@ -17,16 +17,11 @@ if TYPE_CHECKING:
 
 def compare_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `compare`."""
-    command.add_argument(
-        "reference", type=Path, metavar="REFERENCE", help="a table, or another tool's file, with id and score"
-    )
+    what = "a table, or another tool's file, with id and score"
+    command.add_argument("reference", type=Path, metavar="REFERENCE", help=what)
     command.add_argument("candidate", type=Path, metavar="CANDIDATE", help="the same of the run to decide on")
-    command.add_argument(
-        "--test",
-        default="auto",
-        choices=[test for test in TESTS if test != "target"],
-        help="the test to decide by (auto)",
-    )
+    what = "the test to decide by (auto)"
+    command.add_argument("--test", default="auto", choices=[test for test in TESTS if test != "target"], help=what)
     rate_options(command)
     command.add_argument("--sigma", type=float, help="standard deviation of one score in points, for two-sample")
     command.add_argument("--theta", type=float, help="drop in points that must be detectable")
@@ -60,16 +55,10 @@ def compare(arguments: argparse.Namespace) -> int:
 
     bounds, layout, unpaired = bounds_of(arguments), layout_of(arguments), arguments.test == "two-sample"
     paths = arguments.reference, arguments.candidate
-    reference, candidate = in_points(
-        read_scores(paths[0], "reference", layout),
-        read_scores(paths[1], "candidate", layout),
-        arguments.scale,
-        bounds=bounds,
-        names=(str(paths[0]), str(paths[1])),
-    )
-    is_shown = unpaired or refuse_other_samples(
-        paths, reference, candidate, may_differ=arguments.may_differ, layout=layout
-    )
+    sides = read_scores(paths[0], "reference", layout), read_scores(paths[1], "candidate", layout)
+    names = str(paths[0]), str(paths[1])
+    reference, candidate = in_points(*sides, arguments.scale, bounds=bounds, names=names)
+    is_shown = unpaired or refuse_other_samples(paths, reference, candidate, layout, arguments.may_differ)
     refuse_other_judge(*paths)
     is_larger = candidate.n > reference.n and not reference.ids.without(candidate.ids)
     if is_larger and not unpaired and "dataset" in arguments.may_differ:

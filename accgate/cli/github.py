@@ -44,9 +44,8 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--exit-code", type=int, metavar="N", help="exit code of the run; the result must agree")
     command.add_argument("--log", type=Path, metavar="FILE", help="output of the run, shown if there is no result")
     what = "when to write the comment (always)"
-    command.add_argument(
-        "--comment", default="always", choices=["always", "on-change", "on-failure", "never"], help=what
-    )
+    times = ["always", "on-change", "on-failure", "never"]
+    command.add_argument("--comment", default="always", choices=times, help=what)
     what = "what fails the job, or never (%(default)s)"
     command.add_argument("--fail-on", default="regression,inconclusive,no-reference,guard", metavar="LIST", help=what)
     command.add_argument("--cancelled", action="store_true", help="the job was cancelled: close its check run")

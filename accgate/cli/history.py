@@ -82,13 +82,11 @@ def _history_options(command: argparse.ArgumentParser) -> None:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from accgate.history.store import add_run
-    from accgate.references.commit import commit_of
+    from accgate.history.file import add_run
+    from accgate.inputs.checkout import commit_of
 
     config = _config_of(arguments)
-    commit = arguments.commit
-    if commit is None:
-        commit = commit_of(Path() if config is None else config.folder)
+    commit = commit_of(Path() if config is None else config.folder) if arguments.commit is None else arguments.commit
     is_new, history = add_run(arguments.file, _run_of(arguments, commit, config))
     _print_notes(history)
     print(f"{arguments.file}: {_addition(history, is_new=is_new)}")
@@ -104,7 +102,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _merge(arguments: argparse.Namespace) -> int:
-    from accgate.history.store import write_merged
+    from accgate.history.file import write_merged
 
     history = write_merged(arguments.histories, arguments.out)
     _print_notes(history)
@@ -124,7 +122,8 @@ def _push(arguments: argparse.Namespace) -> int:
     from accgate.github.api.answers import CannotPublish
     from accgate.github.branch import push_files, refuse_other_branch
     from accgate.github.event import read_event
-    from accgate.history.store import NAME, add_to
+    from accgate.history.file import NAME, add_to
+    from accgate.history.page import html_page
 
     job = job_here()
     event, config = read_event(job.environ), _config_of(arguments)
@@ -132,7 +131,7 @@ def _push(arguments: argparse.Namespace) -> int:
         client = job.connect(event)
         refuse_other_branch(client, event, job.environ.get("GITHUB_REF", ""), arguments.branch)
         run, name = _run_of(arguments, event.head_sha, config), f"{arguments.branch}:{NAME}"
-        add = partial(add_to, run=run, name=name, page=arguments.page)
+        add = partial(add_to, run=run, name=name, page=html_page if arguments.page else None)
         sha, addition = push_files(client, event.repository, arguments.branch, NAME, add)
     except CannotPublish as error:
         return fail_job("history", error)
@@ -145,7 +144,7 @@ def _pool(arguments: argparse.Namespace) -> int:
     from accgate.config.config import load_config
     from accgate.github.branch import refuse_other_event
     from accgate.history.pool import pool
-    from accgate.references.commit import commit_of
+    from accgate.inputs.checkout import commit_of
 
     refuse_other_event(os.environ)
     config = load_config(arguments.config or nearest_config())
@@ -187,7 +186,7 @@ def _run_of(arguments: argparse.Namespace, commit: str, config: Config | None) -
 
 
 def _read(arguments: argparse.Namespace) -> History:
-    from accgate.history.store import read_history
+    from accgate.history.file import read_history
 
     history = read_history(arguments.file)
     _print_notes(history)

@@ -1,4 +1,4 @@
-"""The command `import` for files of other evaluation tools."""
+"""The commands `import` and `export`, for files of other evaluation tools."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.cli.common import json_option, layout_of, layout_options, print_json, print_note, scale_option
+from accgate.cli.common import RESULT, json_option, layout_of, layout_options, print_json, print_note, scale_option
 from accgate.cli.parser import Command, add_commands
 from accgate.errors import BAD_INPUT, PASSED, BadInput
 from accgate.text import nearest
 
 if TYPE_CHECKING:
+    from accgate.interop.run_folder import RunFolder
     from accgate.interop.task_log import Choice, TaskLog
 
-OUT = Path("accgate-import")
+OUT, EXPORTED = Path("accgate-import"), Path("accgate-export")
 OF_LOG = ("model", "task", "metric", "samples", "mean", "reported", "higher_is_better")  # what is printed of one
 
 
@@ -47,9 +48,8 @@ def _samples_options(command: argparse.ArgumentParser) -> None:
 
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
     _file_options(command, "references/NAME.yaml, or the folder")
-    command.add_argument(
-        "--references", type=Path, default=Path("references"), metavar="DIR", help="write them here (references)"
-    )
+    what = "write them here (references)"
+    command.add_argument("--references", type=Path, default=Path("references"), metavar="DIR", help=what)
     command.add_argument("--model", action="append", default=[], metavar="NAME", help="only this model's")
     command.add_argument("--sigma", type=float, help="standard deviation of one score in points, where it is unknown")
     command.add_argument("--num-samples", type=int, metavar="N", help="number of samples, where it is unknown")
@@ -121,7 +121,7 @@ def _import_logs(
             fix = f"names one log, but {total} were found; import them one by one"
             raise BadInput(f"--task {arguments.task}: {fix}")
         logs = [replace(logs[0], task=arguments.task)]
-    variant = _variant_of(arguments.variant)
+    variant = _pairs(arguments.variant, "--variant KEY=VALUE, as quant=fp8")
     rows, faults = [], list(left_out)
     for log in logs:
         try:
@@ -142,7 +142,7 @@ def _print_left_out(faults: Sequence[str], how_many: str) -> int:
     for fault in faults:
         print_note(f"left out: {fault}")
     if faults:
-        print_note(f"left out {how_many}, so the import is incomplete; what is written is sound")
+        print_note(f"left out {how_many}, so the import is incomplete; the rest was written")
     return BAD_INPUT if faults else PASSED
 
 
@@ -160,13 +160,6 @@ def _keep_log(arguments: argparse.Namespace, log: TaskLog, variant: Mapping[str,
     for note in filter(None, (log.note, missing_scores(log.records))):
         print_note(f"{log.source}: {note}")
     return row
-
-
-def _variant_of(texts: Sequence[str]) -> Mapping[str, str]:
-    pairs = [text.partition("=") for text in texts]
-    if wrong := [text for text, (key, _, value) in zip(texts, pairs, strict=True) if not key or not value]:
-        raise BadInput(f"--variant {wrong[0]}: write KEY=VALUE, as quant=fp8")
-    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _print_logs(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -203,20 +196,19 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     chosen = [one for one in references if not arguments.model or one.model in arguments.model]
     if not chosen:
         models = sorted({one.model for one in references})
-        raise BadInput(f"no task belongs to the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
+        raise BadInput(f"no file has a model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
     today = datetime.now(timezone.utc).date().isoformat()
     paths = keep_means(arguments.references, chosen, reason=arguments.reason, date=today)
-    left_out = f"{len(faults)} of {len(files) - len(others)} files"
+    written = list(zip(chosen, paths, strict=True))
     if arguments.json:
-        rows = [asdict(one) | {"reference": str(path)} for one, path in zip(chosen, paths, strict=True)]
-        for row in rows:
-            del row["source"], row["note"]
+        columns = [name for name in asdict(chosen[0]) if name not in ("source", "note")]
+        rows = [{**{name: getattr(one, name) for name in columns}, "reference": str(path)} for one, path in written]
         print_json([*rows, *({"error": fault} for fault in faults)])
-        return _print_left_out(faults, left_out)
-    for one, path in zip(chosen, paths, strict=True):
-        print(f"wrote {path}: mean {one.mean:g} of {one.n:,} samples")
-    print(f"\nFor the suite's own settings, write into accuracy.toml:\n\n{task_tables(chosen)}")
-    return _print_left_out(faults, left_out)
+    else:
+        for one, path in written:
+            print(f"wrote {path}: mean {one.mean:g} of {one.n:,} samples")
+        print(f"\nFor the suite's own settings, write into accuracy.toml:\n\n{task_tables(chosen)}")
+    return _print_left_out(faults, f"{len(faults)} of {len(files) - len(others)} files")
 
 
 TOOLS = (
@@ -225,4 +217,151 @@ TOOLS = (
     Command("nemo", "results of NeMo Evaluator", _nemo_options, _import_nemo),
     Command("samples", "tables, and samples of any other tool", _samples_options, _import_samples),
     Command("trtllm", "reference files of TensorRT-LLM's accuracy suite", _trtllm_options, _import_trtllm),
+)
+
+
+def export_options(command: argparse.ArgumentParser) -> None:
+    """Add a command of `export` for each target."""
+    add_commands(command, TARGETS, "TOOL")
+
+
+def _to_lm_eval_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="MODEL/TASK.jsonl of a run's folder")
+    _out_option(command)
+    command.add_argument("--metric", default="acc", metavar="NAME", help="what to call the score (acc)")
+    command.add_argument("--lower-is-better", action="store_true", help="lower scores are better, as for perplexity")
+
+
+def _every_eval_ever_options(command: argparse.ArgumentParser) -> None:
+    _run_options(command)
+    command.add_argument("--organisation", required=True, metavar="NAME", help="who evaluated")
+    what = "what they are to the model's developer (third_party)"
+    kinds = ["first_party", "third_party", "collaborative", "other"]
+    command.add_argument("--relationship", default="third_party", choices=kinds, help=what)
+    command.add_argument("--metric", default="accuracy", metavar="NAME", help="what to call the score (accuracy)")
+    command.add_argument("--model-id", action="append", default=[], metavar="MODEL=ORG/NAME", help="name on the Hub")
+    command.add_argument("--dataset", action="append", default=[], metavar="TASK=ORG/NAME", help="its place on the Hub")
+
+
+def _hub_options(command: argparse.ArgumentParser) -> None:
+    _run_options(command)
+    what = "the task's benchmark on the Hub and its id in eval.yaml there; @COMMIT may follow"
+    command.add_argument("--dataset", action="append", default=[], metavar="TASK=ORG/NAME:TASK_ID", help=what)
+    command.add_argument("--fractions", action="store_true", help="write points / 100, where its leaderboard does")
+    command.add_argument("--source", metavar="URL", help="a link to the run")
+
+
+def _mlflow_options(command: argparse.ArgumentParser) -> None:
+    _run_options(command)
+    what = "MLflow's server or database (mlflow.db in the folder of --out)"
+    command.add_argument("--tracking-uri", metavar="URI", help=what)
+    command.add_argument("--experiment", default="accgate", metavar="NAME", help="MLflow's experiment (accgate)")
+
+
+def _wandb_options(command: argparse.ArgumentParser) -> None:
+    _run_options(command)
+    command.add_argument("--project", default="accgate", metavar="NAME", help="the project (accgate)")
+
+
+def _run_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", nargs="?", type=Path, default=RESULT, metavar="RUN", help=f"a run ({RESULT})")
+    command.add_argument("--task", action="append", default=[], metavar="NAME", help="only this task")
+    _out_option(command)
+
+
+def _out_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--out", type=Path, default=EXPORTED, metavar="DIR", help=f"folder to write to ({EXPORTED})")
+
+
+def _export_lm_eval(arguments: argparse.Namespace) -> int:
+    from datetime import datetime
+
+    from accgate.interop.lm_eval_export import export_lm_eval
+    from accgate.records.replacement import refuse_unwritable
+
+    refuse_unwritable(arguments.out)
+    for records in arguments.records:
+        now, higher = datetime.now(), not arguments.lower_is_better  # noqa: DTZ005 lm-eval's names have none
+        files = export_lm_eval(records, arguments.out, metric=arguments.metric, now=now, higher_is_better=higher)
+        _print_written(files)
+    return PASSED
+
+
+def _export_every_eval_ever(arguments: argparse.Namespace) -> int:
+    from accgate.interop.every_eval_ever import Source, export_every_eval_ever
+
+    run = _run_of(arguments)
+    model_ids = _pairs(arguments.model_id, "--model-id MODEL=ORG/NAME")
+    datasets = _pairs(arguments.dataset, "--dataset TASK=ORG/NAME")
+    source = Source(arguments.organisation, arguments.relationship, arguments.metric, model_ids, datasets)
+    return _print_written(export_every_eval_ever(run, arguments.out, source))
+
+
+def _export_hub(arguments: argparse.Namespace) -> int:
+    from accgate.interop.hub import export_hub
+
+    run, benchmarks = _run_of(arguments), _pairs(arguments.dataset, "--dataset TASK=ORG/NAME:TASK_ID")
+    files = export_hub(
+        run, arguments.out, benchmarks=benchmarks, fractions=arguments.fractions, source=arguments.source
+    )
+    _print_written(files)
+    print("Next: upload the folder .eval_results to the model's repository, with `hf upload`")
+    return PASSED
+
+
+def _export_mlflow(arguments: argparse.Namespace) -> int:
+    from accgate.interop.trackers import export_mlflow
+
+    run = _run_of(arguments)
+    for id_ in export_mlflow(run, arguments.out, uri=arguments.tracking_uri, experiment=arguments.experiment):
+        print(f"logged run {id_} in the experiment {arguments.experiment}")
+    if arguments.tracking_uri is None:
+        print(f"Next: mlflow ui --backend-store-uri sqlite:///{arguments.out / 'mlflow.db'}")
+    return PASSED
+
+
+def _export_wandb(arguments: argparse.Namespace) -> int:
+    from accgate.interop.trackers import export_wandb
+
+    folders = export_wandb(_run_of(arguments), arguments.out, project=arguments.project)
+    _print_written(folders)
+    print(f"Next: wandb sync {folders[0]}")
+    return PASSED
+
+
+def _run_of(arguments: argparse.Namespace) -> RunFolder:
+    """Read the run to export, once its output can be written."""
+    from accgate.interop.run_folder import read_run
+    from accgate.records.replacement import refuse_unwritable
+
+    refuse_unwritable(arguments.out)
+    return read_run(arguments.folder, tasks=arguments.task)
+
+
+def _print_written(paths: Sequence[Path]) -> int:
+    print(*(f"wrote {path}" for path in paths), sep="\n")
+    return PASSED
+
+
+def _pairs(texts: Sequence[str], form: str) -> Mapping[str, str]:
+    """Split NAME=VALUE pairs, by name.
+
+    The name of a model or task may hold what a value may not, so the last = counts.
+    """
+    pairs = [[part.strip() for part in text.rpartition("=")] for text in texts]
+    if wrong := [text for text, (name, _, value) in zip(texts, pairs, strict=True) if not name or not value]:
+        raise BadInput(f"{wrong[0]!r}: write {form}")
+    if len({name for name, _, _ in pairs}) < len(pairs):
+        raise BadInput(f"{form}: names one of them twice")
+    return {name: value for name, _, value in pairs}
+
+
+TARGETS = (
+    Command("lm-eval", "write run records as lm-evaluation-harness does", _to_lm_eval_options, _export_lm_eval),
+    Command(
+        "every-eval-ever", "write a run in Every Eval Ever's schema", _every_eval_ever_options, _export_every_eval_ever
+    ),
+    Command("hf", "write a run's scores for a model's page on the Hugging Face Hub", _hub_options, _export_hub),
+    Command("mlflow", "log a run in MLflow", _mlflow_options, _export_mlflow),
+    Command("wandb", "write a run for Weights & Biases, offline", _wandb_options, _export_wandb),
 )

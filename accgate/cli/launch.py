@@ -37,9 +37,8 @@ def launch_options(command: argparse.ArgumentParser) -> None:
         ("--ray-job", "a KubeRay RayJob, for models with the engine ray"),
         ("--k8s", "an indexed Kubernetes Job of shards, and a Job that merges"),
     ):
-        cluster.add_argument(
-            option, dest="cluster", action="store_const", const=option[2:].replace("-", "_"), help=what
-        )
+        name = option[2:].replace("-", "_")
+        cluster.add_argument(option, dest="cluster", action="store_const", const=name, help=what)
     command.add_argument("--submit", action="store_true", help="submit it with sbatch or kubectl; else print it")
     command.add_argument("--shards", type=int, metavar="N", help="parts of the run, each on its own GPUs (4)")
     command.add_argument("--gpus", type=int, metavar="N", help="GPUs of a shard or Ray worker (what models take)")
@@ -120,6 +119,6 @@ def _next_steps(job: Job, cluster: str) -> list[str]:
     from accgate.launch.kubernetes import merge_commands
 
     if cluster == "slurm":
-        return [f"The verdict will be in {job.out}/job-ID/accgate.json, with the array's job id."]
+        return [f"The verdict will be in {job.out}/job-ID/accgate.json; ID is the job id of the array."]
     merge = ["Apply it. When the shards are done, merge them:", *merge_commands(job)] if cluster == "k8s" else []
     return [f"The verdict will be in {job.out}/accgate.json.", *merge]

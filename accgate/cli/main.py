@@ -11,31 +11,15 @@ import sys
 import traceback
 from collections.abc import Sequence
 from functools import lru_cache
-from types import ModuleType
+from importlib import import_module
 from typing import Any
 
 from accgate._version import __version__
-from accgate.cli import (
-    cache,
-    compare,
-    export,
-    github,
-    history,
-    interop,
-    launch,
-    plan,
-    questionnaire,
-    report,
-    run,
-    start,
-    tasks,
-    trials,
-)
 from accgate.cli.common import CONFIG
 from accgate.cli.parser import Command, Grouped, Parser, add_commands, debug_option
-from accgate.cli.streams import DISK_FULL, discard, messages_may_be_lost, require_output, writing_output
+from accgate.cli.streams import discard, messages_may_be_lost, require_output, writing_output
 from accgate.cli.working_folder import as_typed, in_an_empty_folder, nearest_config
-from accgate.errors import BAD_INPUT, CANNOT_EVALUATE, INTERRUPTED, AccgateError
+from accgate.errors import BAD_INPUT, CANNOT_EVALUATE, DISK_FULL, INTERRUPTED, AccgateError
 from accgate.signals import ending_on_signals
 from accgate.text import message_line
 
@@ -118,11 +102,12 @@ def build_parser() -> Parser:
     return parser
 
 
-def _of(module: ModuleType, name: str) -> tuple[Any, Any]:
+def _of(room: str, name: str) -> tuple[Any, Any]:
     """Return what adds a command's options and what runs it.
 
     The latter is None where it only has commands of its own.
     """
+    module = import_module(f"accgate.cli.{room}")
     return getattr(module, f"{name}_options"), getattr(module, name, None)
 
 
@@ -135,31 +120,31 @@ def _print_error(arguments: argparse.Namespace, error: Exception, message: str) 
 
 
 COMMANDS = (  # in the order of `accgate --help`: the module of each, and whether it loads datasets
-    ("init", "write a starter accuracy.toml and workflow", start, False),
-    ("validate", "check accuracy.toml and say what it means", plan, True),
-    ("tasks", "say how each task reads a reply, or show ten examples", tasks, True),
-    ("plan", "show samples, theta and gamma of each check, or how many test cases to annotate", plan, True),
-    ("record", "evaluate and write references", run, True),
-    ("run", "evaluate, decide and report", run, True),
-    ("merge", "join the shards of a run, then decide and report", run, True),
-    ("launch", "print or submit the job file of a run over a cluster", launch, False),
-    ("compare", "decide from two files of per-sample scores, without a model", compare, False),
-    ("sigma", "estimate sigma from one run, or sigma and discordance from two runs of one model", compare, False),
-    ("report", "print a result, explain a check, or write Markdown, HTML or JUnit XML", report, False),
-    ("view", "open a run in a browser, and follow one that goes on", report, False),
-    ("verify", "decide a finished run again from its records, and refuse a result that differs", report, False),
-    ("ab", "compare two models, evaluated now side by side", trials, True),
-    ("blame", "say which changed setting explains a regression", trials, True),
-    ("bisect", "say which commit lost a model's answers", trials, True),
-    ("rerun", "ask again what a run lost, several times", trials, True),
-    ("publish", "publish a run on GitHub: comment, check run, summary, outputs", github, False),
-    ("respond", "carry out the command in a pull request comment: /accgate accept, record or rerun", github, False),
-    ("propose", "propose new references as a pull request or a commit, after respond", github, False),
-    ("history", "keep every run of the main branch, and show each check over time", history, False),
-    ("import", "turn files of other tools into run records or references", interop, False),
-    ("export", "write a run in another tool's format", export, False),
-    ("questionnaire", "have people rate both sides' answers blindly, and decide on that", questionnaire, False),
-    ("cache", "show or prune the replies that runs keep", cache, False),
-    ("schema", "print the JSON schema of accuracy.toml or of a result", start, False),
-    ("completion", "print the script that completes commands and options in a shell", start, False),
+    ("init", "write a starter accuracy.toml and workflow", "start", False),
+    ("validate", "check accuracy.toml and say what it means", "plan", True),
+    ("tasks", "say how each task reads a reply, or show ten examples", "plan", True),
+    ("plan", "show samples, theta and gamma of each check, or how many test cases to annotate", "plan", True),
+    ("record", "evaluate and write references", "run", True),
+    ("run", "evaluate, decide and report", "run", True),
+    ("merge", "join the shards of a run, then decide and report", "run", True),
+    ("launch", "print or submit the job file of a run over a cluster", "launch", False),
+    ("compare", "decide from two files of per-sample scores, without a model", "compare", False),
+    ("sigma", "estimate sigma from one run, or sigma and discordance from two runs of one model", "compare", False),
+    ("report", "print a result, explain a check, or write Markdown, HTML or JUnit XML", "report", False),
+    ("view", "open a run in a browser, and follow one that goes on", "report", False),
+    ("verify", "decide a finished run again from its records, and refuse a result that differs", "report", False),
+    ("ab", "compare two models, evaluated now side by side", "trials", True),
+    ("blame", "say which changed setting explains a regression", "trials", True),
+    ("bisect", "say which commit lost a model's answers", "trials", True),
+    ("rerun", "ask again what a run lost, several times", "trials", True),
+    ("publish", "publish a run on GitHub: comment, check run, summary, outputs", "github", False),
+    ("respond", "carry out the command in a pull request comment: /accgate accept, record or rerun", "github", False),
+    ("propose", "propose new references as a pull request or a commit, after respond", "github", False),
+    ("history", "keep every run of the main branch, and show each check over time", "history", False),
+    ("import", "turn files of other tools into run records or references", "interop", False),
+    ("export", "write a run in another tool's format", "interop", False),
+    ("questionnaire", "have people rate both sides' answers blindly, and decide on that", "questionnaire", False),
+    ("cache", "show or prune the replies that runs keep", "cache", False),
+    ("schema", "print the JSON schema of accuracy.toml or of a result", "start", False),
+    ("completion", "print the script that completes commands and options in a shell", "start", False),
 )

@@ -94,9 +94,8 @@ class Grouped(argparse.HelpFormatter):
     """Help in which commands stand under headings."""
 
     def _format_action(self, action: argparse.Action) -> str:
-        heading = (
-            HEADINGS.get(action.dest) if isinstance(action, argparse._SubParsersAction._ChoicesPseudoAction) else ""
-        )
+        is_command = isinstance(action, argparse._SubParsersAction._ChoicesPseudoAction)
+        heading = HEADINGS.get(action.dest) if is_command else ""
         return (f"\n  {heading}:\n" if heading else "") + super()._format_action(action)
 
 
@@ -123,9 +122,8 @@ def debug_option(parser: argparse.ArgumentParser) -> None:
 
     Without SUPPRESS the inner of two commands would reset what the outer one was given.
     """
-    parser.add_argument(
-        "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
-    )
+    what = "show the traceback of an error"
+    parser.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=what)
 
 
 def _parser_used(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:

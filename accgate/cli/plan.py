@@ -1,6 +1,6 @@
-"""The commands `validate` and `plan`.
+"""The commands that ask no model: `validate`, `plan` and `tasks`.
 
-They show every check of a config, with its figures and costs.
+They show every check of a config, with its figures and costs, and how each task reads a reply.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import OUT, config_of, config_options, console, print_json, print_outcome
+from accgate.cli.common import CONFIG, OUT, config_of, config_options, console, json_option, print_json, print_outcome
 from accgate.cli.working_folder import as_typed, from_start
-from accgate.errors import PASSED
-from accgate.text import message_line, with_stop
+from accgate.errors import PASSED, BadInput
+from accgate.text import message_line, nearest, with_stop
 
 if TYPE_CHECKING:
     from accgate.config.config import Config
+    from accgate.evaluation.examples import Example
     from accgate.planning.checks import Check
     from accgate.planning.cost import Estimate, Speed
+    from accgate.tasks import Definition, Task
 
 
 def validate_options(command: argparse.ArgumentParser) -> None:
@@ -33,9 +35,8 @@ def plan_options(command: argparse.ArgumentParser) -> None:
     config_options(command)
     command.add_argument("--runs", action="append", type=Path, metavar="DIR", help=f"runs that tell the costs ({OUT})")
     command.add_argument("--probe", action="store_true", help="ask each running server a few samples: how fast is it?")
-    command.add_argument(
-        "--theta", type=float, metavar="POINTS", help="say how many samples show such a drop; reads no config"
-    )
+    what = "say how many samples show such a drop; reads no config"
+    command.add_argument("--theta", type=float, metavar="POINTS", help=what)
     group = command.add_argument_group("if you have no dataset yet: how many test cases to annotate")
     group.add_argument("--margin", type=float, metavar="T", help="how far the mean may be off, in units of the range")
     group.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help="with this confidence (0.95)")
@@ -113,22 +114,79 @@ def _print_checks(
 
     With `costs` their figures follow as a table, and these.
     """
-    if arguments.json:
-        from accgate.report.plans import plan_rows
+    from accgate.report.plans import gate_sentence, plan_rows, print_costs, print_overall, print_plan
 
+    if arguments.json:
         rows = plan_rows(checks)
         for row, cost in zip(rows, costs or (), strict=False):
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
         print_json(rows)
         return PASSED
-    from accgate.report.plans import gate_sentence, print_costs, print_overall, print_plan
-
-    print_plan(
-        console(),
-        checks,
-        title=gate_sentence(Path(as_typed(config.source.path)), config.gate, checks),
-        table=costs is not None,
-    )
-    print_overall(console(), config.gate, checks)
-    print_costs(console(), costs or ())
+    screen, title = console(), gate_sentence(Path(as_typed(config.source.path)), config.gate, checks)
+    print_plan(screen, checks, title=title, table=costs is not None)
+    print_overall(screen, config.gate, checks)
+    print_costs(screen, costs or ())
     return PASSED
+
+
+def tasks_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `tasks`."""
+    command.add_argument("name", nargs="?", metavar="NAME", help="show what this task reads from ten example replies")
+    command.add_argument("--config", type=Path, default=CONFIG, metavar="FILE", help=f"the config ({CONFIG})")
+    json_option(command)
+
+
+def tasks(arguments: argparse.Namespace) -> int:
+    """Print the line of every task, those of a config first.
+
+    With a name print the examples of one.
+    """
+    from accgate.config.config import load_config
+    from accgate.evaluation.examples import examples_of, reading_of
+    from accgate.report.readings import print_readings
+    from accgate.tasks import library_names
+
+    has_config = arguments.config.exists() or arguments.config != from_start(CONFIG)
+    config = load_config(arguments.config) if has_config else None
+    names = dict.fromkeys([*(config.tasks if config else ()), *library_names()])
+    shown: dict[str, tuple[str, list[Example]]]
+    if arguments.name is None:
+        shown = {name: (reading_of(_definition_of(config, name)), []) for name in names}
+    elif arguments.name in names:
+        task = _task_of(config, arguments.name)
+        shown = {arguments.name: (reading_of(task.definition), examples_of(task))}
+    else:
+        raise BadInput(f"there is no task {arguments.name!r}; {nearest(arguments.name, names)}")
+    rows = [{"task": name, "reading": reading, "examples": each} for name, (reading, each) in shown.items()]
+    print_outcome(arguments, rows, lambda screen: print_readings(screen, shown))
+    return PASSED
+
+
+def _definition_of(config: Config | None, name: str) -> Definition:
+    """Read the definition of a task of the config, or else of the library.
+
+    No code of a user's is loaded.
+    """
+    from accgate.planning.design import task_source
+    from accgate.tasks import library_file, read_definition
+
+    if config is None or name not in config.tasks:
+        return read_definition(library_file(name))
+    with config.source.locating(("tasks", name)):
+        return task_source(config, name, loaded=False).definition
+
+
+def _task_of(config: Config | None, name: str) -> Task:
+    """Return the task with its rows.
+
+    It has them if they lie in a file or are generated.
+    """
+    from accgate.evaluation.examples import ROWS, unread_task
+    from accgate.planning.design import task_source
+
+    if config is not None and name in config.tasks:
+        with config.source.locating(("tasks", name)):
+            source = task_source(config, name, loaded=config.tasks[name].lm_eval is None)
+            if source.is_local:
+                return source.task(config, ROWS)
+    return unread_task(name, _definition_of(config, name))

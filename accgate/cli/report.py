@@ -118,8 +118,8 @@ def verify(arguments: argparse.Namespace) -> int:
 
     if (arguments.statement is None) != (arguments.commit is None):
         raise BadInput("--statement and --commit go together: a statement is about a commit")
-    config, rules, bootstrap = rules_of(arguments)
-    result = gate.verify(config, arguments.folder, rules=rules, bootstrap=bootstrap)
+    config, rules = rules_of(arguments)
+    result = gate.verify(config, arguments.folder, rules)
     if arguments.statement is not None:
         statement = statement_of(result, arguments.folder, commit=arguments.commit)
         write(arguments.statement, json.dumps(statement, indent=2) + "\n")

@@ -6,8 +6,7 @@ They are `run`, whole or one shard of it, `merge` and `record`.
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,12 +37,13 @@ if TYPE_CHECKING:
     from accgate.config.config import Config
     from accgate.evaluation.assignment import Observer
     from accgate.evaluation.options import RunOptions
+    from accgate.evaluation.outcome import Interrupted
     from accgate.evaluation.rereading import Rereading
     from accgate.evaluation.shards.run import ShardRun
     from accgate.evaluation.shards.shard import Shard
-    from accgate.guard.base import RuleSets
     from accgate.record import Recording
     from accgate.result import Result
+    from accgate.run_plan import Rules
 
 
 def run_options(command: argparse.ArgumentParser) -> None:
@@ -52,17 +52,10 @@ def run_options(command: argparse.ArgumentParser) -> None:
     _evaluation_options(command, OUT)
     caching_options(command)
     command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
-    command.add_argument(
-        "--together",
-        type=Path,
-        metavar="DIR",
-        help="with --shard: a folder that all shards share, in which they stop together; instead of --out",
-    )
-    command.add_argument(
-        "--first",
-        action="store_true",
-        help="with --shard: only the part of what each check is expected to need; merge says where more is needed",
-    )
+    what = "with --shard: a folder that all shards share, in which they stop together; instead of --out"
+    command.add_argument("--together", type=Path, metavar="DIR", help=what)
+    what = "with --shard: only the part of what each check is expected to need; merge says where more is needed"
+    command.add_argument("--first", action="store_true", help=what)
     whole = "ask every sample, though the verdict is known before: `history pool` needs them all"
     command.add_argument("--whole", action="store_true", help=whole)
     decision_options(command)
@@ -108,12 +101,8 @@ def _evaluation_options(command: argparse.ArgumentParser, out: Path) -> None:
 
 def base_option(command: argparse.ArgumentParser) -> None:
     """Add --base and --tree."""
-    command.add_argument(
-        "--base",
-        type=Path,
-        metavar="FILE",
-        help="accuracy.toml of the base commit: its rules decide, for the models of this config",
-    )
+    what = "accuracy.toml of the base commit: its rules decide, for the models of this config"
+    command.add_argument("--base", type=Path, metavar="FILE", help=what)
     command.add_argument("--tree", type=Path, metavar="DIR", help="the repository; no rule may name a file outside")
 
 
@@ -124,54 +113,54 @@ def decision_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Evaluate, decide and report."""
+    """Evaluate, decide and report, or evaluate a shard."""
     from accgate import gate
+    from accgate.evaluation.outcome import Interrupted
     from accgate.report.result_file import forget_result
 
-    if arguments.shard is not None:
-        return _run_shard(arguments)
-    for option in ("first", "together"):
-        if getattr(arguments, option):
-            raise BadInput(f"--{option} is for shards; give --shard i/N too, or leave it out")
+    shard = _shard_of(arguments)
     forget_result(arguments.out)  # first: a config that cannot be read must not leave an old verdict there
-    config, rules, bootstrap = rules_of(arguments)
-    with _reporting_interruption(arguments.out):
-        options = replace(_options_of(arguments), cache=cache_of(arguments), whole=arguments.whole)
-        result = gate.run_whole(config, options, rules, bootstrap=bootstrap)
+    config, rules = rules_of(arguments)
+    options = replace(
+        _options_of(arguments),
+        cache=cache_of(arguments),
+        shard=shard,
+        together=arguments.together,
+        first=arguments.first,
+        whole=arguments.whole,
+    )
+    try:
+        if shard is not None:
+            done = gate.run_shard(config, options, rules)
+            return _print_shard(arguments, shard, done, "is evaluated; decide with `accgate merge`")
+        result = gate.run_whole(config, options, rules)
+    except Interrupted as interruption:
+        _report_interruption(arguments.out, interruption)
+        raise
     report_result(arguments, result, quiet=arguments.quiet)
     return result.exit_code
 
 
-def _run_shard(arguments: argparse.Namespace) -> int:
-    from accgate import gate
+def _shard_of(arguments: argparse.Namespace) -> Shard | None:
+    """Return the shard to evaluate, if any, which has a folder of its own with --together."""
     from accgate.evaluation.shards.shard import parse_shard
     from accgate.evaluation.shards.siblings import place_in
-    from accgate.report.result_file import forget_result
 
-    if arguments.together is None:
-        forget_result(arguments.out)
+    if arguments.shard is None:
+        for option in ("first", "together"):
+            if getattr(arguments, option):
+                raise BadInput(f"--{option} is for shards; give --shard i/N too, or leave it out")
+        return None
     shard = parse_shard(arguments.shard)
     if arguments.whole and arguments.first:
-        raise BadInput("--whole asks every sample, --first the first ones; leave one of them out")
+        raise BadInput("--whole asks every sample, --first only the first ones; leave one of them out")
     if arguments.together is not None:
         if arguments.first:
             raise BadInput("--first is for shards that cannot see each other; leave it out with --together")
         if arguments.out != from_start(OUT):
             raise BadInput("--together gives each shard a folder of its own; leave --out out")
         arguments.out = place_in(arguments.together, shard)
-        forget_result(arguments.out)
-    config, rules, _ = rules_of(arguments)
-    with _reporting_interruption(arguments.out):
-        options = replace(
-            _options_of(arguments),
-            cache=cache_of(arguments),
-            shard=shard,
-            together=arguments.together,
-            first=arguments.first,
-            whole=arguments.whole,
-        )
-        done = gate.run_shard(config, options, rules)
-    return _print_shard(arguments, shard, done, "is evaluated; decide with `accgate merge`")
+    return shard
 
 
 def _options_of(arguments: argparse.Namespace) -> RunOptions:
@@ -212,8 +201,8 @@ def merge(arguments: argparse.Namespace) -> int:
         return _merge_recorded(arguments, recording)
     if arguments.reason is not None or arguments.no_replies:
         raise BadInput("--reason and --no-replies are for shards of `accgate record`; leave them out")
-    config, rules, bootstrap = rules_of(arguments)
-    result = gate.merge(config, arguments.shards, arguments.out, rules=rules, bootstrap=bootstrap)
+    config, rules = rules_of(arguments)
+    result = gate.merge(config, arguments.shards, arguments.out, rules)
     report_result(arguments, result)
     return result.exit_code
 
@@ -231,7 +220,7 @@ def _merge_recorded(arguments: argparse.Namespace, recording: Recording) -> int:
 
 def _with_references(arguments: argparse.Namespace, config: Config, recording: Recording) -> Recording:
     """Return the recording with what its references keep and say."""
-    from accgate.references.commit import commit_of
+    from accgate.inputs.checkout import commit_of
 
     commit = commit_of(config.folder)
     low, replies = arguments.accept_low, not arguments.no_replies
@@ -323,23 +312,16 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], reco
     return PASSED
 
 
-def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
-    """Return the config, the rules of the base commit, and whether it has none.
+def rules_of(arguments: argparse.Namespace) -> tuple[Config, Rules]:
+    """Return the config, and which rules decide."""
+    from accgate.guard.base import Selection, rule_sets_of, within_tree
 
-    The last is True only where that is known.
-    """
     if arguments.base is None:
         config = config_of(arguments)
-        if arguments.tree is not None:
-            from accgate.guard.base import within_tree
-
-            config = within_tree(config, arguments.tree)
-        return config, None, False
-    from accgate.guard.base import Selection, rule_sets_of
-
+        return config if arguments.tree is None else within_tree(config, arguments.tree), None
     selection = Selection(names_of(*arguments.models), names_of(*arguments.tasks))
     base = rule_sets_of(whole_config(arguments), arguments.base, selection)
-    return (config_of(arguments), None, True) if base is None else (base.own, base, False)
+    return (config_of(arguments), "bootstrap") if base is None else (base.own, base)
 
 
 def observer_of(arguments: argparse.Namespace) -> Observer:
@@ -353,23 +335,16 @@ def observer_of(arguments: argparse.Namespace) -> Observer:
     return ProgressBar(console(stderr=True))
 
 
-@contextlib.contextmanager
-def _reporting_interruption(out: Path) -> Iterator[None]:
+def _report_interruption(out: Path, interruption: Interrupted) -> None:
     """Write into report.md what an interrupted run evaluated.
 
     It has no accgate.json.
     """
-    from accgate.evaluation.outcome import Interrupted
+    from accgate.report.markdown import interrupted_report
+    from accgate.result import REPORT
 
-    try:
-        yield
-    except Interrupted as interruption:
-        from accgate.report.markdown import interrupted_report
-        from accgate.result import REPORT
-
-        out.mkdir(parents=True, exist_ok=True)
-        write(out / REPORT, interrupted_report(interruption.checks, interruption.evaluated))
-        raise
+    out.mkdir(parents=True, exist_ok=True)
+    write(out / REPORT, interrupted_report(interruption.checks, interruption.evaluated))
 
 
 def report_result(

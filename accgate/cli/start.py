@@ -87,10 +87,9 @@ def init(arguments: argparse.Namespace) -> int:
     else:
         if config.exists():  # before anything is asked
             _refuse_to_replace([config, schema, workflow], force=arguments.force)
-        typed, about_server = _typed_answers(probe=arguments.probe), ""
-        if typed is None:
+        if (typed := _typed_answers(probe=arguments.probe)) is None:
             return INTERRUPTED
-        answers = typed
+        answers, about_server = typed, ""
     asks = sys.stdin.isatty() and not arguments.yes
     own = None if answers.data is None else _own_task(answers, repository, asks=asks)
     files = {config: _config_text(answers, own), schema: json.dumps(config_schema(), indent=2) + "\n"}
@@ -139,7 +138,8 @@ def _typed_answers(*, probe: bool) -> Answers | None:
 def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
     present = [str(path) for path in paths if path.exists()]
     if present and not force:
-        raise BadInput(f"{' and '.join(present)} exist; {NOTHING}. --force replaces them")
+        are, them = ("exists", "it") if len(present) == 1 else ("exist", "them")
+        raise BadInput(f"{' and '.join(present)} {are}; {NOTHING}. --force replaces {them}")
 
 
 def _own_task(answers: Answers, repository: Path, *, asks: bool) -> OwnTask:
@@ -200,10 +200,8 @@ def _fault_of_rows(name: str) -> str | None:
 
     try:
         _own_task(Answers(data=name), repository_of(Path.cwd()), asks=False)
-    except Unsure:  # which is asked next
-        return None
     except AccgateError as error:
-        return str(error).removeprefix("--data ")
+        return None if isinstance(error, Unsure) else str(error).removeprefix("--data ")  # that is asked next
     return None
 
 

@@ -16,9 +16,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO, cast
 
-from accgate.errors import CannotEvaluate
+from accgate.errors import DISK_FULL, CannotEvaluate
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITABLE = (*DISK_FULL, errno.EIO)  # EIO: of a terminal that is gone
 
 
@@ -53,7 +52,13 @@ class Watched:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         """Handle the fault of what is written in here."""
-        yield
+        try:
+            yield
+        except OSError as error:
+            self._lose(error)
+
+    def _lose(self, error: OSError, /) -> None:
+        raise error
 
     def write(self, text: Any) -> int:
         """Write a text, or bytes to the stream beneath.
@@ -101,12 +106,8 @@ class Watched:
 class Messages(Watched):
     """Standard error, which from the first failure on takes everything and shows nothing."""
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError:
-            discard(self._stream)
+    def _lose(self, _error: OSError, /) -> None:
+        discard(self._stream)
 
 
 class OutputLost(OSError):
@@ -119,14 +120,10 @@ class OutputLost(OSError):
 class Output(Watched):
     """Standard output, or its buffer, whose faults are told from those of other files."""
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if error.errno not in UNWRITABLE:  # a broken pipe stays one
-                raise
+    def _lose(self, error: OSError, /) -> None:
+        if error.errno in UNWRITABLE:
             raise OutputLost(error.errno, error.strerror) from error
+        raise error  # a broken pipe stays one
 
 
 def print_command(line: str) -> None:

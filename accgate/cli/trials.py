@@ -18,7 +18,7 @@ from accgate.errors import PASSED, AccgateError, BadInput
 
 if TYPE_CHECKING:
     from accgate.config.config import Config
-    from accgate.guard.base import RuleSets
+    from accgate.run_plan import Rules
 
 REREAD = "reread"  # the folder of a run whose replies were read anew, in that of the run
 FAILURE = 1_000  # characters of why nothing was found
@@ -70,7 +70,7 @@ def blame(arguments: argparse.Namespace) -> int:
     out: Path = arguments.folder if arguments.out is None else arguments.out
     refuse_unwritable(out)
     try:
-        config, rules, _ = _rules_of_run(arguments)
+        config, rules = _rules_of_run(arguments)
         done = blame(
             config,
             arguments.folder,
@@ -94,7 +94,7 @@ def blame(arguments: argparse.Namespace) -> int:
     return PASSED
 
 
-def _rules_of_run(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
+def _rules_of_run(arguments: argparse.Namespace) -> tuple[Config, Rules]:
     """Return the config and rules of a run.
 
     They are of the models and tasks that its result names.
@@ -116,9 +116,8 @@ def ab_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--against", type=Path, metavar="FILE", help="the config that has MODEL_B, if another")
     command.add_argument("--tasks", action="append", default=[], metavar="NAMES", help="only these tasks")
     command.add_argument("--two-sided", action="store_true", help="decide better, worse or no difference of theta")
-    command.add_argument(
-        "--out", type=Path, default=OUT / "ab", metavar="DIR", help=f"the records' folder ({OUT / 'ab'})"
-    )
+    what = f"the records' folder ({OUT / 'ab'})"
+    command.add_argument("--out", type=Path, default=OUT / "ab", metavar="DIR", help=what)
     command.add_argument("--quiet", action="store_true", help="show no progress")
     json_option(command)
 
@@ -130,14 +129,8 @@ def ab(arguments: argparse.Namespace) -> int:
     from accgate.trials.comparison import ab
 
     arguments.models = []
-    done = ab(
-        config_of(arguments),
-        arguments.first,
-        arguments.second,
-        RunOptions(arguments.out, observer=observer_of(arguments)),
-        against=arguments.against,
-        two_sided=arguments.two_sided,
-    )
+    models, options = (arguments.first, arguments.second), RunOptions(arguments.out, observer=observer_of(arguments))
+    done = ab(config_of(arguments), *models, options, against=arguments.against, two_sided=arguments.two_sided)
     answers = [(each.verdict, each.answer) for each in done.tasks]
     print_outcome(arguments, done, lambda screen: print_ab(screen, done.first, answers))
     return done.exit_code
@@ -194,8 +187,8 @@ def _reread(arguments: argparse.Namespace) -> int:
     if arguments.model is not None or arguments.task is not None or arguments.resume:
         raise BadInput("--reread decides a whole run; leave --model, --task and --resume out")
     run, arguments.out = arguments.folder, arguments.out or arguments.folder / REREAD
-    config, rules, bootstrap = _rules_of_run(arguments)
-    result, readings = gate.reread(config, run, arguments.out, rules=rules, bootstrap=bootstrap)
+    config, rules = _rules_of_run(arguments)
+    result, readings = gate.reread(config, run, arguments.out, rules)
     report_result(arguments, result, quiet=arguments.quiet, readings=readings)
     return result.exit_code
 

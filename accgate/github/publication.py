@@ -12,8 +12,8 @@ from accgate.github.outcome import UNFOLLOWED, Outcome, final_exit_code, json_of
 from accgate.github.rules import by_rules_in_force, guard_of, has_commands, verify_result
 from accgate.github.runner import Job, append_summary, collect_troubles, command, internal_error, trouble, write_outputs
 from accgate.guard.state import Guard
+from accgate.inputs.checkout import commit_of
 from accgate.inputs.parquet import without_native_readers
-from accgate.references.commit import commit_of
 from accgate.report.ending import guard_ending
 
 UNSURE = Guard("unreadable", reason="the base commit has rules, but they were not used; run the gate with --base")

@@ -89,8 +89,8 @@ def verify_result(trees: Trees, selection: Selection, out: Path) -> Result:
     base = trees.base_config
     rules = None if base is None else rule_sets_of(head, base, selection)
     if rules is None:
-        return gate.verify(selection.of(head), out, bootstrap=trees.base is not None)
-    return gate.verify(rules.own, out, rules=rules)
+        return gate.verify(selection.of(head), out, None if trees.base is None else "bootstrap")
+    return gate.verify(rules.own, out, rules)
 
 
 def template_of(trees: Trees) -> str | None:

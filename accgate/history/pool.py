@@ -60,13 +60,14 @@ def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tup
     """
     result, out = read_result(path), path.parent
     if result.rules != "own":
-        raise BadInput(f"{path}: the rules of {result.rules} decided this run; pool runs of main, by its own rules")
+        raise BadInput(f"{path}: other rules than its own decided this run ({result.rules}); pool only runs of main")
     with ExitStack() as locks:
         for folder in sorted({file.parent for pair in config.pairs() if (file := _file(config, *pair)).exists()}):
             locks.enter_context(sole_writer(folder))
         evaluated = read_evaluation(plan_run(config, stored=True).decidable, out, early_stop)
-        if any(_has_run(item) for item in evaluated.checks):
-            return tuple(_pooling(item, "this run is in the references already") for item in evaluated.checks)
+        pairs = [(item.check.recorded, item.evaluation) for item in evaluated.checks]
+        if any(old is not None and new is not None and has_runs(old, new.records, 1) for old, new in pairs):
+            return tuple(_pooling(item, "the references already have this run") for item in evaluated.checks)
         gate.verify(config, out)
         rule = _Rule(config, result, commit, evaluated.engines)
         decided = [(item, *rule.decide(item)) for item in evaluated.checks]
@@ -89,15 +90,17 @@ def inequality(reference: Scores, runs: int, candidate: Scores, anchor: Scores |
         The reference has `runs` runs, one after the other in its repeats.
     """
     first = replace(reference, values=reference.values[:, : reference.values.shape[1] // runs])
-    for name, before in (("its first run", first), *((("the anchor", anchor),) if anchor is not None else ())):
+    for name, before in (("the reference's first run", first), ("the anchor", anchor)):
+        if before is None:
+            continue
         now = candidate.take([id_ for id_ in candidate.ids if id_ in before.ids])
         if not now.n:
-            return f"it shares no sample with {name}"
+            return f"the run shares no sample with {name}"
         values = before.take(now.ids).values
         p_value = min(1.0, 2.0 * min(anchor_tails(values, now.values, clusters_of(None, now))))
         if p_value <= LEVEL:
             change = float(np.mean(now.values) - np.mean(values))
-            return f"it differs from {name} by {change:+.2f} points (p = {p_value:.2g}, equal runs above {LEVEL:g})"
+            return f"the run differs from {name} by {change:+.2f} points (p = {p_value:.2g}, at most {LEVEL:g})"
     return None
 
 
@@ -112,9 +115,9 @@ class _Rule:
 
     def decide(self, item: EvaluatedCheck) -> tuple[str, Callable[[Replacements], Path] | None]:
         """Return why a check's reference gathers the run or not, and what adds it."""
-        reference, evaluation = item.check.recorded, item.evaluation
-        if reference is None or reference.scores is None or evaluation is None:
-            return "it is compared with no recorded scores", None
+        reference, evaluation, scored = item.check.recorded, item.evaluation, isinstance(item.check.reference, Scores)
+        if reference is None or reference.scores is None or evaluation is None or not scored:
+            return "its check has no recorded scores to compare with", None
         if (why := next(self._obstacles(item, reference, evaluation), None)) is not None:
             return why, None
         check, date = item.check, (self.result.started or "")[:10]
@@ -126,46 +129,39 @@ class _Rule:
         anchor = find_anchor(check.references, check.baseline, check.task.name)
         scores = scores_of(evaluation.records, check.task)
         unequal = inequality(reference.scores, reference.about.runs, scores, None if anchor is None else anchor.scores)
-        return ("equal within its reference", add) if unequal is None else (unequal, None)
+        return ("equal to the first run of its reference", add) if unequal is None else (unequal, None)
 
     def _obstacles(self, item: EvaluatedCheck, reference: Reference, evaluation: Evaluation) -> Iterator[str]:
         """Yield what keeps a run out of a reference, whatever its scores; what an early stop took is no run."""
         check, about, most = item.check, reference.about, self.config.gate.reference_runs
         (verdict,) = [each for each in self.result.checks if (each.model, each.task) == check.key]
         drift, own = verdict.drift, _file(self.config, *check.key)
-        cached = Figures.of(evaluation.records).cached
+        figures = Figures.of(evaluation.records)
         facts = {
             f"the run did not pass ({self.result.verdict})": self.result.verdict != "pass",
-            "it is compared with no recorded scores": not isinstance(check.reference, Scores),
-            "equality is tested of means, and its statistic is none": check.task.content.aggregate is not None,
-            f"its reference is another model's, {check.baseline}": reference.path != own,
+            "its task is decided on a statistic, not on a mean": check.task.content.aggregate is not None,
+            f"it has the reference of another model, {check.baseline}": reference.path != own,
             f"its reference has {count_of(about.runs, 'run')} of at most {most}": about.runs >= most,
-            "its reference's runs have another number of repeats": about.repeats != about.runs * check.repeats,
+            "its reference has another number of repeats a run": about.repeats != about.runs * check.repeats,
             f"its verdict is {verdict.verdict}": verdict.verdict != "pass",
-            "it declined since the anchor": drift is not None and drift.detected,
-            "its reference has a run of this commit": bool(self.commit) and self.commit == about.commit,
+            "its drift test shows a decline since the anchor": drift is not None and drift.detected,
+            "its reference already has a run of this commit": bool(self.commit) and self.commit == about.commit,
         }
         yield from (why for why, holds in facts.items() if holds)
         if evaluation.stopped:
             fix = "ask every sample with `accgate run --whole`"
-            raise BadInput(f"{check.name}: the run stopped early, and its first samples are no whole run; {fix}")
-        if cached:
-            yield f"{count_of(cached, 'sample')} came from a cache, so that this is no new run"
+            raise BadInput(f"{check.name}: the run stopped early, so that it lacks samples; {fix}")
+        if figures.cached:
+            yield f"{count_of(figures.cached, 'sample')} came from a cache, so this is not a new run"
         # Versions may differ: each merge is another build.
         about = replace(about, engine_version="", environment={})
         changed = setting_changes(about, check.planned_model.settings, self.engines[check.model], check.task)
-        prompts = prompt_change(reference, Figures.of(evaluation.records))
-        if changed := (*changed, *filter(None, (prompts,))):
-            yield f"its settings changed: {some_of(changed)}"
+        if told := [*filter(None, (*changed, prompt_change(reference, figures)))]:
+            yield f"its settings changed: {some_of(told)}"
 
 
 def _file(config: Config, model: str, task: str) -> Path:
     return reference_path(config.references, model, config.models[model].variant, task)
-
-
-def _has_run(item: EvaluatedCheck) -> bool:
-    reference, evaluation = item.check.recorded, item.evaluation
-    return reference is not None and evaluation is not None and has_runs(reference, evaluation.records, 1)
 
 
 def _pooling(item: EvaluatedCheck, why: str, *, is_pooled: bool = False) -> Pooling:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -135,10 +136,9 @@ def read_line(text: bytes) -> Line | None:
         return None
     if written_id != id_:
         return None
-    try:
+    run = None
+    with suppress(ValidationError):
         run = adapter_of(Run).validate_python(row)
-    except ValidationError:
-        run = None
     return Line(row["started"], id_, own, run)
 
 
@@ -196,14 +196,10 @@ def _point(verdict: Verdict, config: Config | None) -> Point:
 
     model = verdict.model or ""
     settings = None if config is None else config.models.get(model)
-    own: dict[str, Any] = {
-        "model": model if settings is None else baseline_of(model, settings.variant, None),
-        "task": verdict.task or "",
-        "reference": _against(verdict, config),
-    }
-    return Point(
-        **own, **{field.name: getattr(verdict, field.name) for field in fields(Point) if field.name not in own}
-    )
+    name = model if settings is None else baseline_of(model, settings.variant, None)
+    alike = {each.name for each in fields(Point)} - {"model", "task", "reference"}
+    figures = {key: getattr(verdict, key) for key in alike}
+    return Point(model=name, task=verdict.task or "", reference=_against(verdict, config), **figures)
 
 
 def _against(verdict: Verdict, config: Config | None) -> Against:

@@ -49,9 +49,8 @@ def levels(point: Point) -> Levels:
     if reference.whole_mean is None or reference.mean is None:
         return Levels(reference.mean, mean, gamma)
     shift = reference.whole_mean - reference.mean
-    return Levels(
-        reference.whole_mean, None if mean is None else mean + shift, None if gamma is None else gamma + shift
-    )
+    shifted = (None if value is None else value + shift for value in (mean, gamma))
+    return Levels(reference.whole_mean, *shifted)
 
 
 @dataclass(frozen=True)
@@ -249,9 +248,8 @@ def print_history(console: Console, series: Sequence[Series], *, last: int) -> N
         print_paragraph(console, Text(visible(one.name), style="bold"))
         drawn = replace(one, steps=one.steps[-min(WIDEST, console.width) :])
         bars, span = sparkline([step.levels.mean for step in drawn.steps]), " to ".join(drawn.ends)
-        print_paragraph(
-            console, Text(f"{bars}{'  ' if span else ''}{span}, {count_of(len(one.steps), 'run')}{_drift(one)}")
-        )
+        line = f"{bars}{'  ' if span else ''}{span}, {count_of(len(one.steps), 'run')}{_drift(one)}"
+        print_paragraph(console, Text(line))
         print_table(console, HEADINGS, [row(step) for step in one.steps[-last:]], left=(0, 1, len(HEADINGS) - 1))
     if any(step.changed for one in series for step in one.steps):
         print_paragraph(console, Text("(new): the reference changed since the previous run.", style="dim"))

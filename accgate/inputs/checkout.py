@@ -1,11 +1,12 @@
-"""What a checkout has in place of a file.
+"""What a checkout has in place of a file, and which commit it is of.
 
-It is a pointer, an encrypted file, an unresolved merge, or nothing.
+The former is a pointer, an encrypted file, an unresolved merge, or nothing.
 """
 
 import os
 import re
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -188,3 +189,22 @@ def _entries(index: bytes, size: int) -> Iterator[tuple[str, tuple[int, bool]]]:
             raise IndexError
         yield os.fsdecode(name), (int.from_bytes(index[at + 24 : at + 28], "big"), flags & SKIPPED == SKIPPED)
         at = end + 1 if index[7] == 4 else at + (end - at + 8) // 8 * 8
+
+
+def commit_of(folder: Path) -> str:
+    """Return the folder's git commit.
+
+    It has `+changes` where files differ from it. Without git it is GITHUB_SHA or "".
+    """
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        return f"{commit}+changes" if _git(folder, "status", "--porcelain", "--untracked-files=no") else commit
+    except (OSError, subprocess.SubprocessError):
+        return os.environ.get("GITHUB_SHA", "")
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=30, check=True
+    )
+    return done.stdout.strip()

@@ -78,7 +78,7 @@ def noise_of(
     sigma = estimate_sigma(first.means())
     discordance, differences = None, None
     if len(files) == 2:
-        refuse_other_samples(ends, first, second, layout=layout)
+        refuse_other_samples(ends, first, second, layout)
         other = pair_scores(second, first)
         discordance = estimate_discordance(first.means(), other.means())
         differences = estimate_sigma(other.means() - first.means())

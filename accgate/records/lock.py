@@ -69,7 +69,7 @@ def sole_run(out: Path) -> Iterator[None]:
             file = stack.enter_context(holding(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, waits=False))
             stack.callback(_remove_unused, path, file)
         except BlockingIOError as error:
-            raise BadInput(f"{out}: another run writes into it; wait for its end, or name another --out") from error
+            raise BadInput(f"{out}: another run writes into it; wait until it ends, or name another --out") from error
         except (ModuleNotFoundError, OSError):  # there are no locks
             pass
         yield

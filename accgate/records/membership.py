@@ -64,10 +64,8 @@ def cluster_labels(reference: Scores | None, candidate: Scores, given: Labels | 
         return None
     without = [id_ for id_, label in zip(candidate.ids, labels, strict=True) if not _is_label(label)]
     if without:
-        raise BadInput(
-            f"clusters: none for {len(without)} of {candidate.n} samples: {some_of(without)}; "
-            "give every sample one, as text or a whole number"
-        )
+        fault = f"clusters: none for {len(without)} of {candidate.n} samples: {some_of(without)}"
+        raise BadInput(f"{fault}; give every sample one, as text or a whole number")
     return labels
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from accgate.errors import BadInput
 from accgate.inputs.rows import TOLD, id_of, plain_of
-from accgate.inputs.samples import AS_FOUND, Layout, sample_rows
+from accgate.inputs.samples import Layout, sample_rows
 from accgate.inputs.toml import read_toml
 from accgate.records.file import ENDINGS, RecordPaths, settings_of_run
 from accgate.records.scores import Scores
@@ -37,12 +37,7 @@ CHANCE, LEAST = 2.054, 20
 
 
 def refuse_other_samples(
-    paths: tuple[Path, Path],
-    reference: Scores,
-    candidate: Scores,
-    *,
-    may_differ: Collection[str] = (),
-    layout: Layout = AS_FOUND,
+    paths: tuple[Path, Path], reference: Scores, candidate: Scores, layout: Layout, may_differ: Collection[str] = ()
 ) -> bool:
     """Refuse files whose ids name other samples on each side.
 
@@ -81,7 +76,7 @@ def _texts_of(path: Path, column: str, layout: Layout) -> dict[str, Any]:
 
 
 def _difference(paths: tuple[Path, Path], name: str, fault: str) -> BadInput:
-    fix = f"where that is meant, `accgate compare` takes --may-differ {name}"
+    fix = f"to allow that, add --may-differ {name} to `accgate compare`"
     return BadInput(f"{paths[0]} and {paths[1]}: {fault}; {fix}")
 
 

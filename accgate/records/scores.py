@@ -25,6 +25,7 @@ from accgate.text import count_of, some_of
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Marks = npt.NDArray[np.int64]
+Key = tuple[str, int]  # (id, repeat)
 LARGEST = 1e12  # points; past any metric, and sums of squares stay finite
 DECIMALS = 9  # of a mean, points
 MORE = "; name what tells repeats with --repeat, or choose rows with --rows, as '$[?@.model == \"m\"]'"
@@ -117,11 +118,7 @@ def is_binary(values: Floats) -> bool:
     return bool(np.isin(values, (0.0, 100.0)).all())
 
 
-def collect(
-    rows: Mapping[tuple[str, int], float | None],
-    side: str,
-    clusters: Mapping[tuple[str, int], str | None] | None = None,
-) -> Scores:
+def collect(rows: Mapping[Key, float | None], side: str, clusters: Mapping[Key, str | None] | None = None) -> Scores:
     """Collect scores from (id, repeat) -> score.
 
     They are in order of first appearance. None marks a failed sample. `clusters` maps the same keys to the cluster of
@@ -159,10 +156,8 @@ def scores_of_rows(
     of_sample = _names_of_samples("cluster", clusters, rows, distinct, side)
     without = [id_ for id_, cluster in zip(distinct, of_sample or (), strict=False) if not cluster]
     if without:
-        raise BadInput(
-            f"{side}: no cluster for {len(without)} of {len(distinct)} samples: {some_of(without)}; "
-            "give every sample its cluster, or none"
-        )
+        fault = f"{side}: no cluster for {len(without)} of {len(distinct)} samples: {some_of(without)}"
+        raise BadInput(f"{fault}; give every sample its cluster, or none")
     marks = {name: np.array(column, dtype=np.int64)[rows[:, 0]] for name, column in (shown or {}).items()}
     return Scores(Ids(distinct), values, of_sample, _names_of_samples("group", groups, rows, distinct, side), marks)
 
@@ -180,10 +175,8 @@ def _names_of_samples(
     if any(column != columns[0] for column in columns):
         both = zip(ids, zip(*columns, strict=True), strict=True)
         torn = [id_ for id_, own in both if len(set(own)) > 1]
-        raise BadInput(
-            f"{side}: the {kind} differs between repeats of {len(torn)} of {len(ids)} samples: {some_of(torn)}; "
-            "a sample belongs to one"
-        )
+        fault = f"{side}: the {kind} differs between repeats of {len(torn)} of {len(ids)} samples: {some_of(torn)}"
+        raise BadInput(f"{fault}; give each sample one {kind}")
     return tuple(columns[0])
 
 
@@ -195,10 +188,8 @@ def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> 
     repeats = int(counts.max())
     uneven = [distinct[i] for i in np.flatnonzero(counts < repeats).tolist()]
     if uneven:
-        raise BadInput(
-            f"{side}: fewer than {repeats} repeats of {len(uneven)} of {len(distinct)} samples: {some_of(uneven)}; "
-            "every sample needs the same number"
-        )
+        fault = f"{side}: fewer than {repeats} repeats of {len(uneven)} of {len(distinct)} samples: {some_of(uneven)}"
+        raise BadInput(f"{fault}; every sample needs the same number")
     return np.argsort(places, kind="stable").reshape(len(distinct), repeats)
 
 

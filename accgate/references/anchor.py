@@ -4,9 +4,8 @@ Later references and runs are compared with it.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -19,10 +18,10 @@ from accgate.records.membership import clusters_of
 from accgate.records.pairing import changed_parts, is_rescored
 from accgate.records.replacement import Replacements
 from accgate.records.scores import Codes, Scores
-from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
     ReferenceFile,
+    ScoresFile,
     file_of,
     read_reference,
     reference_path,
@@ -62,35 +61,16 @@ class Step:
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
-class AnchorFile:
+class AnchorFile(ScoresFile):
     """The file `<task>.anchor.toml` of the store.
 
     It has the first reference, and how often it has been replaced since. `anchor` says why drift is counted from here,
     where still earlier references cannot be compared.
     """
 
-    model: Text
-    task: Text
-    mean: Number
-    n: Whole
-    replaced: Whole
     scores_sha256: Text
-    repeats: Whole = 1
-    date: Text = ""
-    commit: Text = ""
-    anchor: Text = ""
-    fingerprint: dict[Text, Text] = field(default_factory=dict)
+    replaced: Whole
     history: tuple[Step, ...] = ()
-    judge_served: dict[Text, Any] = field(default_factory=dict)
-    judge_files: dict[Text, Text] = field(default_factory=dict)
-
-    @property
-    def makers(self) -> Makers:
-        """Who marked it.
-
-        It is empty where the file does not say.
-        """
-        return Makers.of_tables(vars(self))
 
 
 @dataclass(frozen=True)
@@ -155,7 +135,7 @@ def keep_anchor(
     anchor, old = anchor_beside(path), _former(path)
     if anchor is None:
         if old is None or old.scores is None:
-            return "drift is counted from here: the scores of the reference before are not there"
+            return "drift is counted from here: the earlier reference has no scores"
         anchor = _new_anchor(old, old.scores)
     changed, codes = _change(anchor, old, about, scores), clusters_of(None, scores)
     if changed is None and design is not None and design.drift_alpha is not None:

@@ -39,9 +39,7 @@ def value_of(record: Record, column: str) -> Any:
     """
     if column == "seconds":
         return round(record.seconds, 3) if record.seconds > 0.0 and not record.cached else None
-    if column == "acceptance" and record.cached:
-        return None
-    return getattr(record, column)
+    return None if column == "acceptance" and record.cached else getattr(record, column)
 
 
 def cell(value: Any) -> str:
@@ -83,14 +81,10 @@ def stored_records(path: Path) -> Iterator[Record]:
 
 
 def _count_of(row: Mapping[str, Any], name: str, path: Path, line: int, least: float = 0.0) -> float | None:
-    """A count of tokens, steps or seconds, `least` or more; None where there is none."""
-    text = str(row.get(name) or "")
-    try:
-        value = float(text) if text else None
-    except ValueError:
-        value = math.nan
-    if value is not None and not least <= value < math.inf:
-        raise BadInput(f"{path}:{line}: {name} is {text!r}; record the reference again")
+    """Read a count of tokens, steps or seconds, `least` or more, if there is one."""
+    value = _numbers(row, name, path, line) if row.get(name) else None
+    if isinstance(value, tuple) or (value is not None and not least <= value < math.inf):
+        raise BadInput(f"{path}:{line}: {name} is {row[name]!r}; record the reference again")
     return value
 
 

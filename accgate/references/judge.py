@@ -55,12 +55,8 @@ class Makers:
 
         Where only one can stand, as of models' names, it is that of the later run.
         """
-        both = (later, self)
-        return Makers(
-            union_of([each.served for each in both]),
-            union_of([each.judge_served for each in both]),
-            {**self.judge_files, **later.judge_files},
-        )
+        served, judge_served = (later.served, self.served), (later.judge_served, self.judge_served)
+        return Makers(union_of(served), union_of(judge_served), {**self.judge_files, **later.judge_files})
 
     def judge_change(self, now: Makers, options: Mapping[str, Any] | None = None) -> str | None:
         """Say why another judge marked `now`.

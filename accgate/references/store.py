@@ -37,7 +37,37 @@ MOST_SCORES = 100_000  # of a reference that are put beside a run; its report dr
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
-class ReferenceFile:
+class ScoresFile:
+    """What the file of a reference and that of an anchor both say of the scores beside them.
+
+    The mean is in points. `repeats` counts the answers to each sample. `anchor` says why drift is counted from these
+    scores, where earlier ones cannot be compared with them.
+    """
+
+    model: Text
+    task: Text
+    mean: Number
+    n: Whole
+    repeats: Whole = 1
+    date: Text = ""
+    commit: Text = ""
+    anchor: Text = ""
+    scores_sha256: Text | None = None
+    fingerprint: dict[Text, Text] = field(default_factory=dict)
+    judge_served: dict[Text, Any] = field(default_factory=dict)
+    judge_files: dict[Text, Text] = field(default_factory=dict)
+
+    @property
+    def makers(self) -> Makers:
+        """Who answered and who marked.
+
+        It is empty where the file does not say.
+        """
+        return Makers.of_tables(vars(self))
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
+class ReferenceFile(ScoresFile):
     """The file `<task>.toml` of the store.
 
     Mean and sigma are in points, discordance is a share. `repeats` counts the answers to each sample in all `runs`
@@ -51,17 +81,10 @@ class ReferenceFile:
     none.
     """
 
-    model: Text
-    task: Text
-    mean: Number
-    n: Whole
     sigma: Number | None = None
-    repeats: Whole = 1
     discordance: Number | None = None
     runs: Whole = 1
     builds: Whole = 1
-    date: Text = ""
-    commit: Text = ""
     engine: Text = ""
     engine_version: Text = ""
     hardware: Text = ""
@@ -75,25 +98,12 @@ class ReferenceFile:
     refused: Whole | None = None
     full: Whole | None = None
     reason: Text = ""
-    anchor: Text = ""
-    scores_sha256: Text | None = None
     runs_sha256: Texts = ()
     variant: dict[Text, Any] = field(default_factory=dict)
-    fingerprint: dict[Text, Text] = field(default_factory=dict)
     environment: dict[Text, Text] = field(default_factory=dict)
     replaced: dict[Text, Any] = field(default_factory=dict)
     settings: dict[Text, Any] = field(default_factory=dict)
     served: dict[Text, Any] = field(default_factory=dict)
-    judge_served: dict[Text, Any] = field(default_factory=dict)
-    judge_files: dict[Text, Text] = field(default_factory=dict)
-
-    @property
-    def makers(self) -> Makers:
-        """Who answered and who marked.
-
-        It is empty where the file does not say.
-        """
-        return Makers.of_tables(vars(self))
 
     @property
     def readings(self) -> Readings | None:

@@ -107,7 +107,7 @@ def reference_to_extend(
     if reference is None:
         raise BadInput(f"{path}: there is no reference to add to; record the first run without --add or --add-rows")
     if reference.scores is None:
-        raise BadInput(f"{path}: has a mean and no scores to add to; record it again with --reason TEXT")
+        raise BadInput(f"{path}: has a mean but no scores to add to; record it again with --reason TEXT")
     recorded, now = reference.about.fingerprint, task.fingerprint
     fix = "undo that, or replace the reference with --reason TEXT"
     if is_rescored(recorded, now):
@@ -272,7 +272,7 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
     figures = Figures.of(records)
     if figures.failed.any():
         failed = list(figures.take(np.flatnonzero(figures.failed)).ids)
-        raise BadInput(f"no score for {len(failed)} of {len(records)} samples: {some_of(failed)}; it needs all")
+        raise BadInput(f"no score for {len(failed)} of {len(records)} samples: {some_of(failed)}; references need all")
     clusters = [record.cluster for record in records] if fills(records, "cluster") else ()
     return scores_of_rows(figures.ids, figures.columns["score"], clusters, side)
 

@@ -16,7 +16,6 @@ from accgate.design import oriented
 from accgate.engines import split_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Observer
-from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
 from accgate.records.figures import split_readings
 from accgate.records.file import Record, paths_of, read_records, settings_of_run
@@ -24,7 +23,7 @@ from accgate.records.log import failed_of
 from accgate.records.scores import Scores
 from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result
-from accgate.run_plan import plan_run
+from accgate.run_plan import Rules, plan_run
 from accgate.trials.arm import TrialFolder, ask, mean_scores
 from accgate.verdict import Verdict
 
@@ -45,9 +44,7 @@ class Loss:
     engine: EngineInfo | None
 
 
-def loss_of(
-    config: Config | str | Path, run: Path, model: str | None, task: str | None, rules: RuleSets | None = None
-) -> Loss:
+def loss_of(config: Config | str | Path, run: Path, model: str | None, task: str | None, rules: Rules = None) -> Loss:
     """Find the check of a run that lost answers, by the rules that decided.
 
     Of several regressions it is the one that lost most.
@@ -142,7 +139,7 @@ def _verdict_of(result: Result, run: Path, model: str | None, task: str | None) 
     return max(lost, key=lambda v: len(v.flips))
 
 
-def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check:
+def _check_of(config: Config, rules: Rules, verdict: Verdict) -> Check:
     checks = {check.key: check for check in plan_run(config, rules).checks}
     check = checks.get((str(verdict.model), str(verdict.task)))
     if check is None:

@@ -16,8 +16,8 @@ from accgate.decision import cause
 from accgate.decision.cause import Blame, Finding, Kind, Trial
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.options import RunOptions
-from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
+from accgate.run_plan import Rules
 from accgate.trials.arm import Answers, Scored, TrialFolder, ask
 from accgate.trials.loss import Changed, Loss, changed_of, loss_of, reference_scores, refuse_unread
 from accgate.trials.settings import Settings, settings_of
@@ -36,7 +36,7 @@ def blame(
     run: Path,
     options: RunOptions,
     *,
-    rules: RuleSets | None = None,
+    rules: Rules = None,
     model: str | None = None,
     task: str | None = None,
     alpha: float = 0.05,

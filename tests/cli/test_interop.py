@@ -99,7 +99,7 @@ def test_a_variant_without_key_or_value_is_refused(
 ) -> None:
     path = log(tmp_path, 30)
     assert main(["import", "lm-eval", str(path), "--references", str(tmp_path / "s"), "--variant", variant]) == 2
-    assert "write KEY=VALUE" in capsys.readouterr().err
+    assert "write --variant KEY=VALUE" in capsys.readouterr().err
 
 
 def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(
@@ -117,7 +117,7 @@ def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(
     assert found is not None
     assert found.about.mean == 67.9
     assert main([*command, "--model", "c"]) == 2
-    assert "no task belongs to the model 'c'" in capsys.readouterr().err
+    assert "no file has a model 'c'" in capsys.readouterr().err
     assert main([*command, "--model", "a", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["sigma"], row["alpha"], row["beta"], row["n"], row["variant"]) == (50.0, 0.05, 0.2, 4096, {})
@@ -134,7 +134,7 @@ def test_a_folder_of_the_suite_imports_what_it_can_and_is_not_called_whole(
     told = capsys.readouterr().err
     assert "gsm8k.yaml: is not YAML" in told
     assert "sigma, the standard deviation of one score, is not known for new_dataset" in told
-    assert "left out 2 of 3 files, so the import is incomplete; what is written is sound" in told
+    assert "left out 2 of 3 files, so the import is incomplete; the rest was written" in told
     assert find_reference(tmp_path / "store", "a", "mmlu") is not None
     (tmp_path / "alone.yaml").write_text("x:\n  ref_al: 2.0\n  min_al: 1.9\n")
     assert main(["import", "trtllm", str(tmp_path / "alone.yaml"), "--references", str(tmp_path / "store")]) == 2
@@ -159,7 +159,7 @@ def test_a_folder_of_many_tasks_imports_what_it_can_and_is_not_called_whole(
     for part in (
         "samples_gsm8k", "holds several scores; choose one: --metric exact_match --filter strict", "samples_torn",
         "samples_pooled", "holds no score that is a mean over samples; it has: none", "is of task twice and model m",
-        "left out 5 of 6 logs, so the import is incomplete; what is written is sound",
+        "left out 5 of 6 logs, so the import is incomplete; the rest was written",
     ):  # fmt: skip
         assert part in told.err, part
     assert find_reference(store, "m", "adding") is not None

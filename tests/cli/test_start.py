@@ -197,7 +197,7 @@ def test_it_asks_nothing_where_there_is_a_config_already(tmp_path: Path) -> None
     (tmp_path / "accuracy.toml").write_text("own")
     code, screen = at_a_terminal(["init"], tmp_path)
     assert code == 2
-    assert "accuracy.toml exist; nothing was written" in screen
+    assert "accuracy.toml exists; nothing was written" in screen
     assert "Engine" not in screen
 
 

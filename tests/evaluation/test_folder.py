@@ -90,7 +90,7 @@ def test_a_second_run_in_a_folder_is_refused_while_one_goes_on(
         first.wait_until(lambda: records(folder, "one").exists() and len(server.seen) > 10)
         assert main(command(folder, *more)) == 2
         assert said(capsys) == (
-            f"accgate: {folder / 'out'}: another run writes into it; wait for its end, or name another --out"
+            f"accgate: {folder / 'out'}: another run writes into it; wait until it ends, or name another --out"
         )
         server.hold_after = None
         assert first.wait(timeout=120) == 0

@@ -14,9 +14,9 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Unreadable
 from accgate.github.branch import UNMOVED, push_files
-from accgate.history.file import history_of, parse_history
+from accgate.history.file import NAME, Addition, add_to, history_of, parse_history
+from accgate.history.page import html_page
 from accgate.history.run import Run
-from accgate.history.store import NAME, Addition, add_to
 from accgate.result import to_json
 from tests.github.routes import Asked
 from tests.github.server import TOKEN, GitHub
@@ -38,7 +38,7 @@ def hub() -> Iterator[GitHub]:
 
 def push(hub: GitHub, made: Run, *, branch: str = BRANCH, page: bool = False, **how: Any) -> tuple[str, Addition]:
     def change_of(content: bytes) -> Addition:
-        return add_to(content, made, name=f"{branch}:{NAME}", page=page)
+        return add_to(content, made, name=f"{branch}:{NAME}", page=html_page if page else None)
 
     return push_files(hub.client(**how), REPOSITORY, branch, NAME, change_of)
 

@@ -58,14 +58,15 @@ def test_a_run_that_is_equal_joins_its_reference_once(project, capsys) -> None:
     assert contents(project.store) == after
     out = capsys.readouterr().out
     assert "m / sums: would be pooled, 2 runs" in out
-    assert "m / sums: pooled, 2 runs: equal within its reference" in out
-    assert "not pooled: this run is in the references already" in out
+    assert "m / sums: pooled, 2 runs: equal to the first run of its reference" in out
+    assert "not pooled: the references already have this run" in out
     assert project.run(right_but(20, N, start=1)) == 0  # is compared with both runs
     assert project.check["reference"]["runs"] == 2
     assert pool(project, "--commit", "c1", "--json") == 0
     text = capsys.readouterr().out
     (row,) = json.loads(text[text.rindex("[\n") :])
-    assert row == {"model": "m", "task": "sums", "is_pooled": False, "why": "its reference has a run of this commit",
+    assert row == {"model": "m", "task": "sums", "is_pooled": False,
+                   "why": "its reference already has a run of this commit",
                    "runs": 2}  # fmt: skip
 
 
@@ -121,15 +122,15 @@ def targeted(project: Project) -> None:
 @pytest.mark.parametrize(
     ("happens", "why"),
     [
-        (lucky, "differs from its first run by +2.00 points (p = 0.12"),
-        (worse, "differs from its first run by -2.50 points (p = 0.18"),
+        (lucky, "differs from the reference's first run by +2.00 points (p = 0.12"),
+        (worse, "differs from the reference's first run by -2.50 points (p = 0.18"),
         (regressed, "the run did not pass (regression)"),
         (full, "its reference has 1 run of at most 1"),
         (other_sampling, "its settings changed: sampling.top_p"),
         (cached, "1 sample came from a cache"),
         (below_the_anchor, "differs from the anchor by -2.50 points"),
-        (another_s, "its reference is another model's, m"),
-        (targeted, "compared with no recorded scores"),
+        (another_s, "it has the reference of another model, m"),
+        (targeted, "its check has no recorded scores"),
     ],
 )
 def test_a_check_that_does_not_join_says_why(project, capsys, happens: Callable[[Project], None], why: str) -> None:
@@ -177,7 +178,7 @@ def of_some_tasks(project: Project, _: pytest.MonkeyPatch) -> None:
     [
         (of_a_pull_request, "the event issue_comment is not one of the default branch"),
         (of_another_branch, "refs/heads/feature is not the default branch main"),
-        (by_rules_of_the_base, "the rules of base decided this run"),
+        (by_rules_of_the_base, "other rules than its own decided this run"),
         (forged, "accgate.json"),
         (of_some_tasks, "accgate.json"),
     ],

@@ -12,9 +12,9 @@ from accgate.cli.main import main
 from accgate.decision.comparison import compare_scores
 from accgate.design import Design
 from accgate.errors import BadInput
+from accgate.history.file import read_history
 from accgate.history.run import Run, run_of
 from accgate.history.series import series_of
-from accgate.history.store import read_history
 from accgate.result import Result, result_of_verdict
 from tests.decisions import one_each
 from tests.gates import Project, recorded_project, right_but

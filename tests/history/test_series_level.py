@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from accgate.cli.main import main
-from accgate.history.file import history_of, merge_histories, parse_history
+from accgate.history.file import history_of, merge_histories, parse_history, read_history
 from accgate.history.page import BAND, chart_of, html_page
 from accgate.history.run import Against, Point, read_line
 from accgate.history.series import HEADINGS, as_rows, cells, levels, series_of
-from accgate.history.store import read_history
 from accgate.stats.group_sequential import group_sequential_test
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import units_of

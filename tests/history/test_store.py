@@ -12,9 +12,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.history.file import history_of, merge_histories, parse_history
+from accgate.history.file import add_run, history_of, merge_histories, parse_history, read_history, write_merged
 from accgate.history.run import Run
-from accgate.history.store import add_run, read_history, write_merged
 from accgate.result import to_json
 from tests.history.made import run, season
 from tests.report.runs import result_of, verdict_of
@@ -22,7 +21,7 @@ from tests.report.runs import result_of, verdict_of
 WRITER = """
 import sys
 from pathlib import Path
-from accgate.history.store import add_run, write_merged
+from accgate.history.file import add_run, write_merged
 from tests.history.made import run
 path, name, joins = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 print("ready", flush=True)
@@ -178,7 +177,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, hard))
     try:
-        with pytest.raises(CannotEvaluate, match="make room"):
+        with pytest.raises(CannotEvaluate, match="free some space"):
             add_run(path, run(2))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

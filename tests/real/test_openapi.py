@@ -25,7 +25,8 @@ from accgate.github.event import find_pull_request
 from accgate.github.proposal import Options, propose
 from accgate.github.response import respond
 from accgate.github.runner import Job
-from accgate.history.store import NAME, add_to
+from accgate.history.file import NAME, add_to
+from accgate.history.page import html_page
 from tests.github.asking import job, outputs
 from tests.github.recorded import recorded_stores
 from tests.github.server import TOKEN, GitHub
@@ -262,6 +263,6 @@ def test_runs_are_put_into_a_history(client: Client, hub: GitHub) -> None:
     hub.store.commit("main", {"README.md": "hello"})
     refuse_other_branch(client, hub.event(name="push"), "refs/heads/main", "accgate-history")
     for day in (1, 2, 2):
-        add = partial(add_to, run=run(day), name=NAME, page=True)
+        add = partial(add_to, run=run(day), name=NAME, page=html_page)
         push_files(client, REPOSITORY, "accgate-history", NAME, add)
     assert hub.store.files("accgate-history")["history.jsonl"].count("\n") == 2

@@ -11,6 +11,7 @@ import pytest
 from accgate.decision.comparison import compare
 from accgate.errors import BadInput
 from accgate.inputs.rows import TOLD
+from accgate.inputs.samples import AS_FOUND
 from accgate.planning.noise import noise_of
 from accgate.records.pairing import PARTS, chance_correlation, refuse_other_samples
 from accgate.records.scores import from_python, read_scores
@@ -28,7 +29,7 @@ def rows_with(column: str | None, values: Column) -> list[dict[str, Any]]:
 
 def check(before: Path, after: Path, *may_differ: str) -> bool:
     sides = read_scores(before, "reference"), read_scores(after, "candidate")
-    return refuse_other_samples((before, after), *sides, may_differ=may_differ)
+    return refuse_other_samples((before, after), *sides, AS_FOUND, may_differ)
 
 
 def questions(text: str, start: int = 0) -> Column:
@@ -112,7 +113,7 @@ def test_the_message_shows_the_first_rows_from_where_they_part(tmp_path: Path) -
     ) as fault:
         noise_of([one, two], theta=2.0)
     assert "q3" not in str(fault.value)
-    assert str(fault.value).endswith("takes --may-differ prompt")
+    assert str(fault.value).endswith("add --may-differ prompt to `accgate compare`")
 
 
 @each("part", [part for part in PARTS if part != "reply"])
@@ -129,7 +130,9 @@ def test_digests_beside_records_and_references_must_agree(tmp_path: Path, part: 
             files[0].write_text("id,score\n" + "".join(f"q{i},0\n" for i in range(N)), encoding="utf-8")
             lines = "".join(f'{part} = "{digest}"\n' for part, digest in digests.items())
             (tmp_path / "before.toml").write_text(f"[fingerprint]\n{lines}", encoding="utf-8")
-    with pytest.raises(BadInput, match=f"the sides differ in {PARTS[part]}, as .* takes --may-differ {part}$"):
+    with pytest.raises(
+        BadInput, match=f"the sides differ in {PARTS[part]}, as .* add --may-differ {part} to `accgate compare`$"
+    ):
         check(files[0], files[1])
     assert part in TOLD
     assert check(files[0], files[1], part)

@@ -65,7 +65,7 @@ def test_clusters_that_only_some_samples_have_are_refused(tmp_path: Path, name: 
 @pytest.mark.parametrize("other", ["y", ""])
 def test_repeats_of_one_sample_in_different_clusters_are_refused(tmp_path: Path, other: str) -> None:
     path = written(tmp_path, "a.csv", f"id,score,repeat,cluster\na,1,0,x\nb,1,0,x\nb,1,1,{other}\na,1,1,x\n")
-    assert f"candidate {path}: the cluster differs between repeats of 1 of 2 samples: b; a sample belongs" in refusal(
+    assert f"candidate {path}: the cluster differs between repeats of 1 of 2 samples: b; give each sample" in refusal(
         path
     )
 

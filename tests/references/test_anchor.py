@@ -223,7 +223,7 @@ def test_a_damaged_reference_can_be_replaced_but_is_no_anchor(project: Project) 
     replaced(project, 12)
     reference = find_reference(project.store, "m", "sums")
     assert reference is not None
-    assert reference.about.anchor == "drift is counted from here: the scores of the reference before are not there"
+    assert reference.about.anchor == "drift is counted from here: the earlier reference has no scores"
     assert find_anchor(project.store, "m", "sums") is None
 
 

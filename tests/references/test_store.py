@@ -143,7 +143,7 @@ def test_samples_without_a_score_make_no_reference(tmp_path: Path, capsys) -> No
     assert project.record() == 3
     assert not project.store.exists()
     assert re.search(r"1 of 40 samples failed.*no reference was written", said(capsys))
-    with pytest.raises(BadInput, match=r"no score for 1 of 2 samples: b; it needs all"):
+    with pytest.raises(BadInput, match=r"no score for 1 of 2 samples: b; references need all"):
         write_reference(
             tmp_path, ReferenceFile(model="m", task="t", mean=0.0, n=2), [record_of("a", 1.0), record_of("b", None)],
             reason=None, replies=False,

@@ -147,7 +147,7 @@ def test_adding_to_a_mean_alone_is_refused(project: Project, capsys) -> None:
     toml = project.store / "m/sums.toml"
     toml.write_text(re.sub("scores_sha256.*\n", "", toml.read_text()))
     assert project.record(args=["--add"]) == 2
-    assert "has a mean and no scores to add to; record it again with --reason TEXT" in said(capsys)
+    assert "has a mean but no scores to add to; record it again with --reason TEXT" in said(capsys)
 
 
 def test_an_added_run_takes_no_reason(project: Project, capsys) -> None:

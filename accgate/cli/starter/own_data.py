@@ -67,7 +67,7 @@ def own_task(data: Path, home: Path, answers: Answers) -> OwnTask:
         f"asked: {_quoted(name for name in shape.used if name != shape.needed[-1]) or shape.about}",
         f"answer: the field {shape.needed[-1]!r}" + (f"; {shape.about}" if shape.about else ""),
         f"scored by {scoring.metric}: {scoring.why}",
-        f"not used: {_quoted(name for name in rows.names if name not in (*shape.used, *ids)) or 'no other column'}",
+        f"not used: {_quoted(name for name in rows.names if name not in (*shape.used, *ids)) or 'none'}",
         *(f"each sample is shown by its {name!r}" for name in ids),
     )
     theta, asks_all = _theta_of(count)

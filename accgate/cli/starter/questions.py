@@ -1,6 +1,5 @@
 """What `accgate init` asks at a terminal, where no option says what to write."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from textwrap import TextWrapper
 
@@ -9,7 +8,6 @@ from accgate.cli.starter.files import LARGEST, MODELS, THETA, Answers
 from accgate.tasks import ENDINGS
 from accgate.text import nearest
 
-FAMILY = 5  # tasks with the same first word that are listed together
 ENGINES = {
     "openai": "a server that speaks OpenAI's API",
     "vllm": "vLLM in this process",
@@ -75,21 +73,13 @@ def ask_answers(
 def list_names(names: Sequence[str], width: int) -> str:
     """Write names in lines of up to `width` characters.
 
-    A family of five or more has lines of its own, after the others.
-
-    >>> print(list_names(["a", "f_1", "f_2", "f_3", "f_4", "f_5", "g_1"], 17))
-      a, g_1
-      f_1, f_2, f_3,
-      f_4, f_5
+    >>> print(list_names(["a", "f_1", "f_2", "f_3", "g_1"], 17))
+      a, f_1, f_2,
+      f_3, g_1
     """
-    counts = Counter(name.partition("_")[0] for name in names)
-    families: dict[str, list[str]] = {"": []}
-    for name in names:
-        family = name.partition("_")[0]
-        families.setdefault(family if counts[family] >= FAMILY else "", []).append(name)
     wrapper = TextWrapper(max(width, 3), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
     wrapper.break_long_words = False
-    return "\n".join(wrapper.fill(", ".join(family)) for family in families.values() if family)
+    return wrapper.fill(", ".join(names))
 
 
 def _ask(ask: Ask, say: Say, question: str, default: str, fault_of: Callable[[str], str | None]) -> str:

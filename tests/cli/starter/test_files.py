@@ -120,7 +120,7 @@ def test_an_own_project_is_not_overwritten_but_by_force(folder: Path, capsys) ->
     Project(folder)
     before = (folder / "accuracy.toml").read_bytes()
     assert main(["init"]) == 2
-    assert capsys.readouterr().err == "accgate: accuracy.toml exist; nothing was written. --force replaces them\n"
+    assert capsys.readouterr().err == "accgate: accuracy.toml exists; nothing was written. --force replaces it\n"
     assert (folder / "accuracy.toml").read_bytes() == before
     assert not (folder / ".github").exists()
     assert main(["init", "--force"]) == 0

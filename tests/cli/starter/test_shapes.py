@@ -163,7 +163,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> tuple[str, str, str]:
     prompt = "\n".join(line.removeprefix("  | ") for line in out.splitlines() if line.startswith("  | "))
     expected = out.split("expected: ")[1].splitlines()[0]
     left = out.split("not used: ")[1].splitlines()[0]
-    return prompt, expected, "" if left == "no other column" else left
+    return prompt, expected, "" if left == "none" else left
 
 
 def init(*arguments: str) -> int:

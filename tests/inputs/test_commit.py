@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.references.commit import commit_of
+from accgate.inputs.checkout import commit_of
 from tests.gates import RIGHT, Project
 
 
