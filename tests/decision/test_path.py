@@ -8,9 +8,8 @@ import pytest
 
 from accgate.decision.evidence import Evidence
 from accgate.decision.path import SequentialPath, path_of
-from accgate.records.ids import Ids
 from accgate.report.charts.evidence import evidence_chart
-from accgate.report.html.checks import evidence_of
+from accgate.report.html.run import Sides
 from accgate.verdict import Verdict
 from tests.cases import each
 from tests.decisions import compare_in_order as compare
@@ -30,9 +29,9 @@ def path_from(
 ) -> SequentialPath:
     """The path by the samples that a check used, as a report reads them from a run's folder."""
     n = verdict.n
-    ids, binary = Ids(map(str, range(n))), all(score in (0.0, 100.0) for score in before)
+    ids, binary = tuple(map(str, range(n))), all(score in (0.0, 100.0) for score in before)
     used = None if clusters is None else clusters[:n]
-    evidence = evidence_of(verdict, ids, np.array(after[:n]), np.array(before[:n]), used, binary)
+    evidence = Sides(ids, np.array(after[:n]), np.array(before[:n]), used, (), binary).evidence(verdict)
     assert isinstance(evidence, Evidence)
     path = path_of(evidence, verdict)
     assert path is not None, "no path"

@@ -304,7 +304,7 @@ def test_the_random_state_of_the_caller_comes_back(folder: Path) -> None:
         ("options", {}, 'metric = "acc", filter = "none"; metric = "acc_norm"'),
         ("options", {"filter": "loose"}, "which score decides"),
         ("both", {"metric": "acc_norm", "filter": "x"}, "which score decides"),
-        ("code", {}, "runs code of the model"),
+        ("code", {}, "runs the model's code"),
         ("seen", {}, "images or sounds"),
         ("endless", {}, "max_gen_toks is 0"),
         ("options", {"metric": "acc", "chat": True}, "which a chat cannot"),
@@ -330,7 +330,7 @@ def test_a_missing_package_is_said_with_what_installs_it(monkeypatch: pytest.Mon
 
 def test_a_metric_that_is_not_given_and_first_choices_that_are_not_told_are_errors(folder: Path) -> None:
     task = loaded(folder, "last", metric="made_up", scale=100.0)
-    with pytest.raises(BadInput, match="gives no made_up,none, only perplexity,none, acc,none"):
+    with pytest.raises(BadInput, match="gives no made_up,none; set metric and filter: perplexity,none, acc,none"):
         task.points(task.samples[0], [(-1.0, True)])
     last = loaded(folder, "last", metric="acc")
     with pytest.raises(CannotEvaluate, match="needs to know the model's first choices"):

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from accgate import compare
-from accgate.decision.evidence import Evidence
 from accgate.records.file import paths_of
-from accgate.records.ids import Ids
-from accgate.records.scores import Scores
-from accgate.report.html.checks import evidence_in, evidence_of
+from accgate.report.html.run import Sides, sides_of
 from tests.gates import Project
 from tests.report.html_pages import changed, keep_reference_scores, page_of
 
@@ -18,10 +15,11 @@ from tests.report.html_pages import changed, keep_reference_scores, page_of
 def test_without_the_references_scores_or_with_failed_samples_the_reason_is_said() -> None:
     before, after = changed(900, 0.10, 0.02)
     verdict = compare(before, after, test="gsprt", theta=3.0)
-    ids, scores = Ids(map(str, range(verdict.n))), np.array(after[: verdict.n])
-    assert evidence_of(verdict, ids, scores, None) == "the reference's scores are not beside accgate.json"
+    ids, scores = tuple(map(str, range(verdict.n))), np.array(after[: verdict.n])
+    without = Sides(ids, scores, None, None, ())
+    assert without.evidence(verdict) == "the reference's scores are not beside accgate.json"
     scores[3] = np.nan
-    assert evidence_of(verdict, ids, scores, np.array(before[: verdict.n])) == "some samples have no score"
+    assert Sides(ids, scores, np.array(before[: verdict.n]), None, ()).evidence(verdict) == "some samples have no score"
 
 
 @pytest.mark.parametrize("lost", [0.02, 0.12])
@@ -59,9 +57,9 @@ def test_repeats_are_averaged_and_samples_stand_in_the_fixed_order(tmp_path: Pat
     project.run(after)
     keep_reference_scores(project)
     (verdict,), _ = page_of(project)
-    evidence = evidence_in(project.out, verdict, 0)
-    assert isinstance(evidence, Evidence)
-    assert isinstance(evidence.reference, Scores)
-    assert list(evidence.candidate.ids) == project.ids()
-    assert evidence.candidate.values[:, 0].tolist() == after
-    assert evidence.reference.values[:, 0].tolist() == before
+    sides = sides_of(verdict, project.out, 0)
+    assert isinstance(sides, Sides)
+    assert list(sides.ids) == project.ids()
+    assert sides.candidate.tolist() == after
+    assert sides.reference is not None
+    assert sides.reference.tolist() == before
