@@ -28,14 +28,6 @@ from accgate.planning.effective import IN_ORDER, IN_PLACE, RATES, EffectiveTask,
 from accgate.tasks import DefinitionFile
 
 
-def _rank_of_allowance(value: float | str) -> float:
-    """Rank an allowed drop in points.
-
-    A percentage is a share of another number, and has no rank beside points.
-    """
-    return math.nan if isinstance(value, str) else down(value)
-
-
 def _rank_of_share(value: float | None) -> float:
     """Rank a share that may be added.
 
@@ -44,15 +36,17 @@ def _rank_of_share(value: float | None) -> float:
     return -math.inf if value is None else down(value)
 
 
-ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
-BETA = Direction(down, "fewer drops are missed", "more drops are missed")
 SAMPLES = Direction(up, "more samples are evaluated", "fewer samples are evaluated")
 # The only values that can be plainly stricter, and `TaskPair.in_doubt` says when these are not either.
 PROVEN: Mapping[str, Direction] = {
-    "alpha": ALPHA,
-    "beta": BETA,
+    "alpha": Direction(up, "a smaller drop fails", "only a larger drop fails"),
+    "beta": Direction(down, "fewer drops are missed", "more drops are missed"),
     "theta": Direction(down, "smaller drops must be detectable", "smaller drops may go unseen"),
-    "allowed_drop": Direction(_rank_of_allowance, "a smaller loss fails", "a larger loss is accepted"),
+    "allowed_drop": Direction(  # a percentage is a share of another number, and has no rank beside points
+        lambda drop: math.nan if isinstance(drop, str) else down(drop),
+        "a smaller loss fails",
+        "a larger loss is accepted",
+    ),
     "certify": Direction(up, "a pass must be proven", "a pass need no longer be proven"),
     "max_unread": Direction(down, "fewer replies may hold no answer", "more replies may hold no answer"),
     "tier": Direction(along("advisory", "required"), "the check can fail the run", "the check no longer fails a run"),

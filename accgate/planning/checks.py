@@ -26,7 +26,7 @@ from accgate.design import (
     given_of,
     oriented,
 )
-from accgate.errors import LIMITS, BadInput, CannotEvaluate, CostName, Key, KeyFaults, Tier
+from accgate.errors import LIMITS, BadInput, CannotEvaluate, CostName, Key, KeyFaults, Tier, refuse_faults
 from accgate.inputs.parquet import Closed
 from accgate.metrics.forms import label_form
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
@@ -76,7 +76,6 @@ class Check:
     gamma: float | None = None
     expected_n_healthy: float | None = None
     expected_n_dropped: float | None = None
-    max_tokens: int = 0
     max_failed: float = 0.0
     max_unread: float = 1.0
     max_more_tokens: float | None = None
@@ -117,6 +116,11 @@ class Check:
     def n(self) -> int:
         """Number of samples."""
         return len(self.task.samples)
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of all replies at their longest."""
+        return self.n * self.repeats * (self.planned_model.settings.sampling.max_tokens or self.task.content.max_tokens)
 
     @property
     def reference_mean(self) -> float | None:
@@ -184,37 +188,27 @@ def plan_checks(
     for tier in {draft.design.tier for draft in drafts if account is None}:
         own = [pair for pair in pairs if config.tasks[pair[1]].tier == tier]
         accounts[tier] = _account_of_file(config) if recording else _account(config, drafts, own)
-    checks: dict[tuple[str, str], Check] = {}
-    sides: dict[tuple[str, str], Check] = {}
-    making = (draft for draft in drafts if not draft.is_beside)
+    making = [draft for draft in drafts if not draft.is_beside]
+    made: dict[tuple[str, str], Check] = {}  # and the other sides that have no check of their own
     for draft in sorted(making, key=lambda draft: draft.other is not None):  # the other sides' own checks first
         try:
             with config.source.locating(("tasks", draft.source.name)):
-                account = accounts[draft.design.tier]
-                alpha = account.of_check(draft.design.alpha)
-                side = (
-                    None if draft.other is None else checks.get(key := (draft.other, draft.source.name), sides.get(key))
-                )
+                side = None if draft.other is None else made.get((draft.other, draft.source.name))
                 check = _plan_check(
-                    config, draft, alpha, side, recording=recording, stored=stored, known_sizes=known_sizes
+                    config,
+                    draft,
+                    accounts[draft.design.tier],
+                    side,
+                    recording=recording,
+                    stored=stored,
+                    known_sizes=known_sizes,
                 )
-                limited = account.of_limit(draft.design.alpha) if check.limits else 1.0
-                check = replace(check, alpha_limit=limited, design=_with_shares(check.design, draft, account))
-                if draft.other is not None:
-                    sides[key] = side or _other_side(config, check, draft.other)
-                    check = replace(check, other_side=sides[key])
-                checks[check.key] = check
+                made |= {each.key: each for each in (check.other_side, check) if each is not None}
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     if faults:
         raise BadInput(*faults)
-    return tuple(checks[pair] for pair in pairs if pair in checks)
-
-
-def _other_side(config: Config, check: Check, name: str) -> Check:
-    """The model that a check's must equal, asked the same samples."""
-    model = replace(check.planned_model, name=name, settings=config.models_in_file[name])
-    return replace(check, model=name, planned_model=model)
+    return tuple(made[draft.model.name, draft.source.name] for draft in making)
 
 
 def with_other_sides(checks: Sequence[Check]) -> list[Check]:
@@ -331,17 +325,6 @@ def _drafts(
     return drafts
 
 
-def _with_shares(design: Design, draft: _Draft, account: Account) -> Design:
-    """Add to a design what its groups and its decline may spend.
-
-    They may where they can fail the check.
-    """
-    content = draft.source.content
-    groups = account.of_groups(design.alpha) if has_groups(draft.source.definition) else None
-    drift = account.of_drift(design.alpha) if content.aggregate is None else None  # an anchor keeps no statistic
-    return replace(design, group_alpha=groups, drift_alpha=drift)
-
-
 def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str, str]]) -> Account:
     of_pair = {(draft.model.name, draft.source.name): draft for draft in drafts}
 
@@ -404,30 +387,28 @@ def _refuse_one_sided(source: TaskSource, model: str) -> None:
     keys = ("target", "reference", "allowed_drop", "certify", *LIMITS.values())
     values = {key: getattr(source.settings, key) for key in keys}
     written = [key for key, value in values.items() if value is not None and value is not False]
-    fault = f"does not go with equal_to, by which {model} is held against another model both ways; list in `models` "
-    faults: list[tuple[Key, str]] = [((key,), f"{fault}those that it is for") for key in written]
+    fault = f"does not go with equal_to of {model}, which has no reference; list the models that it is for in `models`"
+    faults: list[tuple[Key, str]] = [((key,), fault) for key in written]
     if (statistic := source.content.aggregate) is not None:
-        faults.append(
-            ((), f"is decided on {statistic}, but equal_to of {model} compares means; list others in `models`")
-        )
-    if faults:
-        raise KeyFaults(*faults)
+        fault = f"is decided on {statistic}, but equal_to of {model} compares means; list other models in `models`"
+        faults.append(((), fault))
+    refuse_faults(faults)
 
 
 def _plan_check(
     config: Config,
     draft: _Draft,
-    alpha: float,
+    account: Account,
     side: Check | None,
     *,
     recording: bool,
     stored: bool,
     known_sizes: bool,
 ) -> Check:
-    """Plan the check of a draft at this alpha.
+    """Plan the check of a draft at the alpha that the account leaves it for certain.
 
-    It is decided so where no other check is rejected. Of one that must equal another model each way has half of it. It
-    takes the samples of that model's own check, its `side`, where there is one.
+    Of one that must equal another model each way has half of it. It takes the samples of that model's own check, its
+    `side`, where there is one.
 
     Raises
     ------
@@ -439,8 +420,8 @@ def _plan_check(
     model, source, recorded, reference = draft.model, draft.source, draft.recorded, draft.reference
     settings, design = source.settings, draft.design
     about = None if recorded is None else recorded.about
-    alpha = alpha if draft.other is None else alpha / 2.0
-    sizing = Sizing(source, design, draft.choice().test, reference, alpha, about, source.bounds)
+    alpha = account.of_check(design.alpha) / (1.0 if draft.other is None else 2.0)
+    sizing = Sizing(source, design, draft.choice().test, reference, alpha, about)
     _refuse_theta(source, sizing.theta_fault())
     if side is None:
         whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
@@ -452,7 +433,6 @@ def _plan_check(
     notes = (*unread, *notes_on_samples(task, sizing, len(whole.samples)))
     if not recording and reference is None and draft.other is None:
         notes = (*unread, missing_note(config, model, draft.baseline, source.name))
-    longest = model.settings.sampling.max_tokens or task.content.max_tokens
     check = Check(
         model=model.name,
         planned_model=model,
@@ -460,12 +440,18 @@ def _plan_check(
         baseline=draft.baseline,
         references=config.references,
         repeats=settings.repeats,
-        design=replace(design, discordance=sizing.stated_discordance),
+        design=replace(
+            design,
+            discordance=sizing.stated_discordance,
+            group_alpha=account.of_groups(design.alpha) if has_groups(source.definition) else None,
+            # An anchor keeps no statistic.
+            drift_alpha=account.of_drift(design.alpha) if source.content.aggregate is None else None,
+        ),
         choice=choice,
         reference=reference.take(task.samples.ids) if isinstance(reference, Scores) else reference,
         alpha_planned=alpha,
+        alpha_limit=account.of_limit(design.alpha) if settings.limits else 1.0,
         recorded=recorded,
-        max_tokens=len(task.samples) * settings.repeats * longest,
         max_failed=config.gate.max_failed,
         max_unread=source.max_unread,
         max_more_tokens=None if settings.max_more_tokens is None else allowed_share(settings.max_more_tokens),
@@ -475,18 +461,18 @@ def _plan_check(
         advice=(
             *advice_on_rows(task, sizing, len(whole.samples)),
             *advice_on_runs(sizing),
-            *_obstacles(choice),
+            *([] if choice.obstacle is None else [words_of(Reason.of(choice.obstacle, fewest=FEWEST_CLUSTERS))]),
             *advice_on_targets(task),
         ),
         judge=None if settings.judge is None else planned_judge(config, settings.judge),
         not_pooled=draft.not_pooled,
     )
     check = _with_expectations(check, sizing)
-    return replace(check, notes=(*check.notes, *_chance_notes(check)))
-
-
-def _obstacles(choice: Choice) -> tuple[str, ...]:
-    return () if choice.obstacle is None else (words_of(Reason.of(choice.obstacle, fewest=FEWEST_CLUSTERS)),)
+    check = replace(check, notes=(*check.notes, *_chance_notes(check)))
+    if draft.other is None:
+        return check
+    beside = replace(model, name=draft.other, settings=config.models_in_file[draft.other])
+    return replace(check, other_side=side or replace(check, model=draft.other, planned_model=beside))
 
 
 def _all_samples(

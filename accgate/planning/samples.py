@@ -129,7 +129,7 @@ def plan(
     assumed = Assumptions(test, level, beta, sigma, discordance)
     fixed = assumed.fixed_n(theta) or 1
     if fixed > N_LIMIT:
-        raise BadInput(f"theta is {theta:g}; not even {N_LIMIT:,} samples detect so small a drop, write more")
+        raise BadInput(f"theta is {theta:g}; not even {N_LIMIT:,} samples detect so small a drop; give a larger theta")
     most, least = assumed.most_n(theta) or 1, assumed.least_n(fixed)
     n = most if n_max is None else min(most, n_max)
     if test == "unconditional":
@@ -324,7 +324,10 @@ class Assumptions:
         rates = {"alpha": self.alpha, "beta": self.beta}
         if self.test == "gsprt" and self.discordance is not None:
             return expected_samples(n, theta, discordance=self.discordance, **rates)
-        extra_pass, extra_fail = self._beyond
+        # How far the bounds of runs lie beyond Wald's, as log likelihood ratios of runs that pass and that fail.
+        extra_pass, extra_fail = 0.7 + max(0.0, self.beta - 0.2), 0.7
+        if self.test == "e-process":
+            extra_pass, extra_fail = 0.75 if self.discordance is None else 0.35, 0.6
         passes, fails = extra_pass - math.log(self.beta), extra_fail + math.log((1.0 - self.beta) / self.alpha)
         scale = 2.0 * self.normal_n(theta) / quantile_sum(**rates) ** 2  # Wald's approximation
         healthy = scale * ((1.0 - self.alpha) * passes - self.alpha * fails)
@@ -332,16 +335,6 @@ class Assumptions:
             healthy = max(healthy, unseen_n(theta, beta=self.beta, loss=self.loss))
         dropped = scale * ((1.0 - self.beta) * fails - self.beta * passes)
         return min(max(healthy, 1.0), float(n)), min(max(dropped, 1.0), float(n))
-
-    @property
-    def _beyond(self) -> tuple[float, float]:
-        """Return how far the bounds of runs lie beyond Wald's.
-
-        They are the log likelihood ratios at which runs pass and fail.
-        """
-        if self.test == "e-process":
-            return (0.75 if self.discordance is None else 0.35), 0.6
-        return 0.7 + max(0.0, self.beta - 0.2), 0.7
 
 
 @functools.lru_cache(maxsize=256)
