@@ -37,8 +37,7 @@ PASSING = _ORDER[:2]  # of what accgate itself writes
 _PASSING = _ORDER[:3]
 UNFINISHED = "in progress"
 SAME_NAME = (
-    "another job of this run publishes under the name {name!r} too, so the worse of the two conclusions stands; give "
-    "each job its own check-name"
+    "another job of this run has the check {name!r} too, and the worse one stands; give each its own check-name"
 )
 UNLISTED = "The other checks of this name could not be read"
 

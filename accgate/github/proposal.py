@@ -132,10 +132,7 @@ def commit_message(reason: str, login: str, number: int) -> str:
 
 def _proposal(client: Client, event: Event, options: Options, request: IssueComment, command: Command) -> Proposal:
     if options.recorded != "success":
-        raise Refused(
-            f"recording the references ended with {options.recorded}; see why in the log at {event.run_url}, "
-            "then write the command again"
-        )
+        raise Refused(f"recording ended with {options.recorded}; see {event.run_url}, then write the command again")
     user = request.comment.user
     if not is_writer(client, event, user):  # it may have been taken away by now
         raise Refused(f"{user.login} has no write permission here any more")
@@ -153,9 +150,7 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     if command.name == "record":
         _refuse_replaced(git, old.tree, options.references, changed)
     check_references(options.folder, changed, reason=command.reason)
-    message = commit_message(
-        command.reason or "The first of their checks.", request.comment.user.login, request.issue.number
-    )
+    message = commit_message(command.reason or "The first of their checks.", user.login, request.issue.number)
     if options.how == "commit":
         return _commit(git, event, head, options, changed, message)
     if head.sha != options.head_sha:
@@ -198,9 +193,7 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
     for name in files:
         parent, entry = present.get(name.split("/")[0]), present.get(name)
         if (parent is not None and parent.type != "tree") or (entry is not None and not entry.is_file):
-            raise BadInput(
-                f"{folder}/{name}: the repository has something other than a plain file in a folder there; remove it"
-            )
+            raise BadInput(f"{folder}/{name}: the repository has no plain file in a folder there; remove what it has")
     nothing = Entry("blob", "", "")
     return {name: content for name, content in files.items() if present.get(name, nothing).sha not in _blobs(content)}
 
@@ -260,9 +253,8 @@ def _pull_request(
                 client.rest(failed)
             continue
         except (MissingPermission, Refused) as error:
-            raise Refused(
-                f"they are on the branch {branch}, but GitHub did not open a pull request for it: {error}; {SETTING}"
-            ) from error
+            fault = "has the references, but GitHub opened no pull request for it"
+            raise Refused(f"the branch {branch} {fault}: {error}; {SETTING}") from error
         return Proposal("The new references are in a pull request into this branch", url)
     raise CannotReach(f"the pull request of {branch} could not be opened in {_ATTEMPTS} attempts")
 
@@ -301,10 +293,8 @@ def stored_files(folder: Path) -> dict[str, bytes]:
         size = path.stat().st_size
         total += size
         if size > FILE_LIMIT or total > TOTAL_LIMIT:
-            raise BadInput(
-                f"{path}: is too large; a file may have {FILE_LIMIT // 10**6} MB, all together "
-                f"{TOTAL_LIMIT // 10**6} MB; record with --no-replies"
-            )
+            limits = f"{FILE_LIMIT // 10**6} MB a file, {TOTAL_LIMIT // 10**6} MB in all"
+            raise BadInput(f"{path}: is too large ({limits}); record with --no-replies")
         files[name] = path.read_bytes()
     if not any(name.endswith(".toml") for name in files):
         raise BadInput(f"{folder}: holds no reference; {_FIX}")

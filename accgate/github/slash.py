@@ -56,8 +56,7 @@ class Command:
                 return f"the reason holds the character U+{ord(odd):04X}; write it without: /accgate accept REASON"
             if len(self.reason) > REASON_LIMIT:
                 return (
-                    f"the reason has {len(self.reason)} characters; write it in up to {REASON_LIMIT}: "
-                    "/accgate accept REASON"
+                    f"the reason has {len(self.reason)} characters; use up to {REASON_LIMIT}: /accgate accept REASON"
                 )
         if self.name == "help":
             word = self.reason.split()[0] if self.reason.split() else ""

@@ -69,10 +69,8 @@ class TrialFolder:
             begun = (LOCK, f"{MARK}.part")  # by one that was killed
             names = sorted(path.name for path in out.iterdir() if path.name not in begun)
             if names:
-                raise BadInput(
-                    f"{out}: holds {names[0]!r}, which is not from an earlier `accgate {self.command}`; name a new or "
-                    "empty folder, or move its files away"
-                )
+                fault = f"holds {names[0]!r}, which is not from an earlier `accgate {self.command}`"
+                raise BadInput(f"{out}: {fault}; name a new or empty folder, or move its files away")
             write_atomically(mark, f"{self.command}\n".encode())
         elif not resume:
             self._remove(out)
