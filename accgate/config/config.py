@@ -114,9 +114,8 @@ class Config:
     @property
     def other_sides(self) -> set[tuple[str, str]]:
         """The (model, task) that others must equal, whichever of the pairs are checked."""
-        return {
-            (other, t) for m, t in replace(self, only=None).pairs() if (other := self.models[m].equal_to) is not None
-        }
+        pairs = replace(self, only=None).pairs()
+        return {(other, task) for model, task in pairs if (other := self.models[model].equal_to) is not None}
 
     def pairs_to_evaluate(self) -> list[tuple[str, str]]:
         """List the same, where a run needs one at least.

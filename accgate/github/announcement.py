@@ -13,15 +13,7 @@ from accgate.config.config import load_config
 from accgate.errors import AccgateError, BadInput
 from accgate.github.api.client import Client
 from accgate.github.branch import NewFiles, push_files, repository_of
-from accgate.github.check_runs import (
-    SAME_NAME,
-    Annotation,
-    Conclusion,
-    Level,
-    allowed_conclusion,
-    finish_check_run,
-    settle_rivals,
-)
+from accgate.github.check_runs import Annotation, Conclusion, Level, allowed_conclusion, finish_check_run, settle_rivals
 from accgate.github.comments import State, When, comment_key, put_comment
 from accgate.github.event import Event, check_run_name
 from accgate.github.outcome import FAIL_ON, TITLE, Outcome, conclusion
@@ -183,8 +175,8 @@ class Announcement:
         with collect_troubles(
             "the check run was written, but other jobs of its name were not looked at", self.troubles
         ):
-            if settle_rivals(client, event, name=name, part=part, check_run_id=number, ended=allowed):
-                self.troubles.append(SAME_NAME.format(name=name))
+            if advice := settle_rivals(client, event, name=name, part=part, check_run_id=number, ended=allowed):
+                self.troubles.append(advice)
 
 
 def _cause(outcome: Outcome, folder: Path) -> CauseView | None:

@@ -11,7 +11,7 @@ from typing import get_args
 from accgate.config.config import Config
 from accgate.config.tables import Gate, Model
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import NOT_PLAIN, Difference, Direction, along, difference, down, texts, unreadable, up
+from accgate.guard.difference import Difference, Direction, along, difference, down, texts, unreadable, up
 from accgate.guard.rule_files import within
 from accgate.guard.secrets import secret_differences
 from accgate.guard.state import Effect, RuleChange
@@ -142,7 +142,7 @@ def _place(file: TomlFile, key: Key) -> float:
 
 def _gate_differences(base: Config, head: Config, tasks: Sequence[TaskPair]) -> Iterator[Difference]:
     for name in (f.name for f in fields(Gate) if f.name not in GATE_ELSEWHERE):
-        before, after, why = getattr(base.gate, name), getattr(head.gate, name), GATE_WHY.get(name, NOT_PLAIN)
+        before, after, why = getattr(base.gate, name), getattr(head.gate, name), GATE_WHY.get(name)
         for found in difference(("gate", name), before, after, GATE.get(name), why=why):
             doubt = alpha_doubt(side for task in tasks for side in (task.before, task.after))
             is_larger = found.effect == "tightening" and name == "correction"

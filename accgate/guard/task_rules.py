@@ -11,18 +11,7 @@ from typing import Any
 from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import (
-    NOT_PLAIN,
-    Difference,
-    Direction,
-    along,
-    down,
-    effect_of,
-    exact,
-    texts,
-    unreadable,
-    up,
-)
+from accgate.guard.difference import Difference, Direction, along, down, effect_of, exact, texts, unreadable, up
 from accgate.guard.rule_files import included_digests, judge_digests, picture_digests
 from accgate.planning.effective import IN_ORDER, IN_PLACE, RATES, EffectiveTask, RowsFile, effective_task, has_same_rows
 from accgate.tasks import DefinitionFile
@@ -130,7 +119,7 @@ class TaskPair:
 
     def _value_difference(self, name: str) -> Iterator[Difference]:
         key, old, new = ("tasks", self.name), self.before.values[name], self.after.values[name]
-        why = WHY.get(name, NOT_PLAIN)
+        why = WHY.get(name)
         if name in SETTINGS:
             levels = [name]
         else:
@@ -161,16 +150,16 @@ class TaskPair:
         return exact(written[0]) != exact(written[1])
 
     def _difference(
-        self, name: str, key: Key, values: Sequence[Any], shown: Iterable[Any], why: str, part: str = ""
+        self, name: str, key: Key, values: Sequence[Any], shown: Iterable[Any], why: str | None = None, part: str = ""
     ) -> Difference:
         """Return the difference of one value.
 
         One that looks stricter is a loosening where that is in doubt.
         """
-        effect, why = effect_of(values[0], values[1], self._directions.get(name), why)
+        effect, reason = effect_of(values[0], values[1], self._directions.get(name), why)
         if effect == "tightening" and (doubt := self._doubt(name)) is not None:
-            effect, why = "loosening", doubt
-        return Difference(key, *texts(*shown), effect, why, part)
+            effect, reason = "loosening", doubt
+        return Difference(key, *texts(*shown), effect, reason, part)
 
     @property
     def _directions(self) -> Mapping[str, Direction]:
@@ -214,9 +203,9 @@ class TaskPair:
         for own in ("num_samples", "limit"):
             values = getattr(old, own), getattr(new, own)
             if values[0] != values[1]:
-                yield self._difference(own, (*key, own), values, values, NOT_PLAIN)
+                yield self._difference(own, (*key, own), values, values)
         if old.num_samples == new.num_samples and numbers[0] != numbers[1]:
-            yield self._difference("num_samples", key, numbers, numbers, NOT_PLAIN, "num_samples")
+            yield self._difference("num_samples", key, numbers, numbers, part="num_samples")
 
     def _same_samples(self) -> bool:
         if self.before.is_planned or self.after.is_planned:
