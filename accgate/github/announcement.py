@@ -96,7 +96,9 @@ class Announcement:
         """Return the Markdown of the comment, which the job summary shows too."""
         options, outcome, guard, pictures = self.options, self.outcome, self.guard, None
         with collect_troubles("the picture could not be written, so the comment has it as text", self.troubles):
-            pictures = self._pictures()
+            is_drawn = options.picture_branch and not (options.untrusted or options.dry_run)
+            if is_drawn and self.client is not None and outcome.result is not None:
+                pictures = push_pictures(self.client, self.event, options.picture_branch, outcome.result)
         about = About(
             title=self.name,
             config=options.trees.config,
@@ -118,16 +120,6 @@ class Announcement:
             outcome.result, about, guard=guard, flips=flips, failure=outcome.failure, cause=cause, template=template
         )
         return _in_repository(body, options.trees)
-
-    def _pictures(self) -> tuple[str, str] | None:
-        """Return the addresses of the picture of all checks.
-
-        None where it cannot be shown, and the comment has it as text.
-        """
-        options, result = self.options, self.outcome.result
-        if self.client is None or result is None or not options.picture_branch or options.untrusted or options.dry_run:
-            return None
-        return push_pictures(self.client, self.event, options.picture_branch, result)
 
     def write(self, title: str, body: str) -> None:
         """Write the comment and the check run.

@@ -162,7 +162,7 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
         return NewFiles(_paths_of(lacking, options), message)
 
     commit_to(client, git, branch, change_at, start=old)
-    return _pull_request(client, event, head, branch, request, command.reason)
+    return _pull_request(client, event, head, branch, user.login, command.reason)
 
 
 def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, bytes]) -> None:
@@ -173,8 +173,8 @@ def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, byt
     BadInput
         Which.
     """
-    present = {stem_of(name) for name in git.folder(tree, folder)}
-    if there := sorted(name for name in changed if stem_of(name) in present):
+    present = {place_of(name) for name in git.folder(tree, folder)}
+    if there := sorted(name for name in changed if place_of(name) in present):
         fix = "/accgate accept REASON replaces it"
         raise BadInput(f"{folder}/{there[0]}: belongs to a reference that the branch has already; {fix}")
 
@@ -230,12 +230,9 @@ def _paths_of(files: Mapping[str, bytes], options: Options) -> dict[str, bytes]:
     return {f"{options.references}/{name}": content for name, content in files.items()}
 
 
-def _pull_request(
-    client: Client, event: Event, head: Side, branch: str, request: IssueComment, reason: str
-) -> Proposal:
+def _pull_request(client: Client, event: Event, head: Side, branch: str, login: str, reason: str) -> Proposal:
     body = (
-        f"{plain(reason)}\n\n".lstrip()
-        + f"Requested by {plain(request.comment.user.login)} in #{event.number}, and recorded at its "
+        f"{plain(reason)}\n\n".lstrip() + f"Requested by {plain(login)} in #{event.number}, and recorded at its "
         f"head {code(head.sha)}. Merge this into that pull request's branch.\n\n{GUARD if reason else FIRST}"
     )
     fields = {
@@ -311,7 +308,7 @@ def is_stored(name: str) -> bool:
     if len(parts) != 2 or not parts[1].endswith(_KINDS):
         return False
     # Names that `file_name` writes: none is hidden, leads elsewhere or holds a control character.
-    return all(re.fullmatch(r"[ -~]+", part) and file_name(unquote(part)) == part for part in (parts[0], _stem(name)))
+    return all(re.fullmatch(r"[ -~]+", part) and file_name(unquote(part)) == part for part in place_of(name))
 
 
 def check_references(folder: Path, changed: Collection[str], *, reason: str) -> None:
@@ -325,7 +322,7 @@ def check_references(folder: Path, changed: Collection[str], *, reason: str) -> 
     BadInput
         Which file, and what is wrong with it.
     """
-    for model, task in sorted({(name.split("/")[0], _stem(name)) for name in changed}):
+    for model, task in sorted({place_of(name) for name in changed}):
         path = folder / model / f"{task}.toml"
         reference = find_reference(folder, unquote(model), unquote(task))
         if reference is None or reference.path != path:
@@ -357,19 +354,14 @@ def git_sha(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def stem_of(name: str) -> str:
-    """The path of a reference in the store, without its ending, from that of any of its files.
+def place_of(name: str) -> tuple[str, str]:
+    """Split the path of a reference's file in the store into model and task, as files' names spell them.
 
-    >>> stem_of("m@quant=fp8/sums.anchor.scores.csv")
-    'm@quant=fp8/sums'
+    >>> place_of("m@quant=fp8/sums.anchor.scores.csv")
+    ('m@quant=fp8', 'sums')
     """
-    return f"{name.partition('/')[0]}/{_stem(name)}" if name.endswith(_KINDS) else name
-
-
-def _stem(name: str) -> str:
-    """Return the task's name in a path, as a file's name spells it."""
-    file = name.rsplit("/", maxsplit=1)[-1]
-    return file.removesuffix(next(kind for kind in _KINDS if file.endswith(kind)))
+    model, _, file = name.partition("/")
+    return model, file.removesuffix(next((kind for kind in _KINDS if file.endswith(kind)), ""))
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:

@@ -183,7 +183,8 @@ def plan_checks(
     """
     pairs = config.pairs_to_evaluate()
     faults: dict[str, None] = {}  # in order, each once: models share the faults of a task
-    drafts = _drafts(config, pairs, faults, recording=recording, stored=stored)
+    purpose = _Purpose(recording=recording, stored=stored, known_sizes=known_sizes)
+    drafts = _drafts(config, pairs, faults, purpose)
     accounts = {} if account is None else dict.fromkeys(get_args(Tier), account)
     for tier in {draft.design.tier for draft in drafts if account is None}:
         own = [pair for pair in pairs if config.tasks[pair[1]].tier == tier]
@@ -194,15 +195,7 @@ def plan_checks(
         try:
             with config.source.locating(("tasks", draft.source.name)):
                 side = None if draft.other is None else made.get((draft.other, draft.source.name))
-                check = _plan_check(
-                    config,
-                    draft,
-                    accounts[draft.design.tier],
-                    side,
-                    recording=recording,
-                    stored=stored,
-                    known_sizes=known_sizes,
-                )
+                check = _plan_check(config, draft, accounts[draft.design.tier], side, purpose)
                 made |= {each.key: each for each in (check.other_side, check) if each is not None}
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
@@ -250,7 +243,16 @@ def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored
 
     One that cannot be planned is in no overall check.
     """
-    return _account(config, _drafts(config, pairs, {}, recording=False, stored=stored), pairs)
+    return _account(config, _drafts(config, pairs, {}, _Purpose(stored=stored)), pairs)
+
+
+@dataclass(frozen=True)
+class _Purpose:
+    """What a plan is for, in the words of `plan_checks`."""
+
+    recording: bool = False
+    stored: bool = False
+    known_sizes: bool = False
 
 
 @dataclass(frozen=True)
@@ -304,7 +306,7 @@ class _Draft:
 
 
 def _drafts(
-    config: Config, pairs: Sequence[tuple[str, str]], faults: dict[str, None], *, recording: bool, stored: bool
+    config: Config, pairs: Sequence[tuple[str, str]], faults: dict[str, None], purpose: _Purpose
 ) -> list[_Draft]:
     """Draft the checks of those pairs that have no fault.
 
@@ -312,13 +314,13 @@ def _drafts(
     """
     drafts = []
     sources: dict[str, TaskSource] = {}  # what the checks of several models share is read once
-    others = set() if recording else config.other_sides
+    others = set() if purpose.recording else config.other_sides
     for model, task in pairs:
         try:
             with config.source.locating(("tasks", task)):
                 if task not in sources:
-                    sources[task] = task_source(config, task, loaded=not stored)
-                draft = _draft(config, model, sources[task], recording=recording)
+                    sources[task] = task_source(config, task, loaded=not purpose.stored)
+                draft = _draft(config, model, sources[task], recording=purpose.recording)
                 drafts.append(replace(draft, is_beside=draft.reference is None and (model, task) in others))
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
@@ -395,16 +397,7 @@ def _refuse_one_sided(source: TaskSource, model: str) -> None:
     refuse_faults(faults)
 
 
-def _plan_check(
-    config: Config,
-    draft: _Draft,
-    account: Account,
-    side: Check | None,
-    *,
-    recording: bool,
-    stored: bool,
-    known_sizes: bool,
-) -> Check:
+def _plan_check(config: Config, draft: _Draft, account: Account, side: Check | None, purpose: _Purpose) -> Check:
     """Plan the check of a draft at the alpha that the account leaves it for certain.
 
     Of one that must equal another model each way has half of it. It takes the samples of that model's own check, its
@@ -424,14 +417,14 @@ def _plan_check(
     sizing = Sizing(source, design, draft.choice().test, reference, alpha, about)
     _refuse_theta(source, sizing.theta_fault())
     if side is None:
-        whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
+        whole, unread = _all_samples(config, draft, sizing, purpose)
         task = first_samples(whole, sizing, recorded)
     else:
         whole, unread, task = side.task, (), side.task
-    _refuse_out_of_range(reference, recorded, settings, task)
+    _refuse_out_of_range(draft, task)
     choice = draft.choice(len(task.samples), _clusters_in(task, reference), alpha=alpha)
     notes = (*unread, *notes_on_samples(task, sizing, len(whole.samples)))
-    if not recording and reference is None and draft.other is None:
+    if not purpose.recording and reference is None and draft.other is None:
         notes = (*unread, missing_note(config, model, draft.baseline, source.name))
     check = Check(
         model=model.name,
@@ -475,23 +468,21 @@ def _plan_check(
     return replace(check, other_side=side or replace(check, model=draft.other, planned_model=beside))
 
 
-def _all_samples(
-    config: Config, draft: _Draft, sizing: Sizing, *, stored: bool, known_sizes: bool
-) -> tuple[Task, tuple[Reason, ...]]:
+def _all_samples(config: Config, draft: _Draft, sizing: Sizing, purpose: _Purpose) -> tuple[Task, tuple[Reason, ...]]:
     """Return the task with every sample there is.
 
     A note says where they were not read.
     """
     source, recorded = draft.source, draft.recorded
     size = source.content.num_samples or source.settings.num_samples
-    if stored and (isinstance(draft.reference, Scores) or not source.is_local):
+    if purpose.stored and (isinstance(draft.reference, Scores) or not source.is_local):
         return source.stored_task(config, recorded, sizing.wanted() or size), ()
     try:
-        whole = source.task(config, sizing.wanted(), loaded=not stored)
+        whole = source.task(config, sizing.wanted(), loaded=not purpose.stored)
     except Closed:
         return source.stored_task(config, recorded, sizing.wanted() or size), ()
     except CannotEvaluate as error:
-        if not known_sizes or source.is_local or size is None:
+        if not purpose.known_sizes or source.is_local or size is None:
             raise
         note = Reason.of("dataset-not-read", n=size, error=str(error))
         return source.stored_task(config, recorded, size), (note,)
@@ -521,13 +512,12 @@ def _reference(settings: TaskSettings, recorded: Reference | None) -> Scores | M
     return None if recorded is None else recorded.evidence
 
 
-def _refuse_out_of_range(
-    reference: Scores | Mean | Target | None, recorded: Reference | None, settings: TaskSettings, task: Task
-) -> None:
+def _refuse_out_of_range(draft: _Draft, task: Task) -> None:
     """Refuse a reference that the task's metric cannot give.
 
     One score far out would move its mean by points.
     """
+    reference, recorded, settings = draft.reference, draft.recorded, draft.source.settings
     low, high = task.metric.lowest, task.metric.highest
     if isinstance(reference, Scores):
         assert recorded is not None

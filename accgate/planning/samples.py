@@ -150,16 +150,9 @@ def n_without_early_stopping(verdict: Figures) -> int:
     q = verdict.discordance if verdict.discordance_planned is None else verdict.discordance_planned
     if not verdict.theta_target or (q is None and verdict.sigma is None):
         return verdict.n_max
-    margin = verdict.allowed_drop or None
-    fixed = _fixed_n(verdict.theta_target, verdict.level, verdict.beta, verdict.sigma, q, margin)
-    return min(fixed or verdict.n_max, verdict.n_max)
-
-
-@functools.cache
-def _fixed_n(
-    theta: float, alpha: float, beta: float, sigma: float | None, discordance: float | None, margin: float | None
-) -> int | None:
-    return Assumptions("unconditional", alpha, beta, sigma, discordance, margin=margin).most_n(theta)
+    rates, margin = (verdict.level, verdict.beta), verdict.allowed_drop or None
+    assumed = Assumptions("unconditional", *rates, verdict.sigma, q, margin=margin)
+    return min(_most_n(assumed, verdict.theta_target) or verdict.n_max, verdict.n_max)
 
 
 @dataclass(frozen=True)
@@ -335,6 +328,9 @@ class Assumptions:
             healthy = max(healthy, unseen_n(theta, beta=self.beta, loss=self.loss))
         dropped = scale * ((1.0 - self.beta) * fails - self.beta * passes)
         return min(max(healthy, 1.0), float(n)), min(max(dropped, 1.0), float(n))
+
+
+_most_n = functools.cache(Assumptions.most_n)  # reports ask again and again
 
 
 @functools.lru_cache(maxsize=256)

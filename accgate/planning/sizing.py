@@ -308,9 +308,8 @@ def advice_on_runs(sizing: Sizing) -> tuple[str, ...]:
     Its runs show that answers flicker.
     """
     runs = sizing.reference_runs
-    if sizing.theta is None or sizing.test not in PAIRED_TESTS or not isinstance(sizing.reference, Scores):
-        return ()
-    if runs >= MORE_RUNS or not sizing.binary:
+    is_paired = sizing.test in PAIRED_TESTS and isinstance(sizing.reference, Scores) and sizing.binary
+    if sizing.theta is None or not is_paired or runs >= MORE_RUNS:
         return ()
     several = replace(sizing, test="paired") if sizing.test == "unconditional" else sizing
     now, then = sizing.samples_for(sizing.theta), several.samples_for(sizing.theta, MORE_RUNS)
