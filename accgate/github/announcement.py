@@ -164,9 +164,7 @@ class Announcement:
             part=part,
             is_loosened=self.guard is not None and self.guard.state == "loosened",
         )
-        with collect_troubles(
-            "the check run was written, but other jobs of its name were not looked at", self.troubles
-        ):
+        with collect_troubles("the check run was written, but other jobs of its name were not read", self.troubles):
             if advice := settle_rivals(client, event, name=name, part=part, check_run_id=number, ended=allowed):
                 self.troubles.append(advice)
 

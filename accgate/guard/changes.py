@@ -24,14 +24,8 @@ from accgate.planning.effective import RATES, shares_of_alpha
 from accgate.text import some_of
 
 GATE: Mapping[str, Direction] = {
-    "correction": Direction(
-        along("bonferroni", "holm", "bh", "none"),
-        "every regression that failed before still fails",
-        "fewer regressions fail",
-    ),
-    "on_inconclusive": Direction(
-        along("warn", "fail"), "an inconclusive run fails", "an inconclusive run no longer fails"
-    ),
+    "correction": Direction(along("bonferroni", "holm", "bh", "none"), "more drops fail", "fewer drops fail"),
+    "on_inconclusive": Direction(along("warn", "fail"), "inconclusive runs fail", "inconclusive runs no longer fail"),
     "drift": Direction(along("report", "fail"), "a slow decline fails", "a slow decline no longer fails"),
     "groups": Direction(along("report", "fail"), "a group that falls fails", "a group that falls no longer fails"),
     "drift_alpha": Direction(up, "a slower decline is reported", "only a faster decline is reported"),

@@ -56,15 +56,15 @@ class Direction:
     looser: str
 
 
-def up(value: float | None) -> float:
+def up(value: float | str | None) -> float:
     """Rank a rule that is stricter the higher its value.
 
-    No value has no rank.
+    No value has no rank, and neither has a percentage, which is a share of another number.
     """
-    return math.nan if value is None else float(value)
+    return math.nan if value is None or isinstance(value, str) else float(value)
 
 
-def down(value: float | None) -> float:
+def down(value: float | str | None) -> float:
     """Rank a rule that is stricter the lower its value."""
     return -up(value)
 

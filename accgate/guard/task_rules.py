@@ -17,8 +17,8 @@ from accgate.planning.effective import IN_ORDER, IN_PLACE, RATES, EffectiveTask,
 from accgate.tasks import DefinitionFile
 
 
-def _rank_of_share(value: float | None) -> float:
-    """Rank a share that may be added.
+def _rank_of_cost(value: float | None) -> float:
+    """Rank a limit on a cost.
 
     Without one anything may.
     """
@@ -31,19 +31,13 @@ PROVEN: Mapping[str, Direction] = {
     "alpha": Direction(up, "a smaller drop fails", "only a larger drop fails"),
     "beta": Direction(down, "fewer drops are missed", "more drops are missed"),
     "theta": Direction(down, "smaller drops must be detectable", "smaller drops may go unseen"),
-    "allowed_drop": Direction(  # a percentage is a share of another number, and has no rank beside points
-        lambda drop: math.nan if isinstance(drop, str) else down(drop),
-        "a smaller loss fails",
-        "a larger loss is accepted",
-    ),
+    "allowed_drop": Direction(down, "a smaller loss fails", "a larger loss is accepted"),
     "certify": Direction(up, "a pass must be proven", "a pass need no longer be proven"),
     "max_unread": Direction(down, "fewer replies may hold no answer", "more replies may hold no answer"),
     "tier": Direction(along("advisory", "required"), "the check can fail the run", "the check no longer fails a run"),
-    "max_more_tokens": Direction(_rank_of_share, "tokens may rise less", "tokens may rise more"),
-    "max_slower": Direction(_rank_of_share, "time may rise less", "time may rise more"),
-    "max_less_accepted": Direction(
-        _rank_of_share, "the acceptance length may fall less", "the acceptance length may fall more"
-    ),
+    "max_more_tokens": Direction(_rank_of_cost, "tokens may rise less", "tokens may rise more"),
+    "max_slower": Direction(_rank_of_cost, "time may rise less", "time may rise more"),
+    "max_less_accepted": Direction(_rank_of_cost, "acceptance length may fall less", "acceptance length may fall more"),
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }
