@@ -193,7 +193,7 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
     for name in files:
         parent, entry = present.get(name.split("/")[0]), present.get(name)
         if (parent is not None and parent.type != "tree") or (entry is not None and not entry.is_file):
-            raise BadInput(f"{folder}/{name}: the repository has no plain file in a folder there; remove what it has")
+            raise BadInput(f"{folder}/{name}: the repository has something other than a plain file there; remove it")
     nothing = Entry("blob", "", "")
     return {name: content for name, content in files.items() if present.get(name, nothing).sha not in _blobs(content)}
 
