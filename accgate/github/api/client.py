@@ -198,7 +198,7 @@ class Client:
 
     def _wait(self, seconds: float, why: str, kind: type[CannotPublish] = CannotReach) -> None:
         if seconds > self._left:
-            raise kind(f"{why}; the next wait is {seconds:.0f} s, but only {max(self._left, 0.0):.0f} s are left")
+            raise kind(f"{why}; the next wait is {seconds:.0f} s, and {max(self._left, 0.0):.0f} s are left")
         self._left -= seconds
         self._sleep(seconds)
 
