@@ -36,7 +36,7 @@ _ORDER: tuple[Conclusion, ...] = (
 PASSING = _ORDER[:2]  # of what accgate itself writes
 _PASSING = _ORDER[:3]
 UNFINISHED = "in progress"
-SAME_NAME = "another job of this run has the check {name!r} too, and the worse one stands; give each its own check-name"
+SAME_NAME = "another job of the run has the check {name!r} too; the worse stands, so give each job its own check-name"
 UNLISTED = "The other checks of this name could not be read"
 
 

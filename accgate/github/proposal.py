@@ -132,7 +132,8 @@ def commit_message(reason: str, login: str, number: int) -> str:
 
 def _proposal(client: Client, event: Event, options: Options, request: IssueComment, command: Command) -> Proposal:
     if options.recorded != "success":
-        raise Refused(f"recording ended with {options.recorded}; see {event.run_url}, then write the command again")
+        fault = f"recording the references ended with {options.recorded}"
+        raise Refused(f"{fault}; see {event.run_url}, then write the command again")
     user = request.comment.user
     if not is_writer(client, event, user):  # it may have been taken away by now
         raise Refused(f"{user.login} has no write permission here any more")

@@ -103,7 +103,8 @@ def _check_acceptable(client: Client, event: Event, pull: PullRequest, request: 
         raise Declined(f"a fork's code would run with more rights than its pull request has; {fix}")
     looks = looks_of(client, event, check_name, pull.base.ref)
     if not looks:
-        raise Declined(f"the check {check_name} has not started on the head commit; write the command once it has")
+        fault = f"the check {check_name} of this pull request has not started on the head commit"
+        raise Declined(f"{fault}; write the command again once it has")
     written = request.comment.created_at
     if min(started for started, _ in looks) >= written or moved_since(client, event, written):
         raise Declined("the branch has moved since your comment; look at its new head, then write the command again")

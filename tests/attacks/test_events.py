@@ -295,8 +295,8 @@ def ask(hub: GitHub, folder: Path, body: str, **how: Any) -> str:
     ("body", "advice"),
     [
         ("/accgate approve", "a review"),
-        ("/accgate", "/accgate accept REASON or /accgate rerun"),
-        ("/accgate re-run", "/accgate accept REASON or /accgate rerun"),
+        ("/accgate", "/accgate accept REASON, /accgate record or /accgate rerun"),
+        ("/accgate re-run", "/accgate accept REASON, /accgate record or /accgate rerun"),
         ("/accgate accept a\u202eb", "U+202E"),
         ("/accgate accept " + "x" * 301, "up to 300"),
     ],
