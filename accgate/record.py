@@ -82,7 +82,7 @@ class Recording:
         """
         times = 2 if self.twice else self.runs
         planned = plan_checks(config, recording=True)
-        return [replace(check, repeats=times * check.repeats, max_tokens=times * check.max_tokens) for check in planned]
+        return [replace(check, repeats=times * check.repeats) for check in planned]
 
 
 def record(config: Config | str | Path, options: RunOptions, recording: Recording) -> list[Path]:
@@ -261,9 +261,7 @@ def _of_new_rows(check: Check) -> Check | None:
     new = check.task.of(sample for sample in check.task.samples if sample.id not in known)
     if not len(new.samples):
         return None
-    repeats = reference.about.repeats
-    tokens = check.max_tokens * len(new.samples) * repeats // (len(check.task.samples) * check.repeats)
-    return replace(_held_against(check, reference), task=new, repeats=repeats, max_tokens=tokens)
+    return replace(_held_against(check, reference), task=new, repeats=reference.about.repeats)
 
 
 def _refuse_replaced(checks: Sequence[Check], reason: str | None) -> None:

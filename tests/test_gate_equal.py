@@ -317,7 +317,7 @@ def test_both_wrong_everywhere_is_no_pass(tmp_path: Path) -> None:
         ({"equal_to": "cool"}, {}, "models.warm.equal_to: names no model 'cool'; did you mean 'cold'?"),
         ({"baseline": "cold"}, {}, "models.warm.equal_to: is set together with baseline"),
         ({}, {"target": 0.0}, "tasks.sums.target: does not go with equal_to"),
-        ({}, {"target": 50.0}, "tasks.sums.target: does not go with equal_to, by which warm is held"),
+        ({}, {"target": 50.0}, "tasks.sums.target: does not go with equal_to of warm"),
         ({}, {"reference": 50.0, "reference_num_samples": 9}, "tasks.sums.reference: does not go with equal_to"),
         ({}, {"allowed_drop": 1.0}, "tasks.sums.allowed_drop: does not go with equal_to"),
         ({}, {"certify": True}, "tasks.sums.certify: does not go with equal_to"),

@@ -30,18 +30,13 @@ class Gate:
     drift: Effect = setting("report", "fail: a slow decline since the first reference fails, at a tenth of alpha")
     groups: Effect = setting("report", "fail: a group of samples that falls by itself fails, at a tenth of alpha")
     reference_runs: Count = setting(1, "runs of main that `history pool` gathers in a reference, at most; 1 pools none")
-    max_failed: Number = setting(
-        0.01, "share of samples that may stay without a score, 0 or more and below 1", ge=0, lt=1
-    )
+    max_failed: Number = setting(0.01, "share of samples that may lack a score, 0 or more and below 1", ge=0, lt=1)
     early_stopping: Flag = setting(True, "stop as soon as the evidence allows")
     references: Text = setting("references", "folder of references, relative to this file", min_length=1)
     seed: Whole = setting(0, "order of the samples, and generated tasks")
-    overall: Flag = setting(
-        True, "with two or more paired checks of a model, pool them in one more, at a fifth of alpha"
-    )
+    overall: Flag = setting(True, "pool the paired checks of a model in one more check, at a fifth of alpha")
     secrets: dict[Text, Texts] = Field(
-        default_factory=dict,
-        description="hosts to which models of a pull request may send an environment variable, by its name",
+        default_factory=dict, description="hosts that may get an environment variable, by its name"
     )
 
 
@@ -55,9 +50,7 @@ class Sampling:
     top_k: Whole | None = setting(None, "candidates per token; what 0 or -1 means is the engine's")
     seed: Whole | None = setting(None, "seed of the engine's sampler")
     stop: Texts = setting((), "stop strings, besides the task's")
-    extra: dict[Text, Any] = Field(
-        default_factory=dict, description="further fields of the request, as the engine has them"
-    )
+    extra: dict[Text, Any] = Field(default_factory=dict, description="further fields of the engine's request")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -82,37 +75,26 @@ class TaskSettings:
     lm_eval: Text | None = setting(None, "a task of lm-evaluation-harness, with its scorer")
     options: dict[Text, Any] = Field(default_factory=dict, description="options of a generated task, or of lm_eval")
     mode: Literal["chat", "completion"] | None = setting(None, "ask by chat or by raw completion")
-    dataset: Text | None = setting(None, "file that takes the place of the definition's dataset, relative to this file")
-    few_shot_dataset: Text | None = setting(
-        None, "file that takes the place of the solved examples, relative to this file"
-    )
-    subset: Text | Texts | None = setting(
-        None, "configuration of the hub dataset in place of the task's, or a list of several"
-    )
+    dataset: Text | None = setting(None, "file in place of the definition's dataset, relative to this file")
+    few_shot_dataset: Text | None = setting(None, "file in place of the solved examples, relative to this file")
+    subset: Text | Texts | None = setting(None, "one or several configurations of the task's hub dataset")
     choose: ChosenBy | None = setting(None, "multiple choice by a generated letter or by the options' likelihoods")
     run_code: Flag = setting(False, "allow that code which the model wrote is run, in a sandbox")
     judge: Text | None = setting(None, "which of [judges] gives the marks, for metric = judge")
     sigma: Number | None = setting(None, "standard deviation of one score in points, 0 or more", ge=0)
     theta: Number | None = setting(None, "drop in points that must be detectable, above 0", gt=0)
-    allowed_drop: Number | Text | None = setting(
-        None, 'a loss that is accepted: points, or "1%" of the reference\'s mean'
-    )
+    allowed_drop: Number | Text | None = setting(None, 'an accepted loss: points, or "1%" of the reference\'s mean')
     certify: Flag = setting(False, "a pass must prove that the drop is less than allowed_drop + theta, at 1 - alpha")
-    discordance: Number | None = setting(
-        None, "expected share of samples that change their score, for planning, 0 to 1", ge=0, le=1
-    )
+    discordance: Number | None = setting(None, "share of samples expected to change their score, 0 to 1", ge=0, le=1)
     num_samples: Count | None = setting(None, "samples to evaluate, 1 or more")
     limit: Count | None = setting(None, "at most this many samples, 1 or more")
     alpha: Level | None = None
     beta: Beta | None = None
     test: TestName = setting("auto", "auto takes the best test that the reference allows")
-    max_unread: Share | None = setting(
-        None, "share of replies that may hold no answer; past it recording and running are errors (0.2)"
-    )
-    max_more_tokens: Text | None = setting(
-        None, 'how many more completion tokens a sample may take than in the reference: "10%"'
-    )
+    max_unread: Share | None = setting(None, "share of replies that may hold no answer; more is an error (0.2)")
+    max_more_tokens: Text | None = setting(None, 'completion tokens a sample may take above the reference: "10%"')
     max_slower: Text | None = setting(None, 'how much more time a sample may take than in the reference: "10%"')
+    max_less_accepted: Text | None = setting(None, 'acceptance length that may be lost to the reference: "10%"')
     reasoning: ReasoningUse | None = setting(None, "leave a model's reasoning out of what is read, or keep it")
     reference: Number | None = setting(None, "the reference's mean in points, where no scores are recorded")
     reference_num_samples: Count | None = setting(None, "number of samples behind `reference`")
@@ -121,10 +103,6 @@ class TaskSettings:
     models: Texts = setting((), "models this task is for; all where empty")
     repeats: Count = setting(1, "answers per sample, 1 or more")
     tags: Texts = setting((), "labels to choose tasks by")
-
-    max_less_accepted: Text | None = setting(
-        None, 'how much shorter the acceptance length of speculative decoding may be than in the reference: "10%"'
-    )
 
     @property
     def limits(self) -> int:
@@ -147,9 +125,7 @@ class Judge:
 class Report:
     """`[report]`: the pages that people read."""
 
-    template: Text | None = setting(
-        None, "Jinja template over blocks of the comment, relative to this file", min_length=1
-    )
+    template: Text | None = setting(None, "Jinja template of the comment, relative to this file", min_length=1)
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)

@@ -13,15 +13,7 @@ from accgate.config.config import load_config
 from accgate.errors import AccgateError, BadInput
 from accgate.github.api.client import Client
 from accgate.github.branch import NewFiles, push_files, repository_of
-from accgate.github.check_runs import (
-    SAME_NAME,
-    Annotation,
-    Conclusion,
-    Level,
-    allowed_conclusion,
-    finish_check_run,
-    settle_rivals,
-)
+from accgate.github.check_runs import Annotation, Conclusion, Level, allowed_conclusion, finish_check_run, settle_rivals
 from accgate.github.comments import State, When, comment_key, put_comment
 from accgate.github.event import Event, check_run_name
 from accgate.github.outcome import FAIL_ON, TITLE, Outcome, conclusion
@@ -104,7 +96,9 @@ class Announcement:
         """Return the Markdown of the comment, which the job summary shows too."""
         options, outcome, guard, pictures = self.options, self.outcome, self.guard, None
         with collect_troubles("the picture could not be written, so the comment has it as text", self.troubles):
-            pictures = self._pictures()
+            is_drawn = options.picture_branch and not (options.untrusted or options.dry_run)
+            if is_drawn and self.client is not None and outcome.result is not None:
+                pictures = push_pictures(self.client, self.event, options.picture_branch, outcome.result)
         about = About(
             title=self.name,
             config=options.trees.config,
@@ -126,16 +120,6 @@ class Announcement:
             outcome.result, about, guard=guard, flips=flips, failure=outcome.failure, cause=cause, template=template
         )
         return _in_repository(body, options.trees)
-
-    def _pictures(self) -> tuple[str, str] | None:
-        """Return the addresses of the picture of all checks.
-
-        None where it cannot be shown, and the comment has it as text.
-        """
-        options, result = self.options, self.outcome.result
-        if self.client is None or result is None or not options.picture_branch or options.untrusted or options.dry_run:
-            return None
-        return push_pictures(self.client, self.event, options.picture_branch, result)
 
     def write(self, title: str, body: str) -> None:
         """Write the comment and the check run.
@@ -180,11 +164,9 @@ class Announcement:
             part=part,
             is_loosened=self.guard is not None and self.guard.state == "loosened",
         )
-        with collect_troubles(
-            "the check run was written, but other jobs of its name were not looked at", self.troubles
-        ):
-            if settle_rivals(client, event, name=name, part=part, check_run_id=number, ended=allowed):
-                self.troubles.append(SAME_NAME.format(name=name))
+        with collect_troubles("the check run was written, but other jobs of its name were not read", self.troubles):
+            if advice := settle_rivals(client, event, name=name, part=part, check_run_id=number, ended=allowed):
+                self.troubles.append(advice)
 
 
 def _cause(outcome: Outcome, folder: Path) -> CauseView | None:

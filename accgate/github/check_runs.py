@@ -36,10 +36,7 @@ _ORDER: tuple[Conclusion, ...] = (
 PASSING = _ORDER[:2]  # of what accgate itself writes
 _PASSING = _ORDER[:3]
 UNFINISHED = "in progress"
-SAME_NAME = (
-    "another job of this run publishes under the name {name!r} too, so the worse of the two conclusions stands; give "
-    "each job its own check-name"
-)
+SAME_NAME = "another job of the run has the check {name!r} too; the worse stands, so give each job its own check-name"
 UNLISTED = "The other checks of this name could not be read"
 
 
@@ -277,11 +274,13 @@ def standing_conclusion(client: Client, event: Event, name: str) -> str | None:
     return _worst("success", *(row.conclusion for row in _of_this_run(ours, newest)))
 
 
-def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_run_id: int, ended: Conclusion) -> bool:
+def settle_rivals(
+    client: Client, event: Event, *, name: str, part: str, check_run_id: int, ended: Conclusion
+) -> str | None:
     """Give this run's completed checks of the name the worst conclusion.
 
-    Return whether there are any. It is called once our own has ended: whichever of two jobs comes last then sees both.
-    Our own does not stay green where they cannot be listed.
+    Return what to change where there are any. It is called once our own has ended: whichever of two jobs comes last
+    then sees both. Our own does not stay green where they cannot be listed.
 
     Raises
     ------
@@ -299,12 +298,12 @@ def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_r
         if ended in _PASSING:
             end(check_run_id, "failure", UNLISTED, f"{UNLISTED}: {error}. Start the job again.")
         raise
-    worst = _worst(ended, *(row.conclusion for row in rows))
+    worst, advice = _worst(ended, *(row.conclusion for row in rows)), SAME_NAME.format(name=name)
     rivals = {check_run_id: ended} | {row.id: row.conclusion for row in rows}
     for number, conclusion in rivals.items():
         if conclusion != worst and conclusion in _PASSING:
-            end(number, worst, f"Worse in another job: {worst}", SAME_NAME.format(name=name))
-    return bool(rows)
+            end(number, worst, f"Worse in another job: {worst}", advice)
+    return advice if rows else None
 
 
 def _others(client: Client, event: Event, name: str, check_run_id: int | None) -> list[tuple[CheckRun, Origin]]:

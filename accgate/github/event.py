@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import AliasPath, Field, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
-from pydantic_core import ErrorDetails
 
 from accgate.errors import BadInput
 from accgate.github.api.objects import SHA, PullRequest, Sha, WorkflowRun, object_of
-from accgate.inputs.typed import Text, Whole, adapter_of
+from accgate.inputs.typed import Text, Whole, adapter_of, first_fault
 
 if TYPE_CHECKING:
     from accgate.github.api.client import Client
@@ -164,7 +163,16 @@ def read_event(environ: Mapping[str, str]) -> Event:
     if name.startswith("pull_request"):
         return _of_pull_request(event, _required(payload.pull_request, "pull_request"))
     if name == "workflow_run":
-        return _of_workflow_run(event, _required(payload.workflow_run, "workflow_run"))
+        run = _required(payload.workflow_run, "workflow_run")
+        return replace(
+            event,
+            head_sha=run.head_sha,
+            is_fork=run.head_repository is None or run.head_repository.lower() != event.repository.lower(),
+            head_repository=run.head_repository,
+            head_branch=run.head_branch,
+            source_run_id=run.id,
+            source_run_attempt=run.run_attempt,
+        )
     if name == "merge_group":
         group = _required(payload.merge_group, "merge_group")
         base_branch = group.base_ref.removeprefix("refs/heads/") or None
@@ -224,19 +232,6 @@ def _of_pull_request(event: Event, pull: PullRequest) -> Event:
     )
 
 
-def _of_workflow_run(event: Event, run: WorkflowRun) -> Event:
-    head_repository = run.head_repository
-    return replace(
-        event,
-        head_sha=run.head_sha,
-        is_fork=head_repository is None or head_repository.lower() != event.repository.lower(),
-        head_repository=head_repository,
-        head_branch=run.head_branch,
-        source_run_id=run.id,
-        source_run_attempt=run.run_attempt,
-    )
-
-
 def _variable(environ: Mapping[str, str], name: str) -> str:
     value = environ.get(name, "").strip()
     if not value:
@@ -269,26 +264,7 @@ def read_payload(environ: Mapping[str, str], shape: type[T]) -> T:
     try:
         return adapter_of(shape).validate_python(json.loads(Path(path).read_bytes()))
     except ValidationError as error:
-        raise BadInput(f"GITHUB_EVENT_PATH: {_fault_text(error.errors()[0], path)}") from error
+        raise BadInput(f"GITHUB_EVENT_PATH: {path} is not what GitHub writes: {first_fault(error)}") from error
     except (OSError, ValueError, RecursionError) as error:
         cause = error.strerror if isinstance(error, OSError) else "not JSON"
         raise BadInput(f"GITHUB_EVENT_PATH: {path} cannot be read ({cause})") from error
-
-
-WANTED = {"string_pattern_mismatch": "a commit", "string_type": "text", "int_type": "a number"}
-
-
-def _fault_text(fault: ErrorDetails, path: str) -> str:
-    """Describe what is wrong with an event.
-
-    It is the first fault that pydantic found.
-    """
-    kind, value, key = fault["type"], fault["input"], ".".join(map(str, fault["loc"]))
-    if not key:
-        return f"{path} holds no event"
-    if kind == "missing" or (kind == "dataclass_type" and value is None):
-        return f"the event has no {key}"
-    if kind == "dataclass_type":
-        return f"the event's {key} is not an object"
-    wanted = "the number of a pull request" if key == "pull_request.number" else WANTED.get(kind, "what GitHub writes")
-    return f"{key}: {value!r} is not {wanted}"

@@ -1,26 +1,35 @@
 """The command `accgate propose`.
 
-It makes references that a comment requested a pull request into the one of the comment.
+It makes references that a comment requested a pull request into the one of the comment. They come from an artifact of
+another job, and are hostile data, of which only the files of a reference store are taken.
 """
 
+import hashlib
+import os
 import re
-from collections.abc import Mapping
+import stat
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
-from accgate.errors import PASSED, BadInput
+from accgate.errors import PASSED, BadInput, reading
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Uncertain, as_promised
 from accgate.github.api.client import Client
 from accgate.github.api.git_data import Commit, Entry, Git
 from accgate.github.api.objects import Side
 from accgate.github.approvals import is_writer
-from accgate.github.artifact import check_references, git_sha, stem_of, stored_files
 from accgate.github.branch import NewFiles, commit_to
 from accgate.github.event import Event, open_pull_requests, read_event, read_pull_request
 from accgate.github.runner import Job, write_outputs
 from accgate.github.slash import Command, IssueComment, link, plain, read_issue_comment, reply, try_reply
+from accgate.guard.reference_rules import are_close
 from accgate.inputs.paths import with_lf
+from accgate.records.file import file_name, read_gzip_lines
+from accgate.references.anchor import anchor_beside
+from accgate.references.store import Reference, find_reference, reference_path
+from accgate.references.writer import figures_of
 from accgate.report.markdown import LINKED, code
 
 As = Literal["pull-request", "commit"]
@@ -41,6 +50,13 @@ SETTING = (
     "if the message says that GitHub Actions is not permitted to create pull requests, allow it under Settings, "
     "Actions, General, Workflow permissions"
 )
+
+MOST_FILES = 2_000
+FILE_LIMIT = 25_000_000  # bytes
+TOTAL_LIMIT = 100_000_000  # bytes
+UNPACKED_LIMIT = 250_000_000  # bytes of replies
+_FIX = "upload the references folder of `record` and nothing else"
+_KINDS = (".anchor.scores.csv", ".scores.csv", ".replies.jsonl.gz", ".anchor.toml", ".toml")  # the longer ones first
 
 
 @dataclass(frozen=True)
@@ -90,7 +106,8 @@ def propose(options: Options, job: Job) -> int:
     try:
         with as_promised(f"{event.repository}#{event.number}"):
             done = _proposal(client, event, options, request, request.command)
-        text = f"{link(done.text, done.url)}.\n\n{_guard(request.command)}" if done.url else plain(f"{done.text}.")
+        guard = GUARD if request.command.reason else FIRST
+        text = f"{link(done.text, done.url)}.\n\n{guard}" if done.url else plain(f"{done.text}.")
         text += f"\n\n{NO_RUN}" if done.url and options.how == "commit" else ""
         reply(client, event, request.comment.id, text)
     except (BadInput, CannotPublish) as error:
@@ -113,17 +130,10 @@ def commit_message(reason: str, login: str, number: int) -> str:
     return f"Record accuracy references\n\n{inert}\n\nRequested by {login} in #{number}\n"
 
 
-def _guard(command: Command) -> str:
-    """Return what the guard will say of new references."""
-    return GUARD if command.name == "accept" else FIRST
-
-
 def _proposal(client: Client, event: Event, options: Options, request: IssueComment, command: Command) -> Proposal:
     if options.recorded != "success":
-        raise Refused(
-            f"recording the references ended with {options.recorded}; see why in the log at {event.run_url}, "
-            "then write the command again"
-        )
+        fault = f"recording the references ended with {options.recorded}"
+        raise Refused(f"{fault}; see {event.run_url}, then write the command again")
     user = request.comment.user
     if not is_writer(client, event, user):  # it may have been taken away by now
         raise Refused(f"{user.login} has no write permission here any more")
@@ -141,9 +151,7 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     if command.name == "record":
         _refuse_replaced(git, old.tree, options.references, changed)
     check_references(options.folder, changed, reason=command.reason)
-    message = commit_message(
-        command.reason or "The first of their checks.", request.comment.user.login, request.issue.number
-    )
+    message = commit_message(command.reason or "The first of their checks.", user.login, request.issue.number)
     if options.how == "commit":
         return _commit(git, event, head, options, changed, message)
     if head.sha != options.head_sha:
@@ -155,7 +163,7 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
         return NewFiles(_paths_of(lacking, options), message)
 
     commit_to(client, git, branch, change_at, start=old)
-    return _pull_request(client, event, head, branch, request, command.reason)
+    return _pull_request(client, event, head, branch, user.login, command.reason)
 
 
 def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, bytes]) -> None:
@@ -166,8 +174,8 @@ def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, byt
     BadInput
         Which.
     """
-    present = {stem_of(name) for name in git.folder(tree, folder)}
-    if there := sorted(name for name in changed if stem_of(name) in present):
+    present = {place_of(name) for name in git.folder(tree, folder)}
+    if there := sorted(name for name in changed if place_of(name) in present):
         fix = "/accgate accept REASON replaces it"
         raise BadInput(f"{folder}/{there[0]}: belongs to a reference that the branch has already; {fix}")
 
@@ -186,9 +194,7 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
     for name in files:
         parent, entry = present.get(name.split("/")[0]), present.get(name)
         if (parent is not None and parent.type != "tree") or (entry is not None and not entry.is_file):
-            raise BadInput(
-                f"{folder}/{name}: the repository has something other than a plain file in a folder there; remove it"
-            )
+            raise BadInput(f"{folder}/{name}: the repository has something other than a plain file there; remove it")
     nothing = Entry("blob", "", "")
     return {name: content for name, content in files.items() if present.get(name, nothing).sha not in _blobs(content)}
 
@@ -225,12 +231,9 @@ def _paths_of(files: Mapping[str, bytes], options: Options) -> dict[str, bytes]:
     return {f"{options.references}/{name}": content for name, content in files.items()}
 
 
-def _pull_request(
-    client: Client, event: Event, head: Side, branch: str, request: IssueComment, reason: str
-) -> Proposal:
+def _pull_request(client: Client, event: Event, head: Side, branch: str, login: str, reason: str) -> Proposal:
     body = (
-        f"{plain(reason)}\n\n".lstrip()
-        + f"Requested by {plain(request.comment.user.login)} in #{event.number}, and recorded at its "
+        f"{plain(reason)}\n\n".lstrip() + f"Requested by {plain(login)} in #{event.number}, and recorded at its "
         f"head {code(head.sha)}. Merge this into that pull request's branch.\n\n{GUARD if reason else FIRST}"
     )
     fields = {
@@ -248,9 +251,8 @@ def _pull_request(
                 client.rest(failed)
             continue
         except (MissingPermission, Refused) as error:
-            raise Refused(
-                f"they are on the branch {branch}, but GitHub did not open a pull request for it: {error}; {SETTING}"
-            ) from error
+            fault = "has the references, but GitHub opened no pull request for it"
+            raise Refused(f"the branch {branch} {fault}: {error}; {SETTING}") from error
         return Proposal("The new references are in a pull request into this branch", url)
     raise CannotReach(f"the pull request of {branch} could not be opened in {_ATTEMPTS} attempts")
 
@@ -265,3 +267,126 @@ def _open_pull_request(client: Client, event: Event, head: Side, branch: str) ->
         if (pull.head.ref, pull.base.ref) == (branch, head.ref) and pull.head.is_in(event.repository):
             return pull.html_url
     return None
+
+
+def stored_files(folder: Path) -> dict[str, bytes]:
+    """Read the files of a reference store in a folder, by MODEL/FILE.
+
+    Other plain files are ignored.
+
+    Raises
+    ------
+    BadInput
+        For anything but plain files and folders, for more or larger files than references have, and for a folder
+        without a reference.
+    """
+    files: dict[str, bytes] = {}
+    total = 0
+    for number, path in enumerate(_plain_files(folder), 1):
+        if number > MOST_FILES:
+            raise BadInput(f"{folder}: holds more than {MOST_FILES:,} files; {_FIX}")
+        name = path.relative_to(folder).as_posix()
+        if not is_stored(name):
+            continue
+        size = path.stat().st_size
+        total += size
+        if size > FILE_LIMIT or total > TOTAL_LIMIT:
+            limits = f"{FILE_LIMIT // 10**6} MB a file, {TOTAL_LIMIT // 10**6} MB in all"
+            raise BadInput(f"{path}: is too large ({limits}); record with --no-replies")
+        files[name] = path.read_bytes()
+    if not any(name.endswith(".toml") for name in files):
+        raise BadInput(f"{folder}: holds no reference; {_FIX}")
+    return files
+
+
+def is_stored(name: str) -> bool:
+    """Tell whether a path is one that a reference store has.
+
+    >>> is_stored("m@quant=fp8/sums.toml"), is_stored("m/.git.toml"), is_stored("m/../sums.toml"), is_stored("m/a.md")
+    (True, False, False, False)
+    """
+    parts = name.split("/")
+    if len(parts) != 2 or not parts[1].endswith(_KINDS):
+        return False
+    # Names that `file_name` writes: none is hidden, leads elsewhere or holds a control character.
+    return all(re.fullmatch(r"[ -~]+", part) and file_name(unquote(part)) == part for part in place_of(name))
+
+
+def check_references(folder: Path, changed: Collection[str], *, reason: str) -> None:
+    """Refuse references that `record` would not have written.
+
+    They are in other places, or have another reason, or other scores. `changed` are paths from `stored_files`; the
+    references to which they belong are read.
+
+    Raises
+    ------
+    BadInput
+        Which file, and what is wrong with it.
+    """
+    for model, task in sorted({place_of(name) for name in changed}):
+        path = folder / model / f"{task}.toml"
+        reference = find_reference(folder, unquote(model), unquote(task))
+        if reference is None or reference.path != path:
+            raise BadInput(f"{path}: is missing, but files beside it changed; {_FIX}")
+        about = reference.about
+        if reference_path(folder, about.model, about.variant, about.task) != path:
+            raise BadInput(f"{path}: is not the place of a reference of {about.model} for task {about.task}; {_FIX}")
+        if reference.scores is None:
+            raise BadInput(f"{path}: has no scores, which `record` writes; {_FIX}")
+        anchor = anchor_beside(path)
+        if anchor is not None and (anchor.about.model, anchor.about.task) != (about.model, about.task):
+            raise BadInput(f"{anchor.path}: belongs to another model or task than {path.name}; {_FIX}")
+        if f"{model}/{task}.toml" not in changed:
+            raise BadInput(f"{path}: is unchanged, but files beside it changed; {_FIX}")
+        if about.reason != reason:
+            raise BadInput(f"{path}: was recorded for another reason than the one in the comment; record it again")
+        for key, value in figures_of(reference.scores).items():
+            if not are_close(getattr(about, key), value):
+                raise BadInput(f"{path}: {key}: does not follow from the scores; record it again")
+        _check_replies(reference)
+
+
+def git_sha(content: bytes) -> str:
+    """Return the name that git gives a file with this content.
+
+    >>> git_sha(b"")
+    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+    """
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def place_of(name: str) -> tuple[str, str]:
+    """Split the path of a reference's file in the store into model and task, as files' names spell them.
+
+    >>> place_of("m@quant=fp8/sums.anchor.scores.csv")
+    ('m@quant=fp8', 'sums')
+    """
+    model, _, file = name.partition("/")
+    return model, file.removesuffix(next((kind for kind in _KINDS if file.endswith(kind)), ""))
+
+
+def _plain_files(folder: Path) -> Iterator[Path]:
+    """List all files in a folder, at any depth.
+
+    No link is followed.
+    """
+    with reading(folder, "give the folder of the references"):
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    for entry in entries:
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            yield from _plain_files(Path(entry.path))
+        elif stat.S_ISREG(mode):
+            yield Path(entry.path)
+        else:
+            raise BadInput(f"{entry.path}: is a link or another special file; {_FIX}")
+
+
+def _check_replies(reference: Reference) -> None:
+    """Refuse replies that the report could not read.
+
+    So are those that unpack to more than the limit, which are never held.
+    """
+    for row in read_gzip_lines(reference.replies_path, "reply", UNPACKED_LIMIT):
+        if "repeat" not in row:
+            raise BadInput(f"{reference.replies_path}: holds a row without repeat; record it again")

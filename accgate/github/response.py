@@ -47,9 +47,7 @@ def respond(job: Job, check_name: str) -> int:
         return PASSED
     request = read_issue_comment(job.environ)
     if request.command is None or not request.comment.user.is_person:
-        job.say(
-            "the comment has no command for accgate, or is not on an open pull request, or was not written by a person"
-        )
+        job.say("the comment has no command for accgate, is not on an open pull request, or is not by a person")
     else:
         event = replace(event, number=request.issue.number)
         client = job.connect(event)
@@ -101,21 +99,15 @@ def _check_acceptable(client: Client, event: Event, pull: PullRequest, request: 
     It must be the commit that was there when the comment was written.
     """
     if not pull.head.is_in(event.repository):
-        raise Declined(
-            "a fork's code would run with more rights than its pull request has, and its branch is not ours to write "
-            "to; push the branch to this repository, or have its author record the reference"
-        )
+        fix = "push the branch to this repository, or have its author record the reference"
+        raise Declined(f"a fork's code would run with more rights than its pull request has; {fix}")
     looks = looks_of(client, event, check_name, pull.base.ref)
     if not looks:
-        raise Declined(
-            f"the check {check_name} has not started on the head commit of this pull request yet; write the command "
-            "again once it has"
-        )
+        fault = f"the check {check_name} of this pull request has not started on the head commit"
+        raise Declined(f"{fault}; write the command again once it has")
     written = request.comment.created_at
     if min(started for started, _ in looks) >= written or moved_since(client, event, written):
-        raise Declined(
-            "the branch has moved since the comment was written; look at its new head, then write the command again"
-        )
+        raise Declined("the branch has moved since your comment; look at its new head, then write the command again")
 
 
 def _rerun(client: Client, event: Event, pull: PullRequest, check_name: str, *, failed_jobs: bool = False) -> None:
@@ -125,10 +117,7 @@ def _rerun(client: Client, event: Event, pull: PullRequest, check_name: str, *, 
     """
     runs = [origin.run for _, origin in looks_of(client, event, check_name, pull.base.ref)]
     if not runs:
-        raise Declined(
-            f"the head commit has no check {check_name} of this pull request, so there is no run to start again; push "
-            "a commit"
-        )
+        raise Declined(f"the head commit has no check {check_name} of this pull request to run again; push a commit")
     path = f"/repos/{event.repository}/actions/runs/{max(runs)}"
     try:
         before = _run_at(client, path)

@@ -104,10 +104,8 @@ def template_of(trees: Trees) -> str | None:
         When it cannot be read.
     """
     path = trees.head_config if trees.base is None else trees.base_config
-    if path is None:
-        return None
-    config = load_config(path)
-    if config.report.template is None:
+    config = None if path is None else load_config(path)
+    if config is None or config.report.template is None:
         return None
     file = config.path(config.report.template)
     content = read_plain(file, 1_000_000)

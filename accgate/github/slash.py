@@ -55,10 +55,7 @@ class Command:
             if odd is not None:
                 return f"the reason holds the character U+{ord(odd):04X}; write it without: /accgate accept REASON"
             if len(self.reason) > REASON_LIMIT:
-                return (
-                    f"the reason has {len(self.reason)} characters; write it in up to {REASON_LIMIT}: "
-                    "/accgate accept REASON"
-                )
+                return f"the reason has {len(self.reason)} characters; use up to {REASON_LIMIT}: /accgate accept REASON"
         if self.name == "help":
             word = self.reason.split()[0] if self.reason.split() else ""
             return f"{APPROVE if word.lower().startswith('approve') else f'accgate knows no such command: {COMMANDS}'}"

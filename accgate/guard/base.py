@@ -9,7 +9,6 @@ from glob import escape
 from pathlib import Path
 
 from accgate.config.config import Config, load_config, refuse_unknown, restrict
-from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput
 from accgate.guard.rule_files import within
 from accgate.guard.secrets import refuse_secrets
@@ -136,7 +135,10 @@ def own_samples(own: Config) -> tuple[Check, ...]:
 
 
 def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:
-    """Combine the base's config with the head's models."""
+    """Combine the base's config with the head's models.
+
+    `only` decides which checks are made, where a task names models that are gone.
+    """
     merged = replace(
         rules,
         models=head.models,
@@ -144,17 +146,8 @@ def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: S
         models_source=head.source,
         workspace=head.workspace,
         partial=rules.partial or bool(selection.tasks),
-        tasks={name: _without_missing_models(task, head) for name, task in rules.tasks.items()},
     )
     return _part(merged, pairs)
-
-
-def _without_missing_models(task: TaskSettings, head: Config) -> TaskSettings:
-    """Reduce a task to those of its models that are still there.
-
-    `only` decides which checks are made.
-    """
-    return replace(task, models=tuple(name for name in task.models if name in head.models))
 
 
 def _part(config: Config, pairs: Sequence[Pair]) -> Config | None:

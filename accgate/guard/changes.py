@@ -11,7 +11,7 @@ from typing import get_args
 from accgate.config.config import Config
 from accgate.config.tables import Gate, Model
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import NOT_PLAIN, Difference, Direction, along, difference, down, texts, unreadable, up
+from accgate.guard.difference import Difference, Direction, along, difference, down, texts, unreadable, up
 from accgate.guard.rule_files import within
 from accgate.guard.secrets import secret_differences
 from accgate.guard.state import Effect, RuleChange
@@ -24,14 +24,8 @@ from accgate.planning.effective import RATES, shares_of_alpha
 from accgate.text import some_of
 
 GATE: Mapping[str, Direction] = {
-    "correction": Direction(
-        along("bonferroni", "holm", "bh", "none"),
-        "every regression that failed before still fails",
-        "fewer regressions fail",
-    ),
-    "on_inconclusive": Direction(
-        along("warn", "fail"), "an inconclusive run fails", "an inconclusive run no longer fails"
-    ),
+    "correction": Direction(along("bonferroni", "holm", "bh", "none"), "more drops fail", "fewer drops fail"),
+    "on_inconclusive": Direction(along("warn", "fail"), "inconclusive runs fail", "inconclusive runs no longer fail"),
     "drift": Direction(along("report", "fail"), "a slow decline fails", "a slow decline no longer fails"),
     "groups": Direction(along("report", "fail"), "a group that falls fails", "a group that falls no longer fails"),
     "drift_alpha": Direction(up, "a slower decline is reported", "only a faster decline is reported"),
@@ -142,7 +136,7 @@ def _place(file: TomlFile, key: Key) -> float:
 
 def _gate_differences(base: Config, head: Config, tasks: Sequence[TaskPair]) -> Iterator[Difference]:
     for name in (f.name for f in fields(Gate) if f.name not in GATE_ELSEWHERE):
-        before, after, why = getattr(base.gate, name), getattr(head.gate, name), GATE_WHY.get(name, NOT_PLAIN)
+        before, after, why = getattr(base.gate, name), getattr(head.gate, name), GATE_WHY.get(name)
         for found in difference(("gate", name), before, after, GATE.get(name), why=why):
             doubt = alpha_doubt(side for task in tasks for side in (task.before, task.after))
             is_larger = found.effect == "tightening" and name == "correction"

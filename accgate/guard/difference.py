@@ -56,15 +56,15 @@ class Direction:
     looser: str
 
 
-def up(value: float | None) -> float:
+def up(value: float | str | None) -> float:
     """Rank a rule that is stricter the higher its value.
 
-    No value has no rank.
+    No value has no rank, and neither has a percentage, which is a share of another number.
     """
-    return math.nan if value is None else float(value)
+    return math.nan if value is None or isinstance(value, str) else float(value)
 
 
-def down(value: float | None) -> float:
+def down(value: float | str | None) -> float:
     """Rank a rule that is stricter the lower its value."""
     return -up(value)
 
@@ -91,18 +91,18 @@ def exact(value: Any, *, in_order: bool = False) -> str:
 
 
 def difference(
-    key: Key, base: Any, head: Any, direction: Direction | None = None, *, why: str = NOT_PLAIN, part: str = ""
+    key: Key, base: Any, head: Any, direction: Direction | None = None, *, why: str | None = None
 ) -> Iterator[Difference]:
     """Yield the difference of one rule, if any.
 
-    Without a direction every change is a loosening, for the reason `why`.
+    Without a direction every change is a loosening, for the reason `why`, or else because it is not plainly stricter.
     """
     if exact(base) == exact(head):
         return
-    yield Difference(key, *texts(base, head), *effect_of(base, head, direction, why), part)
+    yield Difference(key, *texts(base, head), *effect_of(base, head, direction, why))
 
 
-def effect_of(base: Any, head: Any, direction: Direction | None, why: str) -> tuple[Effect, str]:
+def effect_of(base: Any, head: Any, direction: Direction | None, why: str | None) -> tuple[Effect, str]:
     """Return the effect of a change of one rule, and the reason.
 
     The reason is `why` where nothing is known of the rule.
@@ -110,7 +110,7 @@ def effect_of(base: Any, head: Any, direction: Direction | None, why: str) -> tu
     before, after = (math.nan, math.nan) if direction is None else (direction.rank(base), direction.rank(head))
     if direction is not None and after > before:
         return "tightening", direction.stricter
-    return "loosening", direction.looser if direction is not None and after < before else why
+    return "loosening", direction.looser if direction is not None and after < before else why or NOT_PLAIN
 
 
 def texts(base: Any, head: Any) -> tuple[str | None, str | None]:

@@ -176,7 +176,7 @@ def baseline_differences(base: Config, head: Config) -> Iterator[Difference]:
         settings = base.tasks[task]
         before, after = (each.models[model].equal_to for each in (base, head))
         if before != after:
-            why = "it is held against another side for"
+            why = "it is compared with another model of this file for"
             change = Difference(("models", model, "equal_to"), before, after, "loosening", why)
             tasks_of.setdefault(change, []).append(task)
         elif after is None and settings.target is None and settings.reference is None:
@@ -201,7 +201,7 @@ def _dropped_differences(base: Config, head: Config) -> Iterator[Difference]:
         if not has_mean and not _reference_file(head, model, task).exists():
             lost.setdefault(model, []).append(task)
     for model, tasks in lost.items():
-        why = "this check is no longer made, for another model is held against this one"
+        why = "this check is no longer made, because another model must equal this one"
         yield Difference(("models", model), some_of(tasks), None, "loosening", why)
 
 
@@ -258,11 +258,8 @@ def _anchor_fault(
         fault = "the anchor was deleted: drift would be counted from the next reference on"
         return None if before is None else fault
     about = after.about
-    first: Any = None
-    if before is not None:
-        first = before.about
-    elif former is not None and former.scores is not None:
-        first = former.about
+    recorded = None if former is None or former.scores is None else former.about
+    first: Any = recorded if before is None else before.about
     if first is None or any(getattr(first, name) != getattr(about, name) for name in SAME):
         return "the anchor is another one: drift would be counted from another reference"
     history = () if before is None else before.about.history

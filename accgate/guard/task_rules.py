@@ -11,56 +11,33 @@ from typing import Any
 from accgate.config.config import Config
 from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput, Key
-from accgate.guard.difference import (
-    NOT_PLAIN,
-    Difference,
-    Direction,
-    along,
-    down,
-    effect_of,
-    exact,
-    texts,
-    unreadable,
-    up,
-)
+from accgate.guard.difference import Difference, Direction, along, down, effect_of, exact, texts, unreadable, up
 from accgate.guard.rule_files import included_digests, judge_digests, picture_digests
 from accgate.planning.effective import IN_ORDER, IN_PLACE, RATES, EffectiveTask, RowsFile, effective_task, has_same_rows
 from accgate.tasks import DefinitionFile
 
 
-def _rank_of_allowance(value: float | str) -> float:
-    """Rank an allowed drop in points.
-
-    A percentage is a share of another number, and has no rank beside points.
-    """
-    return math.nan if isinstance(value, str) else down(value)
-
-
-def _rank_of_share(value: float | None) -> float:
-    """Rank a share that may be added.
+def _rank_of_cost(value: float | None) -> float:
+    """Rank a limit on a cost.
 
     Without one anything may.
     """
     return -math.inf if value is None else down(value)
 
 
-ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
-BETA = Direction(down, "fewer drops are missed", "more drops are missed")
 SAMPLES = Direction(up, "more samples are evaluated", "fewer samples are evaluated")
 # The only values that can be plainly stricter, and `TaskPair.in_doubt` says when these are not either.
 PROVEN: Mapping[str, Direction] = {
-    "alpha": ALPHA,
-    "beta": BETA,
+    "alpha": Direction(up, "a smaller drop fails", "only a larger drop fails"),
+    "beta": Direction(down, "fewer drops are missed", "more drops are missed"),
     "theta": Direction(down, "smaller drops must be detectable", "smaller drops may go unseen"),
-    "allowed_drop": Direction(_rank_of_allowance, "a smaller loss fails", "a larger loss is accepted"),
+    "allowed_drop": Direction(down, "a smaller loss fails", "a larger loss is accepted"),
     "certify": Direction(up, "a pass must be proven", "a pass need no longer be proven"),
     "max_unread": Direction(down, "fewer replies may hold no answer", "more replies may hold no answer"),
     "tier": Direction(along("advisory", "required"), "the check can fail the run", "the check no longer fails a run"),
-    "max_more_tokens": Direction(_rank_of_share, "tokens may rise less", "tokens may rise more"),
-    "max_slower": Direction(_rank_of_share, "time may rise less", "time may rise more"),
-    "max_less_accepted": Direction(
-        _rank_of_share, "the acceptance length may fall less", "the acceptance length may fall more"
-    ),
+    "max_more_tokens": Direction(_rank_of_cost, "tokens may rise less", "tokens may rise more"),
+    "max_slower": Direction(_rank_of_cost, "time may rise less", "time may rise more"),
+    "max_less_accepted": Direction(_rank_of_cost, "acceptance length may fall less", "acceptance length may fall more"),
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
 }
@@ -136,7 +113,7 @@ class TaskPair:
 
     def _value_difference(self, name: str) -> Iterator[Difference]:
         key, old, new = ("tasks", self.name), self.before.values[name], self.after.values[name]
-        why = WHY.get(name, NOT_PLAIN)
+        why = WHY.get(name)
         if name in SETTINGS:
             levels = [name]
         else:
@@ -167,16 +144,16 @@ class TaskPair:
         return exact(written[0]) != exact(written[1])
 
     def _difference(
-        self, name: str, key: Key, values: Sequence[Any], shown: Iterable[Any], why: str, part: str = ""
+        self, name: str, key: Key, values: Sequence[Any], shown: Iterable[Any], why: str | None = None, part: str = ""
     ) -> Difference:
         """Return the difference of one value.
 
         One that looks stricter is a loosening where that is in doubt.
         """
-        effect, why = effect_of(values[0], values[1], self._directions.get(name), why)
+        effect, reason = effect_of(values[0], values[1], self._directions.get(name), why)
         if effect == "tightening" and (doubt := self._doubt(name)) is not None:
-            effect, why = "loosening", doubt
-        return Difference(key, *texts(*shown), effect, why, part)
+            effect, reason = "loosening", doubt
+        return Difference(key, *texts(*shown), effect, reason, part)
 
     @property
     def _directions(self) -> Mapping[str, Direction]:
@@ -220,9 +197,9 @@ class TaskPair:
         for own in ("num_samples", "limit"):
             values = getattr(old, own), getattr(new, own)
             if values[0] != values[1]:
-                yield self._difference(own, (*key, own), values, values, NOT_PLAIN)
+                yield self._difference(own, (*key, own), values, values)
         if old.num_samples == new.num_samples and numbers[0] != numbers[1]:
-            yield self._difference("num_samples", key, numbers, numbers, NOT_PLAIN, "num_samples")
+            yield self._difference("num_samples", key, numbers, numbers, part="num_samples")
 
     def _same_samples(self) -> bool:
         if self.before.is_planned or self.after.is_planned:

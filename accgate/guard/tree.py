@@ -241,9 +241,7 @@ def refuse_unread_references(base: Config, root: Path) -> None:
     for folder in (*around, *models):
         if folder.is_dir() and not any(folder.iterdir()):
             fault = "is an empty folder (an unread submodule), so the base's references are unknown"
-            raise BadInput(
-                f"{folder}: {fault}; put them into the repository of {base.source.path.name}, as plain files"
-            )
+            raise BadInput(f"{folder}: {fault}; put them as plain files into the repository that has accuracy.toml")
 
 
 def _mode(path: Path) -> int | None:

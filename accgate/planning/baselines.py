@@ -3,8 +3,6 @@
 Here is which there can be, and why one is missing.
 """
 
-from collections.abc import Iterator
-
 from accgate.config.config import Config
 from accgate.errors import BadInput, Key, refuse_faults
 from accgate.planning.model import PlannedModel
@@ -49,13 +47,7 @@ def refuse_unknown_baselines(config: Config) -> None:
     BadInput
         With every such name, its place, and the nearest that there is.
     """
-    faults = list(_faults(config))
-    with config.models_file.locating(("models",)):
-        refuse_faults(faults)
-
-
-def _faults(config: Config) -> Iterator[tuple[Key, str]]:
-    labels = labels_of(config)
+    labels, faults = labels_of(config), list[tuple[Key, str]]()
     for name, model in config.models.items():
         baseline = baseline_of(name, model.variant, model.baseline)  # the variant in its own order
         if model.baseline is None or is_recordable(baseline, labels):
@@ -66,7 +58,9 @@ def _faults(config: Config) -> Iterator[tuple[Key, str]]:
         fault = f"is {model.baseline!r}, which is neither recorded in {config.references} nor a model of this file"
         others = (labels | recorded) - {baseline_of(name, model.variant, None)}
         fix = nearest(model.baseline, others) if others else "record it, or import it, first"
-        yield (name, "baseline"), f"{fault}; {fix}"
+        faults.append(((name, "baseline"), f"{fault}; {fix}"))
+    with config.models_file.locating(("models",)):
+        refuse_faults(faults)
 
 
 def _is_recorded(config: Config, baseline: str, task: str) -> bool:

@@ -26,7 +26,7 @@ from accgate.design import (
     given_of,
     oriented,
 )
-from accgate.errors import LIMITS, BadInput, CannotEvaluate, CostName, Key, KeyFaults, Tier
+from accgate.errors import LIMITS, BadInput, CannotEvaluate, CostName, Key, KeyFaults, Tier, refuse_faults
 from accgate.inputs.parquet import Closed
 from accgate.metrics.forms import label_form
 from accgate.planning.account import Account, Claim, account_by, reason_not_pooled
@@ -76,7 +76,6 @@ class Check:
     gamma: float | None = None
     expected_n_healthy: float | None = None
     expected_n_dropped: float | None = None
-    max_tokens: int = 0
     max_failed: float = 0.0
     max_unread: float = 1.0
     max_more_tokens: float | None = None
@@ -117,6 +116,11 @@ class Check:
     def n(self) -> int:
         """Number of samples."""
         return len(self.task.samples)
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of all replies at their longest."""
+        return self.n * self.repeats * (self.planned_model.settings.sampling.max_tokens or self.task.content.max_tokens)
 
     @property
     def reference_mean(self) -> float | None:
@@ -179,42 +183,25 @@ def plan_checks(
     """
     pairs = config.pairs_to_evaluate()
     faults: dict[str, None] = {}  # in order, each once: models share the faults of a task
-    drafts = _drafts(config, pairs, faults, recording=recording, stored=stored)
+    purpose = _Purpose(recording=recording, stored=stored, known_sizes=known_sizes)
+    drafts = _drafts(config, pairs, faults, purpose)
     accounts = {} if account is None else dict.fromkeys(get_args(Tier), account)
     for tier in {draft.design.tier for draft in drafts if account is None}:
         own = [pair for pair in pairs if config.tasks[pair[1]].tier == tier]
         accounts[tier] = _account_of_file(config) if recording else _account(config, drafts, own)
-    checks: dict[tuple[str, str], Check] = {}
-    sides: dict[tuple[str, str], Check] = {}
-    making = (draft for draft in drafts if not draft.is_beside)
+    making = [draft for draft in drafts if not draft.is_beside]
+    made: dict[tuple[str, str], Check] = {}  # and the other sides that have no check of their own
     for draft in sorted(making, key=lambda draft: draft.other is not None):  # the other sides' own checks first
         try:
             with config.source.locating(("tasks", draft.source.name)):
-                account = accounts[draft.design.tier]
-                alpha = account.of_check(draft.design.alpha)
-                side = (
-                    None if draft.other is None else checks.get(key := (draft.other, draft.source.name), sides.get(key))
-                )
-                check = _plan_check(
-                    config, draft, alpha, side, recording=recording, stored=stored, known_sizes=known_sizes
-                )
-                limited = account.of_limit(draft.design.alpha) if check.limits else 1.0
-                check = replace(check, alpha_limit=limited, design=_with_shares(check.design, draft, account))
-                if draft.other is not None:
-                    sides[key] = side or _other_side(config, check, draft.other)
-                    check = replace(check, other_side=sides[key])
-                checks[check.key] = check
+                side = None if draft.other is None else made.get((draft.other, draft.source.name))
+                check = _plan_check(config, draft, accounts[draft.design.tier], side, purpose)
+                made |= {each.key: each for each in (check.other_side, check) if each is not None}
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     if faults:
         raise BadInput(*faults)
-    return tuple(checks[pair] for pair in pairs if pair in checks)
-
-
-def _other_side(config: Config, check: Check, name: str) -> Check:
-    """The model that a check's must equal, asked the same samples."""
-    model = replace(check.planned_model, name=name, settings=config.models_in_file[name])
-    return replace(check, model=name, planned_model=model)
+    return tuple(made[draft.model.name, draft.source.name] for draft in making)
 
 
 def with_other_sides(checks: Sequence[Check]) -> list[Check]:
@@ -256,7 +243,16 @@ def account_of_pairs(config: Config, pairs: Sequence[tuple[str, str]], *, stored
 
     One that cannot be planned is in no overall check.
     """
-    return _account(config, _drafts(config, pairs, {}, recording=False, stored=stored), pairs)
+    return _account(config, _drafts(config, pairs, {}, _Purpose(stored=stored)), pairs)
+
+
+@dataclass(frozen=True)
+class _Purpose:
+    """What a plan is for, in the words of `plan_checks`."""
+
+    recording: bool = False
+    stored: bool = False
+    known_sizes: bool = False
 
 
 @dataclass(frozen=True)
@@ -310,7 +306,7 @@ class _Draft:
 
 
 def _drafts(
-    config: Config, pairs: Sequence[tuple[str, str]], faults: dict[str, None], *, recording: bool, stored: bool
+    config: Config, pairs: Sequence[tuple[str, str]], faults: dict[str, None], purpose: _Purpose
 ) -> list[_Draft]:
     """Draft the checks of those pairs that have no fault.
 
@@ -318,28 +314,17 @@ def _drafts(
     """
     drafts = []
     sources: dict[str, TaskSource] = {}  # what the checks of several models share is read once
-    others = set() if recording else config.other_sides
+    others = set() if purpose.recording else config.other_sides
     for model, task in pairs:
         try:
             with config.source.locating(("tasks", task)):
                 if task not in sources:
-                    sources[task] = task_source(config, task, loaded=not stored)
-                draft = _draft(config, model, sources[task], recording=recording)
+                    sources[task] = task_source(config, task, loaded=not purpose.stored)
+                draft = _draft(config, model, sources[task], recording=purpose.recording)
                 drafts.append(replace(draft, is_beside=draft.reference is None and (model, task) in others))
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     return drafts
-
-
-def _with_shares(design: Design, draft: _Draft, account: Account) -> Design:
-    """Add to a design what its groups and its decline may spend.
-
-    They may where they can fail the check.
-    """
-    content = draft.source.content
-    groups = account.of_groups(design.alpha) if has_groups(draft.source.definition) else None
-    drift = account.of_drift(design.alpha) if content.aggregate is None else None  # an anchor keeps no statistic
-    return replace(design, group_alpha=groups, drift_alpha=drift)
 
 
 def _account(config: Config, drafts: Sequence[_Draft], pairs: Sequence[tuple[str, str]]) -> Account:
@@ -404,30 +389,19 @@ def _refuse_one_sided(source: TaskSource, model: str) -> None:
     keys = ("target", "reference", "allowed_drop", "certify", *LIMITS.values())
     values = {key: getattr(source.settings, key) for key in keys}
     written = [key for key, value in values.items() if value is not None and value is not False]
-    fault = f"does not go with equal_to, by which {model} is held against another model both ways; list in `models` "
-    faults: list[tuple[Key, str]] = [((key,), f"{fault}those that it is for") for key in written]
+    fault = f"does not go with equal_to of {model}, which has no reference; list the models that it is for in `models`"
+    faults: list[tuple[Key, str]] = [((key,), fault) for key in written]
     if (statistic := source.content.aggregate) is not None:
-        faults.append(
-            ((), f"is decided on {statistic}, but equal_to of {model} compares means; list others in `models`")
-        )
-    if faults:
-        raise KeyFaults(*faults)
+        fault = f"is decided on {statistic}, but equal_to of {model} compares means; list other models in `models`"
+        faults.append(((), fault))
+    refuse_faults(faults)
 
 
-def _plan_check(
-    config: Config,
-    draft: _Draft,
-    alpha: float,
-    side: Check | None,
-    *,
-    recording: bool,
-    stored: bool,
-    known_sizes: bool,
-) -> Check:
-    """Plan the check of a draft at this alpha.
+def _plan_check(config: Config, draft: _Draft, account: Account, side: Check | None, purpose: _Purpose) -> Check:
+    """Plan the check of a draft at the alpha that the account leaves it for certain.
 
-    It is decided so where no other check is rejected. Of one that must equal another model each way has half of it. It
-    takes the samples of that model's own check, its `side`, where there is one.
+    Of one that must equal another model each way has half of it. It takes the samples of that model's own check, its
+    `side`, where there is one.
 
     Raises
     ------
@@ -439,20 +413,19 @@ def _plan_check(
     model, source, recorded, reference = draft.model, draft.source, draft.recorded, draft.reference
     settings, design = source.settings, draft.design
     about = None if recorded is None else recorded.about
-    alpha = alpha if draft.other is None else alpha / 2.0
-    sizing = Sizing(source, design, draft.choice().test, reference, alpha, about, source.bounds)
+    alpha = account.of_check(design.alpha) / (1.0 if draft.other is None else 2.0)
+    sizing = Sizing(source, design, draft.choice().test, reference, alpha, about)
     _refuse_theta(source, sizing.theta_fault())
     if side is None:
-        whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
+        whole, unread = _all_samples(config, draft, sizing, purpose)
         task = first_samples(whole, sizing, recorded)
     else:
         whole, unread, task = side.task, (), side.task
-    _refuse_out_of_range(reference, recorded, settings, task)
+    _refuse_out_of_range(draft, task)
     choice = draft.choice(len(task.samples), _clusters_in(task, reference), alpha=alpha)
     notes = (*unread, *notes_on_samples(task, sizing, len(whole.samples)))
-    if not recording and reference is None and draft.other is None:
+    if not purpose.recording and reference is None and draft.other is None:
         notes = (*unread, missing_note(config, model, draft.baseline, source.name))
-    longest = model.settings.sampling.max_tokens or task.content.max_tokens
     check = Check(
         model=model.name,
         planned_model=model,
@@ -460,12 +433,18 @@ def _plan_check(
         baseline=draft.baseline,
         references=config.references,
         repeats=settings.repeats,
-        design=replace(design, discordance=sizing.stated_discordance),
+        design=replace(
+            design,
+            discordance=sizing.stated_discordance,
+            group_alpha=account.of_groups(design.alpha) if has_groups(source.definition) else None,
+            # An anchor keeps no statistic.
+            drift_alpha=account.of_drift(design.alpha) if source.content.aggregate is None else None,
+        ),
         choice=choice,
         reference=reference.take(task.samples.ids) if isinstance(reference, Scores) else reference,
         alpha_planned=alpha,
+        alpha_limit=account.of_limit(design.alpha) if settings.limits else 1.0,
         recorded=recorded,
-        max_tokens=len(task.samples) * settings.repeats * longest,
         max_failed=config.gate.max_failed,
         max_unread=source.max_unread,
         max_more_tokens=None if settings.max_more_tokens is None else allowed_share(settings.max_more_tokens),
@@ -475,37 +454,35 @@ def _plan_check(
         advice=(
             *advice_on_rows(task, sizing, len(whole.samples)),
             *advice_on_runs(sizing),
-            *_obstacles(choice),
+            *([] if choice.obstacle is None else [words_of(Reason.of(choice.obstacle, fewest=FEWEST_CLUSTERS))]),
             *advice_on_targets(task),
         ),
         judge=None if settings.judge is None else planned_judge(config, settings.judge),
         not_pooled=draft.not_pooled,
     )
     check = _with_expectations(check, sizing)
-    return replace(check, notes=(*check.notes, *_chance_notes(check)))
+    check = replace(check, notes=(*check.notes, *_chance_notes(check)))
+    if draft.other is None:
+        return check
+    beside = replace(model, name=draft.other, settings=config.models_in_file[draft.other])
+    return replace(check, other_side=side or replace(check, model=draft.other, planned_model=beside))
 
 
-def _obstacles(choice: Choice) -> tuple[str, ...]:
-    return () if choice.obstacle is None else (words_of(Reason.of(choice.obstacle, fewest=FEWEST_CLUSTERS)),)
-
-
-def _all_samples(
-    config: Config, draft: _Draft, sizing: Sizing, *, stored: bool, known_sizes: bool
-) -> tuple[Task, tuple[Reason, ...]]:
+def _all_samples(config: Config, draft: _Draft, sizing: Sizing, purpose: _Purpose) -> tuple[Task, tuple[Reason, ...]]:
     """Return the task with every sample there is.
 
     A note says where they were not read.
     """
     source, recorded = draft.source, draft.recorded
     size = source.content.num_samples or source.settings.num_samples
-    if stored and (isinstance(draft.reference, Scores) or not source.is_local):
+    if purpose.stored and (isinstance(draft.reference, Scores) or not source.is_local):
         return source.stored_task(config, recorded, sizing.wanted() or size), ()
     try:
-        whole = source.task(config, sizing.wanted(), loaded=not stored)
+        whole = source.task(config, sizing.wanted(), loaded=not purpose.stored)
     except Closed:
         return source.stored_task(config, recorded, sizing.wanted() or size), ()
     except CannotEvaluate as error:
-        if not known_sizes or source.is_local or size is None:
+        if not purpose.known_sizes or source.is_local or size is None:
             raise
         note = Reason.of("dataset-not-read", n=size, error=str(error))
         return source.stored_task(config, recorded, size), (note,)
@@ -535,13 +512,12 @@ def _reference(settings: TaskSettings, recorded: Reference | None) -> Scores | M
     return None if recorded is None else recorded.evidence
 
 
-def _refuse_out_of_range(
-    reference: Scores | Mean | Target | None, recorded: Reference | None, settings: TaskSettings, task: Task
-) -> None:
+def _refuse_out_of_range(draft: _Draft, task: Task) -> None:
     """Refuse a reference that the task's metric cannot give.
 
     One score far out would move its mean by points.
     """
+    reference, recorded, settings = draft.reference, draft.recorded, draft.source.settings
     low, high = task.metric.lowest, task.metric.highest
     if isinstance(reference, Scores):
         assert recorded is not None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from accgate.config.config import Config
@@ -63,7 +64,7 @@ class TaskSource:
         """
         return self.content.theta if self.settings.theta is None else self.settings.theta
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[float | None, float | None]:
         """The lowest and the highest score of the metric, points.
 
@@ -135,7 +136,7 @@ class TaskSource:
         elif count:
             samples, fingerprint = Samples(Sample(UNREAD.format(n), "", "", "", "") for n in range(count)), {}
         else:
-            fault = "is missing; write the number of samples, which a reference without per-sample scores does not tell"
+            fault = "is missing; write the number of samples, because the reference has no scores of single samples"
             raise KeyFaults((("num_samples",), fault))
         task = stored_task(self.name, self.definition, samples, fingerprint, seed=config.gate.seed)
         return task if self.settings.judge is None else _with_judge(task, config.judges[self.settings.judge])

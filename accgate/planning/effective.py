@@ -203,7 +203,7 @@ def _rows_values(config: Config, settings: TaskSettings, definition: Definition)
         subset = settings.subset if chosen.parts else None
     except KeyFaults:  # who plans the checks reports it
         chosen, subset = content.dataset, settings.subset
-    dataset, shots = asdict(chosen), asdict(content.few_shot)
+    dataset = asdict(chosen)
     own = config.path(settings.dataset) if settings.dataset is not None else None
     file = own if own is not None or dataset["file"] is None else folder / dataset["file"]
     rows = None if file is None else rows_file(file, dataset["path"])
@@ -219,23 +219,22 @@ def _rows_values(config: Config, settings: TaskSettings, definition: Definition)
         "dataset": dataset,
         "rows": rows,
         "join": None if joined is None else rows_file(folder / joined, None),
-        **_examples(config, settings, shots, folder, dataset["path"]),
+        **_examples(config, settings, definition, dataset["path"]),
     }
 
 
-def _examples(
-    config: Config, settings: TaskSettings, shots: dict[str, Any], folder: Path, key: str | None
-) -> dict[str, Any]:
+def _examples(config: Config, settings: TaskSettings, definition: Definition, key: str | None) -> dict[str, Any]:
     """Return how solved examples are chosen, and which there are.
 
     They are those of the table's file, written ones, or a file's.
     """
+    shots = asdict(definition.content.few_shot)
     written, file, split = shots.pop("examples"), shots.pop("file"), shots.pop("split")
     examples: Any = list(written) or None
     if settings.few_shot_dataset is not None:
         examples = rows_file(config.path(settings.few_shot_dataset), key)
     elif not written and file is not None:
-        examples = rows_file(folder / file, key)
+        examples = rows_file(definition.folder / file, key)
     return {"few_shot": {**shots, "split": split if examples is None else None}, "examples": examples}
 
 

@@ -132,10 +132,8 @@ class PlannedModel:
             When a server does not answer.
         """
         server = self.server()
-        if server is None:
-            return ()
         with self.locating():
-            return server.probe()
+            return () if server is None else server.probe()
 
     async def reach(self) -> None:
         """Ask the servers of the model once whether they have it.

@@ -9,25 +9,11 @@ from pathlib import Path
 
 from accgate.errors import BadInput
 from accgate.inputs.samples import AS_FOUND, Layout
-from accgate.planning.samples import Assumptions, plan
+from accgate.planning.samples import Assumptions, Plan, plan
 from accgate.records.pairing import pair_scores, refuse_other_samples
 from accgate.records.scores import Scores, in_points, read_scores
 from accgate.stats import discordance_of_repeats
 from accgate.stats.noise import Estimate, VarianceParts, estimate_discordance, estimate_sigma, variance_parts
-
-
-@dataclass(frozen=True)
-class DesignRow:
-    """The samples that a design needs to detect theta, points.
-
-    Beside it is the drop that the samples there are detect. `expected_n_healthy` is the mean number of samples of a run
-    in which nothing changed.
-    """
-
-    test: str
-    n: int
-    expected_n_healthy: float
-    theta: float | None
 
 
 @dataclass(frozen=True)
@@ -36,7 +22,8 @@ class Noise:
 
     sigma and differences_sigma are in points, discordance is a share. `discordance` and `differences_sigma` come from
     two runs, or from repeats of one; None where there is only one answer to each sample. `parts` has the variance
-    between and within questions where there are repeats.
+    between and within questions where there are repeats. `designs` have the samples that each test needs to detect
+    theta, and as their own theta what the samples there are detect.
     """
 
     n: int
@@ -48,7 +35,7 @@ class Noise:
     discordance: Estimate | None
     differences_sigma: Estimate | None
     parts: VarianceParts | None
-    designs: tuple[DesignRow, ...] = ()
+    designs: tuple[Plan, ...] = ()
 
 
 def noise_of(
@@ -90,7 +77,7 @@ def noise_of(
     return replace(noise, designs=_designs(first, noise))
 
 
-def _designs(scores: Scores, noise: Noise) -> tuple[DesignRow, ...]:
+def _designs(scores: Scores, noise: Noise) -> tuple[Plan, ...]:
     """Return the unpaired, the paired and the sequential design.
 
     They go as far as their noise is known.
@@ -105,5 +92,5 @@ def _designs(scores: Scores, noise: Noise) -> tuple[DesignRow, ...]:
             continue
         needed = plan(noise.theta, sigma=spread, discordance=share, alpha=noise.alpha, beta=noise.beta, test=test)
         reached = Assumptions(test, noise.alpha, noise.beta, spread, share).theta(scores.n)
-        rows.append(DesignRow(test, needed.n, needed.expected_n_healthy, reached))
+        rows.append(replace(needed, test=test, theta=reached))
     return tuple(rows)

@@ -129,7 +129,7 @@ def plan(
     assumed = Assumptions(test, level, beta, sigma, discordance)
     fixed = assumed.fixed_n(theta) or 1
     if fixed > N_LIMIT:
-        raise BadInput(f"theta is {theta:g}; not even {N_LIMIT:,} samples detect so small a drop, write more")
+        raise BadInput(f"theta is {theta:g}; not even {N_LIMIT:,} samples detect so small a drop; give a larger theta")
     most, least = assumed.most_n(theta) or 1, assumed.least_n(fixed)
     n = most if n_max is None else min(most, n_max)
     if test == "unconditional":
@@ -150,16 +150,9 @@ def n_without_early_stopping(verdict: Figures) -> int:
     q = verdict.discordance if verdict.discordance_planned is None else verdict.discordance_planned
     if not verdict.theta_target or (q is None and verdict.sigma is None):
         return verdict.n_max
-    margin = verdict.allowed_drop or None
-    fixed = _fixed_n(verdict.theta_target, verdict.level, verdict.beta, verdict.sigma, q, margin)
-    return min(fixed or verdict.n_max, verdict.n_max)
-
-
-@functools.cache
-def _fixed_n(
-    theta: float, alpha: float, beta: float, sigma: float | None, discordance: float | None, margin: float | None
-) -> int | None:
-    return Assumptions("unconditional", alpha, beta, sigma, discordance, margin=margin).most_n(theta)
+    rates, margin = (verdict.level, verdict.beta), verdict.allowed_drop or None
+    assumed = Assumptions("unconditional", *rates, verdict.sigma, q, margin=margin)
+    return min(_most_n(assumed, verdict.theta_target) or verdict.n_max, verdict.n_max)
 
 
 @dataclass(frozen=True)
@@ -324,7 +317,10 @@ class Assumptions:
         rates = {"alpha": self.alpha, "beta": self.beta}
         if self.test == "gsprt" and self.discordance is not None:
             return expected_samples(n, theta, discordance=self.discordance, **rates)
-        extra_pass, extra_fail = self._beyond
+        # How far the bounds of runs lie beyond Wald's, as log likelihood ratios of runs that pass and that fail.
+        extra_pass, extra_fail = 0.7 + max(0.0, self.beta - 0.2), 0.7
+        if self.test == "e-process":
+            extra_pass, extra_fail = 0.75 if self.discordance is None else 0.35, 0.6
         passes, fails = extra_pass - math.log(self.beta), extra_fail + math.log((1.0 - self.beta) / self.alpha)
         scale = 2.0 * self.normal_n(theta) / quantile_sum(**rates) ** 2  # Wald's approximation
         healthy = scale * ((1.0 - self.alpha) * passes - self.alpha * fails)
@@ -333,15 +329,8 @@ class Assumptions:
         dropped = scale * ((1.0 - self.beta) * fails - self.beta * passes)
         return min(max(healthy, 1.0), float(n)), min(max(dropped, 1.0), float(n))
 
-    @property
-    def _beyond(self) -> tuple[float, float]:
-        """Return how far the bounds of runs lie beyond Wald's.
 
-        They are the log likelihood ratios at which runs pass and fail.
-        """
-        if self.test == "e-process":
-            return (0.75 if self.discordance is None else 0.35), 0.6
-        return 0.7 + max(0.0, self.beta - 0.2), 0.7
+_most_n = functools.cache(Assumptions.most_n)  # reports ask again and again
 
 
 @functools.lru_cache(maxsize=256)

@@ -27,8 +27,7 @@ MOST_WHOLE = 500  # rows of one's own that are all asked without an early stop: 
 class Sizing:
     """How many samples a check wants.
 
-    It follows from the task's settings, the target theta, or the reference. `bounds` are the lowest and the highest
-    score of the metric, points; None where there is no bound, or none is known.
+    It follows from the task's settings, the target theta, or the reference.
     """
 
     source: TaskSource
@@ -37,7 +36,6 @@ class Sizing:
     reference: Scores | Mean | Target | None
     alpha: float
     about: ReferenceFile | None = None
-    bounds: tuple[float | None, float | None] = (None, None)
 
     @property
     def flicker(self) -> float:
@@ -45,7 +43,7 @@ class Sizing:
 
         It is 0 where it has one run.
         """
-        return 0.0 if self.about is None or self.about.discordance is None else self.about.discordance
+        return 0.0 if self.about is None else self.about.discordance or 0.0
 
     @property
     def stated_discordance(self) -> float | None:
@@ -85,7 +83,7 @@ class Sizing:
         """Whether scores are 0/100, as far as the reference tells, or the metric's bounds."""
         if isinstance(self.reference, Scores):
             return self.reference.is_binary
-        return None in self.bounds or self.bounds == (0.0, 100.0)
+        return None in self.source.bounds or self.source.bounds == (0.0, 100.0)
 
     @property
     def scale(self) -> float:
@@ -93,7 +91,7 @@ class Sizing:
 
         It is 100 where the scores have no bounds.
         """
-        low, high = self.bounds
+        low, high = self.source.bounds
         return 100.0 if low is None or high is None else high - low
 
     def paired_sigma(self) -> float | None:
@@ -139,7 +137,7 @@ class Sizing:
 
         None where one can, or nothing bounds the scores.
         """
-        low, high = self.bounds
+        low, high = self.source.bounds
         if low is None or high is None:
             if self.test not in PAIRED_TESTS or not self.binary:
                 return None
@@ -214,7 +212,7 @@ class Sizing:
         elif isinstance(self.reference, Mean):
             n = self.reference.n
         margin = design.allowed_drop if design.has_looks else None
-        loss = math.inf if None in self.bounds and not self.binary else self.scale
+        loss = math.inf if None in self.source.bounds and not self.binary else self.scale
         return Assumptions(self.test, self.alpha, design.beta, sigma, q, n, margin, loss)
 
     def samples_for(self, theta: float, reference_runs: int | None = None) -> int | None:
@@ -310,15 +308,14 @@ def advice_on_runs(sizing: Sizing) -> tuple[str, ...]:
     Its runs show that answers flicker.
     """
     runs = sizing.reference_runs
-    if sizing.theta is None or sizing.test not in PAIRED_TESTS or not isinstance(sizing.reference, Scores):
-        return ()
-    if runs >= MORE_RUNS or not sizing.binary:
+    is_paired = sizing.test in PAIRED_TESTS and isinstance(sizing.reference, Scores) and sizing.binary
+    if sizing.theta is None or not is_paired or runs >= MORE_RUNS:
         return ()
     several = replace(sizing, test="paired") if sizing.test == "unconditional" else sizing
     now, then = sizing.samples_for(sizing.theta), several.samples_for(sizing.theta, MORE_RUNS)
     if now is None or then is None or then > LEAST_SAVED * now:
         return ()
     return (
-        f"with {MORE_RUNS} runs of the reference {then:,} samples would do for what takes {now:,} with {runs}: "
+        f"with {MORE_RUNS} runs of the reference {then:,} samples see what takes {now:,} with {runs}: "
         f"`accgate record --add --runs {MORE_RUNS - runs}`",
     )

@@ -69,16 +69,17 @@ class TrialFolder:
             begun = (LOCK, f"{MARK}.part")  # by one that was killed
             names = sorted(path.name for path in out.iterdir() if path.name not in begun)
             if names:
-                raise BadInput(
-                    f"{out}: holds {names[0]!r}, which is not from an earlier `accgate {self.command}`; name a new or "
-                    "empty folder, or move its files away"
-                )
+                fault = f"holds {names[0]!r}, which is not from an earlier `accgate {self.command}`"
+                raise BadInput(f"{out}: {fault}; name a new or empty folder, or move its files away")
             write_atomically(mark, f"{self.command}\n".encode())
         elif not resume:
             self._remove(out)
 
     def _remove(self, out: Path) -> None:
-        for folder in self._folders(out):
+        real = out.resolve()
+        for folder in list(out.glob(self.models)):
+            if not folder.is_dir() or folder.resolve() != real / folder.relative_to(out):
+                continue  # a link leads elsewhere
             for settings in folder.glob(f"*{SETTINGS}"):
                 base = settings.name.removesuffix(SETTINGS)
                 for end in sorted(ENDINGS, key=SETTINGS.__eq__):  # the settings last: by them the others are found
@@ -90,16 +91,6 @@ class TrialFolder:
                     empty.rmdir()
         for name in self.files:
             (out / name).unlink(missing_ok=True)
-
-    def _folders(self, out: Path) -> Iterator[Path]:
-        """Yield the folders of models.
-
-        None of them is through a link to elsewhere.
-        """
-        real = out.resolve()
-        for path in list(out.glob(self.models)):
-            if path.is_dir() and path.resolve() == real / path.relative_to(out):
-                yield path
 
 
 MAX_FAILED = 0.2  # share of an arm's samples that may have no score; those tell nothing

@@ -187,10 +187,7 @@ class _Search:
             except (ValueError, KeyError, TypeError):
                 continue
             if row.get("search") != self.search:
-                raise BadInput(
-                    f"{path}: holds answers of a search with another --config, --good, --model, --task or --serve; "
-                    "leave --resume out, or name another --out"
-                )
+                raise BadInput(f"{path}: holds answers of another search; leave --resume out, or name another --out")
             self.visits, self.questions = row["visit"], row["questions"]
             if row["skipped"] is not None:
                 self.skipped[number] = row["skipped"]

@@ -90,12 +90,10 @@ def ab(
     for check in checks:
         if (statistic := check.task.content.aggregate) is not None:
             raise BadInput(f"{check.task.name}: is decided on {statistic}, which `ab` cannot compare yet")
-    pairs = [(check, replace(check, model=name, planned_model=model)) for check in checks]
     FOLDER.begin(options.out)
+    others_beside = [replace(check, model=name, planned_model=model, other_side=check) for check in checks]
     count, correction = len(checks), config.gate.correction
-    held = [
-        Equality(replace(other, other_side=check), correction, count, is_two_sided=two_sided) for check, other in pairs
-    ]
+    held = [Equality(check, correction, count, is_two_sided=two_sided) for check in others_beside]
     watches = {each.check.key: each.side_by_side for each in held}
     run = evaluate_checks(with_other_sides([each.check for each in held]), options, watches)
     try:

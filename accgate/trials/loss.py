@@ -24,6 +24,7 @@ from accgate.records.scores import Scores
 from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result
 from accgate.run_plan import Rules, plan_run
+from accgate.text import count_of
 from accgate.trials.arm import TrialFolder, ask, mean_scores
 from accgate.verdict import Verdict
 
@@ -148,10 +149,8 @@ def _check_of(config: Config, rules: Rules, verdict: Verdict) -> Check:
         raise BadInput(f"{verdict.model} / {verdict.task}: has no recorded reference, so what changed is unknown")
     ids = set(check.task.samples.ids)
     if unknown := [id_ for id_ in verdict.flips if id_ not in ids]:
-        raise BadInput(
-            f"{verdict.model} / {verdict.task}: {len(unknown)} lost samples are not in the task any more; the dataset "
-            "or the plan changed since the run: run the gate again"
-        )
+        gone = count_of(len(unknown), "lost sample")
+        raise BadInput(f"{check.name}: {gone} left the dataset or the plan since the run; run the gate again")
     return check
 
 
@@ -165,10 +164,8 @@ def _refuse_other_settings(check: Check, run: Path) -> None:
     answering, _ = split_options(model.engine, model.options)
     now = {"model": model.model, "options": answering, "sampling": asdict(model.sampling)}
     if any(json.loads(json.dumps(value, default=str)) != recorded.get(key) for key, value in now.items()):
-        raise BadInput(
-            f"{check.planned_model.source.path}: [models.{check.model}] is not what the run in {run} was made with; "
-            "run the gate again"
-        )
+        source = check.planned_model.source.path
+        raise BadInput(f"{source}: [models.{check.model}] changed since the run in {run}; run the gate again")
 
 
 def rerun(

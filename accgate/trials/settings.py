@@ -81,10 +81,7 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
     """
     about = reference.about
     if not about.settings:
-        raise BadInput(
-            f"{reference.path}: has no settings, so what changed since is unknown; it was recorded by an earlier "
-            "version: record it again"
-        )
+        raise BadInput(f"{reference.path}: has no settings, because an earlier version recorded it; record it again")
     fixed = [
         Change(path_text(path), value_text(old), value_text(new), FIXED[path[0]])
         for path, (old, new) in differences(surroundings(about, model, info))

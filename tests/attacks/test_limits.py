@@ -11,7 +11,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines.openai import client
 from accgate.errors import BadInput
-from accgate.github import artifact, outcome
+from accgate.github import outcome, proposal
 from accgate.github.api import transport
 from accgate.inputs import parquet as datasets
 from accgate.inputs import rows, toml
@@ -191,7 +191,7 @@ def test_the_table_of_limits_is_what_the_code_has() -> None:
         "scores of a ref": [store.MOST], "run records": [records.LINE, records.SETTINGS_BYTES],
         "compressed": [records.UNPACKED, records.LINE],
         "references from": [
-            artifact.MOST_FILES, artifact.FILE_LIMIT, artifact.TOTAL_LIMIT, artifact.UNPACKED_LIMIT,
+            proposal.MOST_FILES, proposal.FILE_LIMIT, proposal.TOTAL_LIMIT, proposal.UNPACKED_LIMIT,
         ],
         "accgate.json": [result_file.LARGEST, outcome.UNTRUSTED_BYTES],
         "a log of Inspect": [inspect_file.LARGEST, inspect_file.FREE, inspect_file.RATIO],

@@ -81,7 +81,7 @@ def test_a_bad_gate_value_names_line_key_and_fix(tmp_path: Path, key: str, bad: 
         ("test = 'target'", "test: is target, but no target is set; add target = ..., the mean that must hold"),
         ("target = 9\ntest = 'paired'", "test: is 'paired', but a target is set; use target, or remove the target"),
         ("reference = 1\nreference_num_samples = 2\ntarget = 9",
-         "target: is set together with reference; a task is compared with one of the two"),
+         "target: is set together with reference; keep one of the two"),
         ("reference = 1\nreference_num_samples = 2\ntest = 'paired'",
          "test: is paired, but only a reference's mean is given; use two-sample, or record one"),
     ],

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from accgate.errors import BadInput
-from accgate.github import artifact
-from accgate.github.artifact import check_references, is_stored, stored_files
+from accgate.github import proposal
+from accgate.github.proposal import check_references, is_stored, stored_files
 from tests.github.recorded import NAMES, REASON, recorded_stores
 
 
@@ -84,16 +84,16 @@ class TestFiles:
         assert is_stored(name)
 
     def test_too_many(self, store, monkeypatch):
-        monkeypatch.setattr(artifact, "MOST_FILES", 3)
+        monkeypatch.setattr(proposal, "MOST_FILES", 3)
         self.refused(store, "more than 3 files")
 
     @pytest.mark.parametrize("limit", ["FILE_LIMIT", "TOTAL_LIMIT"])
     def test_too_large(self, store, monkeypatch, limit):
-        monkeypatch.setattr(artifact, limit, 300)
+        monkeypatch.setattr(proposal, limit, 300)
         self.refused(store, "too large")
 
     def test_replies_that_swell(self, store, monkeypatch):
-        monkeypatch.setattr(artifact, "UNPACKED_LIMIT", 1000)
+        monkeypatch.setattr(proposal, "UNPACKED_LIMIT", 1000)
         rows = b'{"id": "a", "repeat": 0, "reply": ""}\n' * 100
         (store.new / "m" / "sums.replies.jsonl.gz").write_bytes(gzip.compress(rows))
         self.refused(store, "unpacks to more")

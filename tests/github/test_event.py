@@ -75,19 +75,19 @@ class TestPullRequest:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"number": None}, "pull_request.number: None is not the number of a pull request"),
-            ({"number": "7; rm"}, "'7; rm' is not the number of a pull request"),
-            ({"head": None}, "the event has no pull_request.head"),
-            ({"head": "x"}, "the event's pull_request.head is not an object"),
-            ({"head": {"ref": "x", "repo": {"full_name": REPOSITORY}}}, "the event has no pull_request.head.sha"),
-            ({"head": {"sha": "main", "repo": None}}, "pull_request.head.sha: 'main' is not a commit"),
-            ({"head": {"sha": HEAD.upper(), "repo": None}}, "is not a commit"),
-            ({"base": {"sha": BASE}}, "the event has no pull_request.base.repo"),
-            ({"base": {"sha": BASE, "repo": {}}}, "the event has no pull_request.base.repo.full_name"),
+            ({"number": None}, "pull_request.number: "),
+            ({"number": "7; rm"}, "pull_request.number: "),
+            ({"head": None}, "pull_request.head: "),
+            ({"head": "x"}, "pull_request.head: "),
+            ({"head": {"ref": "x", "repo": {"full_name": REPOSITORY}}}, "pull_request.head.sha: "),
+            ({"head": {"sha": "main", "repo": None}}, "pull_request.head.sha: "),
+            ({"head": {"sha": HEAD.upper(), "repo": None}}, "pull_request.head.sha: "),
+            ({"base": {"sha": BASE}}, "pull_request.base.repo: "),
+            ({"base": {"sha": BASE, "repo": {}}}, "pull_request.base.repo.full_name: "),
         ],
     )
     def test_missing_fields_are_said(self, environ, changes, said):
-        with pytest.raises(BadInput, match=said):
+        with pytest.raises(BadInput, match=f"is not what GitHub writes: {said}"):
             read_event(environ(pull_request(**changes)))
 
     def test_an_event_without_a_pull_request_is_refused(self, environ):

@@ -205,7 +205,7 @@ def test_more_runs_of_the_reference_are_offered_where_its_answers_flicker(tmp_pa
     project.tasks["sums"] |= {"theta": 5.0}
     project.write()
     (note,) = check_of(project).advice
-    offered = re.match(r"with 4 runs of the reference ([\d,]+) samples would do for what takes (\d+) with 2: ", note)
+    offered = re.match(r"with 4 runs of the reference ([\d,]+) samples see what takes (\d+) with 2: ", note)
     assert note.endswith("`accgate record --add --runs 2`")
     assert offered is not None
     assert int(offered[2]) == plan(5.0, discordance=0.2, test="paired").n

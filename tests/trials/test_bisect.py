@@ -241,7 +241,7 @@ def test_answers_of_another_search_are_never_taken_for_those_of_this_one(
     for option in (["--serve", "another {port}"], ["--config", str(other)]):
         assert repository.bisect("--resume", *option) == 2
         error = capsys.readouterr().err
-        assert "holds answers of a search with another --config, --good, --model, --task or --serve" in error
+        assert "holds answers of another search" in error
         assert (tmp_path / "out" / "answers.jsonl").read_bytes() == before
 
 

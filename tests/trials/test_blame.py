@@ -229,7 +229,7 @@ def test_the_cause_file_says_what_was_found_or_why_not_and_a_new_run_removes_it(
     assert project.blame() == 2
     cause = read_cause(tmp_path / "out/cause.json")
     assert cause is not None
-    assert "is not what the run in" in str(cause.failure)
+    assert "changed since the run in" in str(cause.failure)
 
 
 def test_the_bases_rules_decide_what_was_lost_and_a_setting_that_no_server_takes_does_not_end_the_search(
@@ -267,11 +267,11 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(
     project.loses = lambda i, body: "gamma_mode" in body and luck(i, "g") < 0.3
     assert project.command("run", "--models", "changed", "--out", str(tmp_path / "out")) == 1
     project.config.write_text(project.config.read_text().replace('"gamma_mode" = 1', '"gamma_mode" = 2'))
-    assert "is not what the run in" in refusal(project, capsys)
+    assert "changed since the run in" in refusal(project, capsys)
     reference = tmp_path / "references" / "m" / "sums.toml"
     project.config.write_text(project.config.read_text().replace('"gamma_mode" = 2', '"gamma_mode" = 1'))
     reference.write_text(reference.read_text().partition("[settings]")[0])
-    assert "has no settings, so what changed" in refusal(project, capsys)
+    assert "has no settings, because an earlier version" in refusal(project, capsys)
 
 
 def refusal(project: Project, capsys: pytest.CaptureFixture[str], *args: str) -> str:

@@ -125,5 +125,5 @@ def test_without_a_difference_or_without_settings_there_is_nothing_to_search() -
         settings_of(reference(model(), settings=older), model(), None)
     with pytest.raises(BadInput, match=r"no setting differs.*What differs is version: xllamacpp 1 → xllamacpp 2"):
         settings_of(reference(model(), engine_version="xllamacpp 1"), model(), INFO)
-    with pytest.raises(BadInput, match="has no settings, so what changed since is unknown"):
+    with pytest.raises(BadInput, match="has no settings, because an earlier version"):
         settings_of(reference(model(), settings={}), model(), None)

@@ -82,9 +82,7 @@ def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, ne
     """
     answer = f"{status}: {reasons(body)}"
     if status == 401:
-        return MissingPermission(
-            f"{what}: the token is not valid or has expired ({answer}); pass the job's github.token"
-        )
+        return MissingPermission(f"{what}: the token is invalid or expired ({answer}); pass the job's github.token")
     if status == 403 and (fix := next((fix for text, fix in REFUSALS.items() if text in reasons(body)), None)):
         return Refused(f"{what}: GitHub refused ({answer}); {fix}")
     if status == 403 or (status == 404 and "not accessible by" in reasons(body)):

@@ -130,9 +130,7 @@ class Client:
         The query must change nothing.
         """
         if origin_of(self.graphql_url) != self._origin:
-            raise CannotReach(
-                f"POST {self.graphql_url}: not the server of {self.api_url}, so the token is not sent there"
-            )
+            raise CannotReach(f"POST {self.graphql_url}: is not on the server of {self.api_url}, so it gets no token")
         body = self._request("POST", self.graphql_url, body={"query": query}, needs="contents: read").body
         if not isinstance(body, dict) or not isinstance(body.get("data"), dict):
             raise Unreadable(f"POST {self.graphql_url}: the answer has no data")
@@ -200,9 +198,7 @@ class Client:
 
     def _wait(self, seconds: float, why: str, kind: type[CannotPublish] = CannotReach) -> None:
         if seconds > self._left:
-            raise kind(
-                f"{why}; the next wait is {seconds:.0f} s, and {max(self._left, 0.0):.0f} s are left for waiting"
-            )
+            raise kind(f"{why}; the next wait is {seconds:.0f} s, and {max(self._left, 0.0):.0f} s are left")
         self._left -= seconds
         self._sleep(seconds)
 

@@ -292,7 +292,7 @@ class TestFacts:
             hub.client().post(COMMENTS, {"body": "x"}, needs="pull-requests: write")
 
     def test_a_bad_token_is_said(self, hub):
-        with pytest.raises(MissingPermission, match="the token is not valid or has expired"):
+        with pytest.raises(MissingPermission, match="the token is invalid or expired"):
             bodies(hub.client("ghs_wrong"))
 
     def test_what_is_not_there_is_said(self, hub):

@@ -77,7 +77,7 @@ def test_the_newline_of_a_file_is_not_part_of_it(hub):
 def test_it_is_not_sent_to_a_graphql_server_elsewhere(hub):
     with GitHub() as other:
         client = hub.client(graphql_url=f"{other.url}/graphql")
-        with pytest.raises(CannotReach, match="the token is not sent there"):
+        with pytest.raises(CannotReach, match="so it gets no token"):
             client.graphql("query { viewer { login } }")
         assert not other.asked
 
