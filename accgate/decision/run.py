@@ -9,10 +9,9 @@ from accgate._version import __version__
 from accgate.config.tables import Gate
 from accgate.decision.comparison import decide
 from accgate.decision.costs import CostCase, with_costs, with_readings
-from accgate.decision.equality import Equality, joined
+from accgate.decision.equality import Equality, joined, reason_of, reply_changes
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
-from accgate.decision.replies import reason_of, reply_changes
 from accgate.errors import BadInput, CannotEvaluate, Tier, exit_code, worst
 from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.scoring import judge_fault

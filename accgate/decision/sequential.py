@@ -11,12 +11,12 @@ from typing import TypedDict
 
 import numpy as np
 
-from accgate.stats import LOOKS, Floats, Repeats, SequentialResult, Units, betting_path, group_design
+from accgate.stats import LOOKS, Repeats, SequentialResult, Units, betting_path, group_design
 from accgate.stats.betting import e_process_test
-from accgate.stats.early_repeats import repeats_boundaries, repeats_schedule, repeats_sequential
+from accgate.stats.early_repeats import RepeatsSchedule, repeats_boundaries, repeats_schedule, repeats_sequential
 from accgate.stats.graded import graded_next
 from accgate.stats.group_sequential import group_sequential_boundaries, group_sequential_test, next_look
-from accgate.stats.gsprt import Passing, gsprt_boundaries, gsprt_test, schedule, soonest_pass
+from accgate.stats.gsprt import Passing, Schedule, gsprt_boundaries, gsprt_test, schedule, soonest_pass
 from accgate.stats.margin import margin_looks
 from accgate.stats.sequential import Boundaries, Near
 from accgate.stats.walk import Ints
@@ -85,12 +85,10 @@ class Gsprt(SequentialTest):
         """Return how near a decision is."""
         units = self.units
         plan = schedule(units, discordance=self.discordance, **self.rates)
-        passing, allowed = (
-            Passing(units, plan, self.rates["theta"], self.rates["beta"]),
-            _allowed(plan.allowed, units.events, plan.last),
-        )
+        passing = Passing(units, plan, self.rates["theta"], self.rates["beta"])
+        passes = float(passing.sums(np.array([plan.last]))[0])
         soonest = soonest_pass(units, discordance=self.discordance, **self.rates)
-        return Near(allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last), soonest=soonest)
+        return Near(_allowed(plan, units.events), passes, passing.share(plan.last), soonest=soonest)
 
 
 @dataclass(frozen=True)
@@ -116,11 +114,10 @@ class RepeatsGsprt(SequentialTest):
         repeats = self.repeats.sides
         plan = repeats_schedule(repeats, discordance=self.discordance, **self.rates)
         total, passes = float(repeats.totals[: plan.last + 1].sum()), 100.0 * float(plan.passes[plan.last])
-        half = (
-            0.5 * self.rates["theta"] * float(repeats.samples[plan.last])
-        )  # at half a drop nothing speaks for either side
+        # At half a drop nothing speaks for either side.
+        half = 0.5 * self.rates["theta"] * float(repeats.samples[plan.last])
         share = min(max((total + half) / (passes + half), 0.0), 1.0)
-        return Near(_allowed(plan.allowed, repeats.events, plan.last), passes, share)
+        return Near(_allowed(plan, repeats.events), passes, share)
 
 
 @dataclass(frozen=True)
@@ -140,9 +137,8 @@ class GroupSequential(SequentialTest):
         units, theta, alpha = self.units, self.rates["theta"], self.rates["alpha"]
         if not units.exact:
             return graded_next(units, **self.rates)
-        look = next_look(
-            units, group_design(min(LOOKS, units.n_max), alpha, self.rates["beta"]), theta=theta, alpha=alpha
-        )
+        design = group_design(min(LOOKS, units.n_max), alpha, self.rates["beta"])
+        look = next_look(units, design, theta=theta, alpha=alpha)
         changed, total = int(look.changed[0]), float(units.totals.sum())
         passes = total + math.ceil((-float(look.most[0]) - total) / 200.0) * 200.0
         drop = theta * int(units.sizes.sum())
@@ -187,10 +183,10 @@ class EProcess(SequentialTest):
         return Near(self.rates["alpha"], math.nan, share)
 
 
-def _allowed(limits: Floats, events: Ints, last: int) -> float:
-    """Return the type I error that may be spent up to a unit.
+def _allowed(plan: Schedule | RepeatsSchedule, events: Ints) -> float:
+    """Return the type I error that may be spent by the last unit used.
 
     It is that by the last change, 0 before any.
     """
-    events = events[events <= last]
-    return float(limits[events[-1]]) if len(events) else 0.0
+    events = events[events <= plan.last]
+    return float(plan.allowed[events[-1]]) if len(events) else 0.0
