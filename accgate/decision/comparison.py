@@ -11,7 +11,6 @@ import numpy.typing as npt
 from accgate.decision.check import add_collapse, decide_check
 from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.decision.groups import add_groups
-from accgate.decision.stopping import are_decided, sequential_cases
 from accgate.design import Design, Mean, allowed_points, given_of, refuse_unsuitable
 from accgate.errors import BadInput
 from accgate.records.ids import Ids, order_of
@@ -255,14 +254,6 @@ def decide(
 def _with_parts(evidence: Evidence, verdict: Verdict) -> Verdict:
     """The verdict with the figures of its groups and of its single samples."""
     return add_collapse(evidence, add_groups(evidence, verdict))
-
-
-def is_decided(evidence: Evidence, alpha: float) -> bool:
-    """Tell whether the beginning of a run decides a check at this alpha.
-
-    It must, whatever its failed samples would score.
-    """
-    return are_decided(sequential_cases(evidence, alpha))
 
 
 def check_design(design: Design) -> None:

@@ -169,8 +169,6 @@ def estimate_discordance(a: Floats, b: Floats, *, confidence: float = 0.95) -> E
     >>> q.value, round(q.low, 4), round(q.high, 4)
     (0.03, 0.0062, 0.0852)
     """
-    if len(a) != len(b):
-        raise ValueError(f"two runs on the same samples have as many scores: {len(a)} and {len(b)}")
     n = len(a)
     if n == 0:
         return Estimate(None, None, None, ("there are no scores",))
