@@ -95,7 +95,9 @@ class Equality:
             )
         if not self._are_all(records) and not self.decides(*records):
             count = len(records[1]) // self.check.repeats
-            raise CannotEvaluate(f"{self.check.name}: both sides have {count} samples alike, which do not decide")
+            raise CannotEvaluate(
+                f"{self.check.name}: the {count} samples that both sides finished decide nothing; run it again"
+            )
         return records
 
     def _are_all(self, records: Records) -> bool:

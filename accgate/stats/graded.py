@@ -368,9 +368,8 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
     may_reject = math.isfinite(level)
     first = course.first(evidence, over=is_last)
     halvings = course.halvings(evidence, look if first is None else first)
-    bound = float(
-        efficacy_bounds(course.fractions, len(course.n) - 1 if first is None else first, halvings, course.alpha)[-1]
-    )
+    start = len(course.n) - 1 if first is None else first
+    bound = float(efficacy_bounds(course.fractions, start, halvings, course.alpha)[-1])
     if not may_reject:
         level = float(-special.ndtri(spent_by(np.array(course.fractions), halvings, course.alpha)[look]))
     limits = _limits(totals, sizes, level, course)

@@ -341,7 +341,7 @@ def test_a_drafter_that_is_off_or_never_worked_passes_no_limit(
 
 def test_too_few_samples_to_show_a_dead_drafter_are_an_error(tmp_path: Path) -> None:
     check = run(drafted_project(tmp_path, n=8, max_less_accepted="10%"), drafts(), right_but(1, 8))
-    assert check["costs"][-1]["note"].startswith("8 samples are too few to show that nothing is accepted any more")
+    assert check["costs"][-1]["note"].startswith("8 samples are too few to show a complete loss of accepted tokens")
 
 
 @each(
