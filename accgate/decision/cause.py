@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from accgate.stats import coin_evidence
-from accgate.stats.coin import share_evidence
+from accgate.stats.betting import share_evidence
 from accgate.stats.noise import clopper_pearson
 
 Kind = Literal["all back", "put back", "set alone", "pair back"]

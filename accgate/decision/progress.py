@@ -10,8 +10,7 @@ from functools import cached_property, partial
 
 from accgate.decision.costs import fewest_for_limits
 from accgate.decision.evidence import Evidence, evidence_of, whole_clusters
-from accgate.decision.sequential import SequentialTest
-from accgate.decision.stopping import are_decided, sequential_cases
+from accgate.decision.stopping import SequentialTest, are_decided, sequential_cases
 from accgate.design import oriented
 from accgate.evaluation.assignment import Comparison, Limits, Watch
 from accgate.evaluation.reading import is_beyond_unread, is_silence_alone
