@@ -357,5 +357,5 @@ def _reconcile(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdi
     spread: dict[str, Figure] = {"failed": failed, "used": used, "worst_mean": worst, "best_mean": best}
     if at_worst.verdict == at_best.verdict and at_worst.verdict in ("pass", "regression"):
         return replace(at_worst, candidate=summary).because(Reason("failed-alike", spread))
-    both: dict[str, Figure] = {"at_worst": at_worst.verdict, "at_best": at_best.verdict}
-    return replace(at_worst, verdict="error", candidate=summary).because(Reason("failed-apart", spread | both))
+    reason = Reason.of("failed-apart", **spread, at_worst=at_worst.verdict, at_best=at_best.verdict)
+    return replace(at_worst, verdict="error", candidate=summary).because(reason)

@@ -4,7 +4,8 @@ Here is whether it may stop, how near that is, and what its scores are compared 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -137,7 +138,7 @@ def watch_of(check: Check, *, stops: bool = True) -> Watch:
     return Watch(stop, Comparison(scores, (lambda: None) if stop is None else stop.limits, estimate))
 
 
-class _Means(Mapping[str, float]):
+class _Means(UserDict[str, float]):
     """The mean score of each sample of a reference.
 
     It is made when something shows it, since a million take 70 MB.
@@ -147,17 +148,9 @@ class _Means(Mapping[str, float]):
         self._reference = reference
 
     @cached_property
-    def _means(self) -> Mapping[str, float]:
+    def data(self) -> dict[str, float]:
+        """The means by id."""
         return dict(zip(self._reference.ids, map(float, self._reference.means()), strict=True))
-
-    def __getitem__(self, id_: str) -> float:
-        return self._means[id_]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._means)
-
-    def __len__(self) -> int:
-        return self._reference.n
 
 
 def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:
