@@ -89,15 +89,13 @@ class Equality:
                     "correct the cause and ask them again"
                 )
         if self._are_all(records) and self._turns_graded(records):
-            raise CannotEvaluate(
-                f"{self.check.task.name}: the first {FIRST} samples scored 0 or 100 and later ones between, so no test "
-                "that fits was chosen; compare again with early_stopping = false in [gate]"
-            )
+            fault = f"the first {FIRST} samples scored 0 or 100, but later ones between, which needs another test"
+            fix = "compare again with early_stopping = false in [gate]"
+            raise CannotEvaluate(f"{self.check.task.name}: {fault}; {fix}")
         if not self._are_all(records) and not self.decides(*records):
             count = len(records[1]) // self.check.repeats
-            raise CannotEvaluate(
-                f"{self.check.name}: the {count} samples that both sides finished decide nothing; run it again"
-            )
+            fault = f"the {count} samples that both sides finished decide nothing; run it again"
+            raise CannotEvaluate(f"{self.check.name}: {fault}")
         return records
 
     def _are_all(self, records: Records) -> bool:

@@ -463,12 +463,9 @@ def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) 
     over = units.is_whole
     bounds, sound = course.bounds(evidence, over=over), course.sound_bounds(evidence)
     sound[-1] = math.inf if over else sound[-1]
-    fails = tuple(
-        _boundary(units, int(last), float(z), 0.0) for last, z in zip(unit, bounds, strict=True) if z < math.inf
-    )
-    passes = tuple(
-        _passing(units, int(last), float(z), course) for last, z in zip(unit, sound, strict=True) if z < math.inf
-    )
+    at = unit.tolist()
+    fails = tuple(_boundary(units, last, z, 0.0) for last, z in zip(at, bounds.tolist(), strict=True) if z < math.inf)
+    passes = tuple(_passing(units, last, z, course) for last, z in zip(at, sound.tolist(), strict=True) if z < math.inf)
     return Boundaries(fails, passes)
 
 
