@@ -148,7 +148,7 @@ class _Means(UserDict[str, float]):
         self._reference = reference
 
     @cached_property
-    def data(self) -> dict[str, float]:
+    def data(self) -> dict[str, float]:  # type: ignore[override]  # made at the first look
         """The means by id."""
         return dict(zip(self._reference.ids, map(float, self._reference.means()), strict=True))
 

@@ -159,7 +159,8 @@ class _Run:
         engines = [each[0].planned_model.engine() for each in (others, checks)]
         try:
             for engine, each in zip(engines, (others, checks), strict=True):
-                await self._begin(engine, each, starts=bool(left))
+                if not self.stop.requested:
+                    await self._begin(engine, each, starts=bool(left))
             while left and not self.stop.requested:
                 await self._pair(engines, left[0])
                 left.pop(0)
@@ -236,8 +237,6 @@ class _Run:
         It does not where a stop is requested. Unless it `starts`, nothing is left to ask, and the records of an earlier
         run say what answered.
         """
-        if self.stop.requested:
-            return
         model = checks[0].planned_model
         new = {key: each for key, each in models_and_judges(checks).items() if key not in self.content}
         is_over = threading.Event()
