@@ -181,7 +181,7 @@ def test_a_score_that_the_engine_replays_goes_before_the_metric(paths: RecordPat
 
 @pytest.mark.parametrize("score", [-0.1, 100.1, 1000.0])
 def test_a_replayed_score_that_the_metric_cannot_give_is_bad_input(paths: RecordPaths, score: float) -> None:
-    with pytest.raises(BadInput, match=rf"has the score {score:g}, which is outside .*; correct it, or is options\.sc"):
+    with pytest.raises(BadInput, match=rf"has the score {score:g}, which is outside .*; correct it, or options\.sc"):
         evaluated(Solver(reply=lambda _: Reply(None, score=score)), assignment(3), paths)
 
 
