@@ -328,7 +328,12 @@ def test_accepted_drafts_that_collapse_fail_a_check_of_unchanged_accuracy(
         ),
         (drafts(), lambda at: drafts()(at) if at else tokens()(at), "error", "1 of 120 samples have no acceptance"),
         (drafts(0.0), drafts(0.0), "error", "samples have no acceptance length in the reference"),
-        (lambda at: drafts(0.0 if at else 1.0)(at), drafts(0.0), "error", "the reference's acceptance length is too short to fall so far"),
+        (
+            lambda at: drafts(0.0 if at else 1.0)(at),
+            drafts(0.0),
+            "error",
+            "the reference's acceptance length is too short to fall so far",
+        ),
     ],
 )
 def test_a_drafter_that_is_off_or_never_worked_passes_no_limit(
