@@ -1,8 +1,7 @@
 from . import errors, metrics
 from ._version import __version__
 from .config.config import Config, load_config
-from .decision.comparison import compare
-from .decision.statistic import compare_statistic
+from .decision.comparison import compare, compare_statistic
 from .gate import run
 from .planning.samples import Plan, plan
 from .result import Result

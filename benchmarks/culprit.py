@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from accgate.decision.cause import selection_of
-from accgate.stats.coin import coin_evidence
+from accgate.stats.betting import coin_evidence
 from accgate.stats.paired import mcnemar_p
 from accgate.trials.bisection import BATCHES
 from accgate.trials.culprit import ALPHA, Placed, culprits, is_explained, needed_evidence, next_question

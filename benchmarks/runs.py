@@ -16,9 +16,8 @@ import numpy as np
 
 from accgate.planning.samples import Assumptions
 from accgate.stats.answers import Repeats, repeats_of
-from accgate.stats.collapse import collapses_of
 from accgate.stats.early_repeats import repeats_sequential
-from accgate.stats.repeats import sum_masses, sum_tails
+from accgate.stats.repeats import collapses_of, sum_masses, sum_tails
 from accgate.stats.walk import Bools, Floats
 
 ALPHA, BETA, THETA = 0.05, 0.2, 2.0

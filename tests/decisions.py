@@ -12,10 +12,15 @@ from scipy.stats import binom
 from accgate.decision.comparison import compare
 from accgate.decision.evidence import Evidence
 from accgate.decision.progress import limits_of
-from accgate.decision.stopping import sequential_cases
+from accgate.decision.stopping import are_decided, sequential_cases
 from accgate.evaluation.assignment import Limits
 from accgate.records.scores import Scores
 from accgate.verdict import Verdict
+
+
+def is_decided(evidence: Evidence, alpha: float) -> bool:
+    return are_decided(sequential_cases(evidence, alpha))
+
 
 binary = st.sampled_from([0.0, 100.0])
 points = st.integers(0, 1000).map(lambda x: x / 10.0)

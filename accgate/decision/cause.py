@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from accgate.stats import coin_evidence
-from accgate.stats.coin import share_evidence
+from accgate.stats.betting import share_evidence
 from accgate.stats.noise import clopper_pearson
 
 Kind = Literal["all back", "put back", "set alone", "pair back"]
@@ -283,10 +283,9 @@ def causes_of(trials: Sequence[Trial], lost: int, alpha: float) -> tuple[Explain
     named = dict.fromkeys(t.settings for t in trials if t.finding == "cause" and t.kind != "all back")
     explained = []
     for settings in named:
-        of = {trial.kind: trial for trial in trials if trial.settings == settings}
-        alone = of.pop("set alone", None)
-        first = next(iter(of.values()), alone)
-        assert first is not None
+        own = [trial for trial in trials if trial.settings == settings]
+        alone = next((trial for trial in own if trial.kind == "set alone"), None)
+        first = next((trial for trial in own if trial.kind != "set alone"), own[0])
         # Those that come back with it, less those that then go.
         count = max(0, round(lost * ((first.back - first.gone) / first.lost))) if first.lost else 0
         harms, bounds = None if alone is None else _harms(alone), explained_bounds(first, lost, alpha)

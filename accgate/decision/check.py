@@ -15,7 +15,7 @@ from accgate.decision.outcome import outcome_of
 from accgate.decision.stopping import decisive_part
 from accgate.design import Target
 from accgate.stats import SequentialResult, TestResult
-from accgate.stats.collapse import collapses_of
+from accgate.stats.repeats import collapses_of
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, texts_of
 from accgate.verdict.figures import Collapse, Lack
 

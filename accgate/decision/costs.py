@@ -161,7 +161,7 @@ def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figure
     if allowed is not None and (lacking > 0 or not comparable):
         side = "the reference" if not np.nansum(left) or np.isnan(left).any() else "the run"
         counted, why = LACKING[name]
-        fix = f"; {why}" + (AGAIN if side == "the reference" else "replies from a cache have none, run without it")
+        fix = f"; {why}" + (AGAIN if side == "the reference" else "cached replies have none: run without the cache")
         share = f"{lacking or len(ids):,} of {len(ids):,}"
         return _error(name, allowed, f"{share} samples have no {counted} in {side}{fix}")
     is_drafted = name != "acceptance" or min(left[both].min(initial=1.0), right[both].min(initial=1.0)) < 1.0
@@ -186,7 +186,7 @@ def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figure
         return cost
     most = max(longest[0], float(left[both].max()))
     if name == "acceptance" and means[0] * (1.0 + growth) >= ceiling:
-        few = "so little was accepted in the reference that no run can accept so much less; draft more, or remove it"
+        few = "the reference's acceptance length is too short to fall so far; draft more tokens, or remove the limit"
     else:
         few = _too_few(name, cost.n, most, is_clustered=codes is not None)
     return replace(cost, outcome="error", note=few)
@@ -235,7 +235,7 @@ def _pace(ids: Ids, figures: Figures) -> float:
 
 def _too_few(name: CostName, n: int, most: float, *, is_clustered: bool) -> str:
     if name == "acceptance":
-        return f"{n:,} samples are too few to show that nothing is accepted any more; take more samples"
+        return f"{n:,} samples are too few to show a complete loss of accepted tokens; take more samples"
     size = f"{most:,.0f} tokens" if name == "tokens" else f"{most:,.1f} seconds"
     hidden = f"one cluster of replies of up to {size} each" if is_clustered else f"one reply of up to {size}"
     return f"{n:,} samples are too few, for {hidden} can outweigh all of them; take more samples or lower max_tokens"

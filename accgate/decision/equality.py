@@ -1,15 +1,18 @@
-"""Whether two models asked the same samples score alike, or one of them lower."""
+"""Two models asked the same samples: whether one scores lower, and which of their replies differ."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import takewhile
 
 from accgate.config.tables import Gate
 from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.stopping import are_decided, sequential_cases
-from accgate.design import FEWEST_CLUSTERS, Design
+from accgate.design import FEWEST_CLUSTERS
 from accgate.errors import SEVERITY, CannotEvaluate
 from accgate.evaluation.outcome import EvaluatedCheck, Evaluation, why_incomplete
 from accgate.evaluation.pair import Records, SideBySide, common_records
@@ -17,9 +20,13 @@ from accgate.planning.checks import Check, account_of
 from accgate.records.file import Record
 from accgate.references.store import scores_of
 from accgate.stats import Correction, share_of_alpha
-from accgate.verdict import Answer, CandidateSummary, ReferenceSummary, Verdict
+from accgate.verdict import Answer, CandidateSummary, Reason, ReferenceSummary, Verdict
+from accgate.verdict.figures import ReplyChange, ReplyChanges
 
 FIRST = 50  # samples before anything is decided: by then it shows whether scores are 0 and 100 alone
+TOKEN = re.compile(r"\w+|[^\w\s]")  # a word or a mark: engines give no ids of tokens with their replies
+SHOWN, NAMED = 10, 3  # replies that a verdict keeps, and that its reason names
+MOST = 2_000  # tokens from the first to the last that differs, of which more than these all count
 
 
 @dataclass(frozen=True)
@@ -82,13 +89,13 @@ class Equality:
                     "correct the cause and ask them again"
                 )
         if self._are_all(records) and self._turns_graded(records):
-            raise CannotEvaluate(
-                f"{self.check.task.name}: the first {FIRST} samples scored 0 or 100 and later ones between, so no test "
-                "that fits was chosen; compare again with early_stopping = false in [gate]"
-            )
+            fault = f"the first {FIRST} samples scored 0 or 100, but later ones between, which needs another test"
+            fix = "compare again with early_stopping = false in [gate]"
+            raise CannotEvaluate(f"{self.check.task.name}: {fault}; {fix}")
         if not self._are_all(records) and not self.decides(*records):
             count = len(records[1]) // self.check.repeats
-            raise CannotEvaluate(f"{self.check.name}: both sides have {count} samples alike, which do not decide")
+            fault = f"the {count} samples that both sides finished decide nothing; run it again"
+            raise CannotEvaluate(f"{self.check.name}: {fault}")
         return records
 
     def _are_all(self, records: Records) -> bool:
@@ -101,10 +108,8 @@ class Equality:
 
     def verdicts(self, records: Records) -> tuple[Verdict, ...]:
         """The check's side held against the other, and of a two-sided comparison the other against it."""
-        return tuple(map(self._verdict, self._ways(records, stopped=not self._are_all(records))))
-
-    def _verdict(self, evidence: Evidence) -> Verdict:
-        return decide([evidence], correction=self.correction, checks=self.count, left=self.left)[0]
+        ways = self._ways(records, stopped=not self._are_all(records))
+        return tuple(decide([way], correction=self.correction, checks=self.count, left=self.left)[0] for way in ways)
 
     def _ways(self, records: Records, *, stopped: bool) -> list[Evidence]:
         pairs = (records, records[::-1]) if self.is_two_sided else (records,)
@@ -114,7 +119,9 @@ class Equality:
         """The records of one side held against those of the other."""
         check, design = self.check, self.check.design
         reference = scores_of(before, check.task.of(check.task.samples[: len(before) // check.repeats]))
-        design = _halved(design) if self.is_two_sided else design
+        if self.is_two_sided:
+            groups = None if design.group_alpha is None else design.group_alpha / 2.0
+            design = replace(design, alpha=design.alpha / 2.0, group_alpha=groups)
         return evidence_of(replace(check, reference=reference, design=design), now, stopped=stopped)
 
 
@@ -124,11 +131,6 @@ def _evaluation(check: Check, item: EvaluatedCheck | None) -> Evaluation:
     if not item.evaluation.complete:
         raise CannotEvaluate(f"{check.name}: {chr(10).join(why_incomplete(item))}")
     return item.evaluation
-
-
-def _halved(design: Design) -> Design:
-    groups = None if design.group_alpha is None else design.group_alpha / 2.0
-    return replace(design, alpha=design.alpha / 2.0, group_alpha=groups)
 
 
 def _is_binary(records: Records, count: int | None) -> bool:
@@ -151,12 +153,12 @@ def joined(verdict: Verdict, other: Verdict) -> Verdict:
     answer = answer_of(verdict, other)
     ways = [way for way in (verdict, other) if way.p_value is not None and way.p_adjusted is not None]
     name = max(verdict.verdict, other.verdict, key=SEVERITY.index)
+    if answer in ("worse", "better"):
+        name = "regression"
     whole = _turned(other, verdict) if answer == "better" else verdict
     if answer == "open" and name != verdict.verdict:
         whole = replace(whole, theta=other.theta).explained_by(other.causes)
     whole = replace(whole, verdict=name, answer=answer, alpha=2.0 * verdict.alpha)
-    if answer in ("worse", "better"):
-        whole = replace(whole, verdict="regression")
     if not ways:
         return whole
     p_value, adjusted = (min(getattr(way, key) for way in ways) for key in ("p_value", "p_adjusted"))
@@ -182,3 +184,69 @@ def _turned(other: Verdict, verdict: Verdict) -> Verdict:
         gamma=None,
         groups=verdict.groups,
     )
+
+
+def reply_changes(records: Records) -> ReplyChanges | None:
+    """Return how the replies of both sides differ, whatever they score.
+
+    None where there are none.
+
+    >>> made = [Record("a", 0, 100.0, "4", "4", text, "stop", 1, 1, 0.1, None) for text in ("It is 4.", "It is: 4!")]
+    >>> reply_changes((made[:1], made[1:]))
+    ReplyChanges(replies=1, changed=1, tokens=2, first=(ReplyChange(id='a', place=3, before='4', now=':'),))
+    """
+    pairs = [pair for pair in zip(*records, strict=True) if any(record.reply is not None for record in pair)]
+    if not pairs:
+        return None
+    changes = [_change_of(*pair) for pair in pairs if _text(pair[0]) != _text(pair[1])]
+    first = tuple(change for change, _ in changes[:SHOWN])
+    return ReplyChanges(len(pairs), len(changes), sum(tokens for _, tokens in changes), first)
+
+
+def _change_of(first: Record, second: Record) -> tuple[ReplyChange, int]:
+    """Return the first token in which two replies differ, and in how many they do."""
+    before, now = (TOKEN.findall(_text(record)) for record in (first, second))
+    place = _same(before, now)
+    ends = ("".join(side[place : place + 1]) for side in (before, now))
+    return ReplyChange(first.shown_id, place + 1, *ends), tokens_between(before, now)
+
+
+def reason_of(changes: ReplyChanges, other: str) -> Reason:
+    """Return the changes as a reason, with the first token of the first replies that differ."""
+    first = "; ".join(
+        f"{each.id} at token {each.place} ({each.before or 'its end'} → {each.now or 'its end'})"
+        for each in changes.first[:NAMED]
+    )
+    return Reason.of(
+        "replies-differ",
+        changed=changes.changed,
+        replies=changes.replies,
+        tokens=changes.tokens,
+        other=other,
+        first=first,
+    )
+
+
+def _text(record: Record) -> str:
+    return "\n".join(part for part in (record.reasoning, record.reply) if part is not None)
+
+
+def _same(before: Sequence[str], now: Sequence[str]) -> int:
+    """The number of tokens with which both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+
+
+def tokens_between(before: Sequence[str], now: Sequence[str]) -> int:
+    """Count the tokens that differ: those that take another's place, and those that one side has more.
+
+    >>> tokens_between("a b c d".split(), "a x c d e".split())
+    2
+    """
+    start = _same(before, now)
+    before, now = before[start:], now[start:]
+    end = _same(before[::-1], now[::-1])
+    before, now = before[: len(before) - end], now[: len(now) - end]
+    if max(len(before), len(now)) > MOST:
+        return max(len(before), len(now))
+    steps = SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
+    return sum(max(i2 - i1, j2 - j1) for kind, i1, i2, j1, j2 in steps if kind != "equal")

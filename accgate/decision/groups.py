@@ -64,7 +64,7 @@ def add_groups(evidence: Evidence, verdict: Verdict) -> Verdict:
         return verdict
     groups = Groups(len(counts), verdict.alpha, any_stop=verdict.stop is not None)
     if len(counts) > MOST_GROUPS:
-        note = f"The samples are in {len(counts):,} groups: more than {MOST_GROUPS}, so none has figures"
+        note = f"The samples are in {len(counts):,} groups, too many to show: at most {MOST_GROUPS} have figures"
         return replace(verdict, groups=replace(groups, note=note))
     cases = [evidence.fill(score) for score in (evidence.worst, evidence.best)[: 2 if evidence.candidate.failed else 1]]
     if any(np.isnan(case.candidate.values).any() for case in cases):

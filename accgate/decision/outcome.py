@@ -35,7 +35,7 @@ from accgate.stats.resampling import sign_flip
 from accgate.stats.result import move
 from accgate.stats.statistics import StatisticUndefined, statistic_test
 from accgate.stats.unconditional import unconditional_exact, unconditional_rejects
-from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
+from accgate.stats.unpaired import Moments, student_t, target_z, two_sample_z, welch_t
 from accgate.verdict import Reason
 
 
@@ -145,22 +145,21 @@ def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
     """
     design, reference = evidence.design, evidence.reference
     rates = {"alpha": alpha, "beta": design.beta}
-    mean, n, own = _moments(evidence, evidence.candidate)
-    mean += design.allowed_drop
+    mean, own, n = _moments(evidence, evidence.candidate)
+    now = Moments(mean + design.allowed_drop, own, n)
     if isinstance(reference, Target):
         target = evidence.better(reference.mean)
         if design.sigma is None:
-            return _by_moments(evidence, student_t(mean, own, n, target, **rates), own, 0.0, alpha)
-        return _moved(evidence, target_z(mean, n, target, sigma=design.sigma, **rates))
+            return _by_moments(evidence, student_t(now, target, **rates), own, 0.0, alpha)
+        return _moved(evidence, target_z(now.mean, n, target, sigma=design.sigma, **rates))
     if isinstance(reference, Mean):
-        before, n_before = evidence.better(reference.mean), reference.n
         sd = own if reference.sigma is None else reference.sigma
+        before = Moments(evidence.better(reference.mean), sd, reference.n)
     else:
-        before, n_before, sd = _moments(evidence, reference)
+        before = _moments(evidence, reference)
     if design.sigma is not None:
-        return _moved(evidence, two_sample_z(mean, n, before, n_before, sigma=design.sigma, **rates))
-    result = welch_t(mean, own, n, before, sd, n_before, **rates)
-    return _by_moments(evidence, result, own, sd * sd / n_before, alpha)
+        return _moved(evidence, two_sample_z(now.mean, n, before.mean, before.n, sigma=design.sigma, **rates))
+    return _by_moments(evidence, welch_t(now, before, **rates), own, before.sd * before.sd / before.n, alpha)
 
 
 def _by_moments(evidence: Evidence, result: TestResult, own: float, other: float, alpha: float) -> TestResult:
@@ -174,11 +173,11 @@ def _by_moments(evidence: Evidence, result: TestResult, own: float, other: float
     return _moved(evidence, with_unseen(result, spread, t_margins(alpha), alpha=alpha, beta=design.beta))
 
 
-def _moments(evidence: Evidence, scores: Scores) -> tuple[float, int, float]:
-    """Return mean, number and standard deviation of the samples' scores, points."""
+def _moments(evidence: Evidence, scores: Scores) -> Moments:
+    """Return the moments of the samples' scores, higher better."""
     values = scores.means()
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return evidence.better(float(np.mean(values))), len(values), sd
+    return Moments(evidence.better(float(np.mean(values))), sd, len(values))
 
 
 def _mcnemar(evidence: Evidence, alpha: float) -> TestResult:

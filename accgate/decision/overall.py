@@ -87,7 +87,7 @@ def _decide_model(
     parts = [(evidences[check.key], check.alpha_planned) for check in sorted(pooled, key=lambda c: c.task.name)]
     worst, best = ([_used(e.fill(getattr(e, end)), alpha) for e, alpha in parts] for end in ("worst", "best"))
     # Past the stop of a check its samples may or may not have finished.
-    used = [max(w.n, b.n) for w, b in zip(worst, best, strict=True)]
+    used = [max(w.evidence.candidate.n, b.evidence.candidate.n) for w, b in zip(worst, best, strict=True)]
     failed = sum(e.by_cluster().first(n).candidate.failed for (e, _), n in zip(parts, used, strict=True))
     at_worst = _decide_parts(blank, worst, notes)
     if not failed:
@@ -109,11 +109,6 @@ class _Used:
 
     evidence: Evidence
     stops: bool
-
-    @property
-    def n(self) -> int:
-        """How many samples."""
-        return self.evidence.candidate.n
 
     @cached_property
     def series(self) -> Series:

@@ -4,14 +4,14 @@ Here is whether it may stop, how near that is, and what its scores are compared 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
 from accgate.decision.costs import fewest_for_limits
 from accgate.decision.evidence import Evidence, evidence_of, whole_clusters
-from accgate.decision.sequential import SequentialTest
-from accgate.decision.stopping import are_decided, sequential_cases
+from accgate.decision.stopping import SequentialTest, are_decided, sequential_cases
 from accgate.design import oriented
 from accgate.evaluation.assignment import Comparison, Limits, Watch
 from accgate.evaluation.reading import is_beyond_unread, is_silence_alone
@@ -138,7 +138,7 @@ def watch_of(check: Check, *, stops: bool = True) -> Watch:
     return Watch(stop, Comparison(scores, (lambda: None) if stop is None else stop.limits, estimate))
 
 
-class _Means(Mapping[str, float]):
+class _Means(UserDict[str, float]):
     """The mean score of each sample of a reference.
 
     It is made when something shows it, since a million take 70 MB.
@@ -148,17 +148,9 @@ class _Means(Mapping[str, float]):
         self._reference = reference
 
     @cached_property
-    def _means(self) -> Mapping[str, float]:
+    def data(self) -> dict[str, float]:  # type: ignore[override]  # made at the first look
+        """The means by id."""
         return dict(zip(self._reference.ids, map(float, self._reference.means()), strict=True))
-
-    def __getitem__(self, id_: str) -> float:
-        return self._means[id_]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._means)
-
-    def __len__(self) -> int:
-        return self._reference.n
 
 
 def limits_of(evidence: Evidence, test: SequentialTest | None) -> Limits | None:

@@ -9,12 +9,11 @@ from accgate._version import __version__
 from accgate.config.tables import Gate
 from accgate.decision.comparison import decide
 from accgate.decision.costs import CostCase, with_costs, with_readings
-from accgate.decision.equality import Equality, joined
+from accgate.decision.equality import Equality, joined, reason_of, reply_changes
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
-from accgate.decision.replies import reason_of, reply_changes
 from accgate.errors import BadInput, CannotEvaluate, Tier, exit_code, worst
-from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, why_incomplete
+from accgate.evaluation.outcome import EvaluatedCheck, EvaluatedRun, Evaluation, why_incomplete
 from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, account_of
 from accgate.planning.samples import n_without_early_stopping
@@ -224,8 +223,8 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
     figures = [Figures.of(records) for e in evaluations for records in (e.records, e.beyond)]
     count = sum(map(len, figures))
     most = {(verdict.model, verdict.task): n_without_early_stopping(verdict) for verdict in decided.checks}
-    stopped = [item for item in evaluated.checks if item.evaluation is not None and item.evaluation.stopped]
-    saved = [_saved_cost(item, most.get(item.check.key, item.check.n)) for item in stopped]
+    stopped = [(item.check, e) for item in evaluated.checks if (e := item.evaluation) is not None and e.stopped]
+    saved = [_saved_cost(e, most.get(check.key, check.n) * check.repeats) for check, e in stopped]
     saved_tokens = [tokens for tokens, _ in saved if tokens is not None]
     saved_seconds = [seconds for _, seconds in saved if seconds is not None]
     return Result(
@@ -251,16 +250,14 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
     )
 
 
-def _saved_cost(item: EvaluatedCheck, most: int) -> tuple[int | None, float | None]:
+def _saved_cost(evaluation: Evaluation, most: int) -> tuple[int | None, float | None]:
     """Return the tokens and seconds that an early stop saved.
 
-    `most` samples would have cost so much more than those asked. None where nothing tells.
+    `most` records would have cost so much more than those asked. None where nothing tells.
     """
-    evaluation = item.evaluation
-    assert evaluation is not None
     columns = [Figures.of(records).columns for records in (evaluation.records, evaluation.beyond)]
     count = sum(map(len, columns))
-    left = max(0, most * item.check.repeats - count)
+    left = max(0, most - count)
     counted = any((each["completion_tokens"] >= 0).any() for each in columns)
     names = ("prompt_tokens", "completion_tokens")
     tokens = sum(int(each[name].clip(min=0).sum()) for each in columns for name in names)

@@ -5,6 +5,7 @@ It goes on until what both have finished decides.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from accgate.errors import writing
@@ -89,15 +90,10 @@ Watches = Mapping[tuple[str, str], Watch | SideBySide]  # by a check's key, with
 def common_records(check: Check, sides: Sequence[Evaluation]) -> Records:
     """The records of the samples that both sides have finished, from the first of a check's order without a gap."""
     found = [{record.key: record for record in (*each.records, *each.beyond)} for each in sides]
-    first: list[Record] = []
-    second: list[Record] = []
-    for id_ in check.task.samples.ids:
-        keys = [(id_, repeat) for repeat in range(check.repeats)]
-        if not all(key in records for key in keys for records in found):
-            break
-        first += (found[0][key] for key in keys)
-        second += (found[1][key] for key in keys)
-    return first, second
+    keys = ([(id_, repeat) for repeat in range(check.repeats)] for id_ in check.task.samples.ids)
+    finished = takewhile(lambda each: all(key in records for key in each for records in found), keys)
+    both = [(found[0][key], found[1][key]) for each in finished for key in each]
+    return [first for first, _ in both], [second for _, second in both]
 
 
 def copy_other_sides(checks: Sequence[Check], out: Path) -> None:

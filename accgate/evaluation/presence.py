@@ -55,7 +55,7 @@ async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, Plan
     for model, outcome in zip(later, outcomes, strict=True):
         if isinstance(outcome, CannotEvaluate):
             what, cause = "model" if model.table == "models" else "judge", with_stop(str(outcome))
-            logging.getLogger(__name__).warning(f"{what} {model.name}: {cause} It is asked again in its turn")
+            logging.getLogger(__name__).warning(f"{what} {model.name}: {cause} It is asked again when its turn comes")
         elif isinstance(outcome, BaseException):
             raise outcome
 

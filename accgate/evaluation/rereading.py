@@ -105,7 +105,7 @@ def _fault(check: Check, recorded: Mapping[str, str]) -> str | None:
     if check.planned_model.settings.engine == "recorded":
         return "its answers come from a recording, which can be run again without a model"
     if task.by_likelihood or task.metric.kind in ("likelihood", "harness") or task.content.attack:
-        return "its scores need more than one reply to each sample, which is all that is kept"
+        return "its scores need several replies to a sample, of which records keep one"
     return None
 
 
@@ -126,7 +126,7 @@ async def _read(task: Task, sample: Sample | None, record: Record, scoring: Scor
     if record.reply is None and record.score is None:
         return record
     if sample is None or record.reply is None:
-        fault = "is none of those asked now" if sample is None else "has no kept reply"
+        fault = "is not among those asked now" if sample is None else "has no kept reply"
         raise BadInput(f"sample {record.shown_id} {fault}")
     task = task.part_of(sample)
     if record.reading is None and not record.reply.strip():  # a reference does not say where its thought ended

@@ -66,9 +66,10 @@ def evaluate_checks(checks: Sequence[Check], options: RunOptions, watches: Watch
         if not options.resume:
             begin_anew([paths_of(options.out, *check.key) for check in checks])
         cache = options.cache
-        run = _Run(options, watches or {}, FileDigests() if cache is None else cache.digests, stop)
+        digests = FileDigests() if cache is None else cache.digests
+        run = _Run(checks, engines, options, watches or {}, digests, stop)
         try:
-            asyncio.run(run.all_models(engines, checks))
+            asyncio.run(run.all_models())
         finally:
             if cache is not None:
                 cache.close()
@@ -87,10 +88,13 @@ Content = dict[ModelKey, Mapping[str, str]]  # of the files of each model and ju
 class _Run:
     """What all checks of a run share, and those evaluated so far."""
 
+    checks: Sequence[Check]
+    engines: Mapping[str, Engine]
     options: RunOptions
     watches: Watches
     digests: FileDigests
     stop: Stop
+    scorers: Scorers = field(default_factory=Scorers)
     evaluated: list[EvaluatedCheck] = field(default_factory=list)
     infos: dict[str, EngineInfo] = field(default_factory=dict)
     content: Content = field(default_factory=dict)
@@ -98,75 +102,55 @@ class _Run:
     asked_beside: dict[tuple[str, str], EvaluatedCheck] = field(default_factory=dict)  # other sides, so far
     earlier: dict[tuple[str, str], Evaluation] = field(default_factory=dict)  # finished before this run
 
-    async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
-        running = running_servers(checks)
-        for check in checks if self.options.resume else ():
+    async def all_models(self) -> None:
+        """Evaluate all checks, as far as no stop is requested."""
+        running = running_servers(self.checks)
+        for check in self.checks if self.options.resume else ():
             self._find_earlier(check)
-        unfinished = [check for check in checks if check.key not in self.earlier]
+        unfinished = [check for check in self.checks if check.key not in self.earlier]
         await self.stop.unless_requested(refuse_absent(unfinished, running))
-        async with Scorers() as scorers:
-            await self._all_models(engines, checks, running, scorers)
+        sides = {check.other_side.key for check in self.checks if check.other_side is not None}
+        alone = [c for c in self.checks if c.other_side is None and (c.reference is not None or c.key not in sides)]
+        async with self.scorers:
+            for held in _by_both_models(self.checks):
+                if not self.stop.requested:
+                    await self._side_by_side(held)
+            for name, engine in self.engines.items():
+                waiting = [check for check in alone if check.model == name]
+                if waiting and not self.stop.requested:
+                    await self._of_model(engine, waiting, running)
 
-    async def _all_models(
-        self,
-        engines: Mapping[str, Engine],
-        checks: Sequence[Check],
-        running: Collection[ModelKey],
-        scorers: Scorers,
-    ) -> None:
-        for held in _by_both_models(checks):
-            if self.stop.requested or not await self._side_by_side(held, scorers):
-                return
-        sides = {check.other_side.key for check in checks if check.other_side is not None}
-        alone = [c for c in checks if c.other_side is None and (c.reference is not None or c.key not in sides)]
-        for name, engine in engines.items():
-            waiting = [check for check in alone if check.model == name]
-            if waiting and not await self._of_model(engine, waiting, checks, running, scorers):
-                return
-
-    async def _of_model(
-        self,
-        engine: Engine,
-        waiting: list[Check],
-        checks: Sequence[Check],
-        running: Collection[ModelKey],
-        scorers: Scorers,
-    ) -> bool:
-        """Evaluate the checks of one model that wait for it; False where a stop was requested before."""
+    async def _of_model(self, engine: Engine, waiting: list[Check], running: Collection[ModelKey]) -> None:
+        """Evaluate the checks of one model that wait for it."""
         is_left = waiting[0].planned_model.key in running and all(check.key in self.earlier for check in waiting)
         ahead = contextlib.ExitStack()
         try:
-            if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
-                return False
-            self._prefetch(checks, waiting[0].model, ahead)
-            for check in waiting:  # whatever their order: it must be the same that answers the others
-                paths = paths_of(self.options.out, *check.key)
-                if check.key in self.earlier or scored_records(paths):
-                    Servers.of(engine).expect_same(paths)
+            await self._begin(engine, waiting, starts=not is_left)
+            if self.stop.requested:
+                return
+            self._prefetch(waiting[0].model, ahead)
             failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
             while waiting and not self.stop.requested:
                 judge = None if waiting[0].judge is None else waiting[0].judge.key
                 try:
                     if judge in failed and waiting[0].key not in self.earlier:
                         raise failed[judge]
-                    item = await self.check(engine, waiting[0], scorers)
-                    if item is None:
-                        return False
-                    self.evaluated.append(item)
+                    item = await self.check(engine, waiting[0])
                 except JudgeFailed as error:
                     assert judge is not None
                     failed[judge] = error
-                    self.evaluated.append(EvaluatedCheck(waiting[0], problem=str(error)))
+                    item = EvaluatedCheck(waiting[0], problem=str(error))
+                if item is not None:
+                    self.evaluated.append(item)
                 waiting.pop(0)
         except CannotEvaluate as error:
             self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in waiting)
         finally:
             ahead.close()
             await engine.close()
-        return True
 
-    async def _side_by_side(self, checks: Sequence[Check], scorers: Scorers) -> bool:
-        """Evaluate the checks of one model that must equal another, with both engines; False where a stop came first.
+    async def _side_by_side(self, checks: Sequence[Check]) -> None:
+        """Evaluate the checks of one model that must equal another, with both engines.
 
         Where an engine fails, the checks that are left carry the reason.
         """
@@ -175,41 +159,37 @@ class _Run:
         engines = [each[0].planned_model.engine() for each in (others, checks)]
         try:
             for engine, each in zip(engines, (others, checks), strict=True):
-                if not await self._begin(engine if left else None, each):
-                    return False
-                for check in each:
-                    if scored_records(paths := paths_of(self.options.out, *check.key)):
-                        Servers.of(engine).expect_same(paths)
+                if not self.stop.requested:
+                    await self._begin(engine, each, starts=bool(left))
             while left and not self.stop.requested:
-                if not await self._pair(engines, left[0], scorers):
-                    return False
+                await self._pair(engines, left[0])
                 left.pop(0)
         except CannotEvaluate as error:
             self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in left)
         finally:
             for engine in engines:
                 await engine.close()
-        return True
 
-    async def _pair(self, engines: Sequence[Engine], check: Check, scorers: Scorers) -> bool:
-        """Evaluate both sides of a check at the same time; False where a stop was requested before they began."""
+    async def _pair(self, engines: Sequence[Engine], check: Check) -> None:
+        """Evaluate both sides of a check at the same time.
+
+        Nothing is kept where a stop was requested before they began.
+        """
         both, pair = self._both_sides(check)
-        await scorers.of(check)  # once for both
+        await self.scorers.of(check)  # once for both
 
         async def evaluate_side(number: int) -> EvaluatedCheck | None:
             watch = Watch(both.rule(number))
-            item = await self.check(engines[number], pair[number], scorers, watch, is_shown=number == 1)
+            item = await self.check(engines[number], pair[number], watch, is_shown=number == 1)
             both.end(number, None if item is None else item.evaluation)
             return item
 
         first, second = await all_or_first_error(map(evaluate_side, (0, 1)))
-        if first is None or second is None:
-            return False
-        self.asked_beside[pair[0].key] = first
-        self.evaluated.append(second)
-        self.earlier.pop(pair[0].key, None)
-        self._find_earlier(pair[0])
-        return True
+        if first is not None and second is not None:
+            self.asked_beside[pair[0].key] = first
+            self.evaluated.append(second)
+            self.earlier.pop(pair[0].key, None)
+            self._find_earlier(pair[0])
 
     def _both_sides(self, check: Check) -> tuple[SideBySide, tuple[Check, Check]]:
         assert check.other_side is not None
@@ -242,20 +222,20 @@ class _Run:
         own = {item.check.key for item in self.evaluated}
         return [item for key, item in self.asked_beside.items() if key not in own]
 
-    def _prefetch(self, checks: Sequence[Check], running: str, until: contextlib.ExitStack) -> None:
+    def _prefetch(self, running: str, until: contextlib.ExitStack) -> None:
         """Fetch the files of the next model that is left to ask.
 
         They are read or downloaded until the stack closes, if there is such a model.
         """
-        left = [check.planned_model for check in checks if check.key not in self.earlier and check.model != running]
+        left = [c.planned_model for c in self.checks if c.key not in self.earlier and c.model != running]
         if following := [each for each in left if each.key not in self.content]:
             until.callback(Prefetch(following[0], self.digests).end)
 
-    async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
+    async def _begin(self, engine: Engine, checks: Sequence[Check], *, starts: bool) -> None:
         """Start a model's engine while its and its judges' files are read.
 
-        It does not where a stop is requested. It returns False then. No engine: the records of an earlier run say what
-        answered, and nothing is left to ask.
+        It does not where a stop is requested. Unless it `starts`, nothing is left to ask, and the records of an earlier
+        run say what answered.
         """
         model = checks[0].planned_model
         new = {key: each for key, each in models_and_judges(checks).items() if key not in self.content}
@@ -267,15 +247,17 @@ class _Run:
 
         try:
             with self._kept_note(), model.locating():
-                starting = [] if engine is None else [engine.start()]  # `close` must not come before its end
+                starting = [engine.start()] if starts else []  # `close` must not come before its end
                 await self.stop.unless_requested(all_or_first_error([asyncio.to_thread(read), *starting]))
         finally:
             is_over.set()
         if self.stop.requested:
-            return False
-        paths = paths_of(self.options.out, *checks[0].key)
-        self.infos[checks[0].model] = engine_of(settings_of_run(paths), paths) if engine is None else engine.describe()
-        return True
+            return
+        paths = [paths_of(self.options.out, *check.key) for check in checks]
+        self.infos[checks[0].model] = engine.describe() if starts else engine_of(settings_of_run(paths[0]), paths[0])
+        for check, own in zip(checks, paths, strict=True):  # whatever their order: the same must answer the others
+            if check.key in self.earlier or scored_records(own):
+                Servers.of(engine).expect_same(own)
 
     @contextmanager
     def _kept_note(self) -> Iterator[None]:
@@ -300,7 +282,7 @@ class _Run:
         return watch if isinstance(watch, Watch) else Watch()
 
     async def check(
-        self, engine: Engine, check: Check, scorers: Scorers, beside: Watch | None = None, *, is_shown: bool = True
+        self, engine: Engine, check: Check, beside: Watch | None = None, *, is_shown: bool = True
     ) -> EvaluatedCheck | None:
         """Evaluate the check.
 
@@ -322,7 +304,7 @@ class _Run:
             observer.ended()
             return EvaluatedCheck(check, evaluation)
         with self._kept_note():
-            scoring = await self.stop.unless_requested(scorers.of(check))
+            scoring = await self.stop.unless_requested(self.scorers.of(check))
         if scoring is None:
             return None
         servers = Servers.of(engine, scoring)

@@ -240,7 +240,7 @@ def drift_since(anchor: Anchor, candidate: Scores, design: Design, *, clusters: 
     result = drift_test(differences, [step.p_value(higher_is_better=higher_is_better) for step in steps], alpha=alpha)
     reasons = (*result.reasons, *left_out)
     drift = Drift(since, runs, step.difference, result.p_value, alpha, result.detected, reasons, fails)
-    if not result.detected or result.alpha_applied is None:
+    if not result.detected:
         return drift
     bound = _least_loss(anchor, candidate, float(differences[-1]), step.error, result.alpha_applied, higher_is_better)
     return replace(drift, bound=oriented(bound, higher_is_better), losses=_losses(steps, higher_is_better))

@@ -1,7 +1,6 @@
 from .answers import Repeats
-from .betting import betting_path
+from .betting import betting_path, coin_evidence
 from .bootstrap import weighted_bootstrap
-from .coin import coin_evidence
 from .drift import anchor_tails, difference_to_anchor
 from .group_sequential import LOOKS, group_design
 from .gsprt import unseen_n

@@ -7,7 +7,7 @@ time or decoding steps one side took.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -77,12 +77,10 @@ def weighted_bootstrap(
     high = min(high, 1e-12 * difference) if rejects else max(high, 0.0)  # rounding never parts it from the decision
     limits = Interval(high, (-upper_limit(-units, weights, level), high))
     changed = int(np.count_nonzero(units))
-    rough = (
-        f"{changed:,} changes: under {ENOUGH} the error rates are rough where gains are rarer and larger than losses"
-    )
-    reasons = (rough,) if rejects and changed < ENOUGH else ()
-    result = unit_result(difference, normal_cdf(-score), difference - high, error, n, limits, alpha, beta, reasons)
-    return replace(result, theta=high - difference - quantile(beta) * error)
+    rough = f"under {ENOUGH} the error rates are rough where gains are rarer and larger than losses"
+    reasons = (f"{changed:,} changes: {rough}",) if rejects and changed < ENOUGH else ()
+    theta, sigma = high - difference - quantile(beta) * error, error * math.sqrt(n)
+    return unit_result(difference, normal_cdf(-score), difference - high, theta, sigma, limits, reasons)
 
 
 def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0, *, gain: float | None = None) -> Floats:

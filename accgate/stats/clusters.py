@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from accgate.stats import special
 from accgate.stats.mcnemar import mcnemar_theta
+from accgate.stats.power import detectable_effect
 from accgate.stats.resampling import sign_flip
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.search import halve
@@ -132,9 +133,9 @@ def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: floa
     margin = wider * error
     limits = Interval(difference + margin, (difference - margin, difference + margin))
     p_value = float(special.stdtr(degrees, difference / error))
-    result = unit_result(difference, p_value, -margin, error, n, limits, alpha, beta)
-    assert result.theta is not None
-    result = replace(result, theta=result.theta + max(wider - usual, 0.0) * error)
+    sigma = error * math.sqrt(n)
+    theta = detectable_effect(sigma, n, alpha=alpha, beta=beta) + max(wider - usual, 0.0) * error
+    result = unit_result(difference, p_value, -margin, theta, sigma, limits)
     return _with_clusters(result, clusters, degrees + 1.0)
 
 

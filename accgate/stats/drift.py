@@ -28,9 +28,9 @@ class DriftResult:
     it compares with `alpha_applied`. `run` is the first run, from 1, that showed a decline; None where none did.
     """
 
-    drift: float | None
-    p_value: float | None
-    alpha_applied: float | None
+    drift: float
+    p_value: float
+    alpha_applied: float
     detected: bool
     run: int | None
     reasons: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ def drift_test(differences: npt.ArrayLike, p_values: npt.ArrayLike, *, alpha: fl
 
     Parameters
     ----------
-    differences : array of shape (runs,)
+    differences : array of shape (runs,), at least one
         Each run's paired difference to the anchor, points, higher is better, in the order of the runs.
     p_values : array of shape (runs,)
         Of a one-sided test that the run is below the anchor, as `anchor_tails` gives them.
@@ -98,12 +98,8 @@ def drift_test(differences: npt.ArrayLike, p_values: npt.ArrayLike, *, alpha: fl
     (-2.1, 0.0032, 0.00357, True, 4)
     """
     means, chances = np.asarray(differences, dtype=np.float64), np.asarray(p_values, dtype=np.float64)
-    if means.ndim != 1 or means.shape != chances.shape:
-        raise ValueError(f"every run has a difference and a p-value: {means.shape} and {chances.shape}")
     if not (np.isfinite(means).all() and ((chances >= 0.0) & (chances <= 1.0)).all()):
         raise ValueError("differences are finite numbers, and p-values from 0 to 1")
-    if not len(means):
-        return DriftResult(None, None, None, False, None, ("there are no runs",))
     corrected = np.minimum(chances / [alpha_share(run) for run in range(1, len(means) + 1)], 1.0)
     showed = corrected <= alpha
     detected, run = bool(showed[-1]), int(np.argmax(showed)) + 1 if showed.any() else None
@@ -141,8 +137,6 @@ def difference_to_anchor(
     (-2.333, 1.0)
     """
     before, now = np.asarray(anchor_scores, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    if before.ndim != 1 or before.shape != now.shape or not len(now):
-        raise ValueError(f"both sides score the same samples, at least one: {before.shape} and {now.shape}")
     difference = now - before
     units = difference if codes is None else np.bincount(np.asarray(codes), weights=difference)
     squares = float(units @ units) + 2.0 * float(np.max(np.abs(units))) ** 2

@@ -368,9 +368,8 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
     may_reject = math.isfinite(level)
     first = course.first(evidence, over=is_last)
     halvings = course.halvings(evidence, look if first is None else first)
-    bound = float(
-        efficacy_bounds(course.fractions, len(course.n) - 1 if first is None else first, halvings, course.alpha)[-1]
-    )
+    start = len(course.n) - 1 if first is None else first
+    bound = float(efficacy_bounds(course.fractions, start, halvings, course.alpha)[-1])
     if not may_reject:
         level = float(-special.ndtri(spent_by(np.array(course.fractions), halvings, course.alpha)[look]))
     limits = _limits(totals, sizes, level, course)
@@ -464,12 +463,9 @@ def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) 
     over = units.is_whole
     bounds, sound = course.bounds(evidence, over=over), course.sound_bounds(evidence)
     sound[-1] = math.inf if over else sound[-1]
-    fails = tuple(
-        _boundary(units, int(last), float(z), 0.0) for last, z in zip(unit, bounds, strict=True) if z < math.inf
-    )
-    passes = tuple(
-        _passing(units, int(last), float(z), course) for last, z in zip(unit, sound, strict=True) if z < math.inf
-    )
+    at = unit.tolist()
+    fails = tuple(_boundary(units, last, z, 0.0) for last, z in zip(at, bounds.tolist(), strict=True) if z < math.inf)
+    passes = tuple(_passing(units, last, z, course) for last, z in zip(at, sound.tolist(), strict=True) if z < math.inf)
     return Boundaries(fails, passes)
 
 

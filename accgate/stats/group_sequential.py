@@ -5,8 +5,9 @@ Spending follows Lan and DeMets, at any number of looks. Scores other than 0/100
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -206,18 +207,15 @@ def _most_lost(futility: Floats, n: Floats, changed: Ints, theta: float) -> Floa
 
 @dataclass(frozen=True)
 class _Walk:
-    """The walk of a run's changes, its last unit, and its looks."""
+    """The walk of a run's changes, its last unit, and its looks.
+
+    `without_passes` gives the outcome with the masses of walks that no pass stopped.
+    """
 
     outcome: Outcome
     unit: int
     looks: Looks
-    steps: Ints
-    lost: Ints
-    cuts: Ints
-
-    def without_passes(self) -> Outcome:
-        """Return the outcome with the masses of walks that no pass stopped."""
-        return without_passes(self.outcome, self.steps, self.lost, self.cuts)
+    without_passes: Callable[[], Outcome]
 
 
 def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> _Walk:
@@ -245,4 +243,4 @@ def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> _Wal
         look = int(np.argmax((changed == outcome.event) & allows))
         unit = int(looks.unit[look])
         outcome, cuts = outcome_of(look + 1)  # as if later looks with no further change were not there
-    return _Walk(outcome, unit, looks, steps, lost, cuts)
+    return _Walk(outcome, unit, looks, partial(without_passes, outcome, steps, lost, cuts))

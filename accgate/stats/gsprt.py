@@ -302,11 +302,9 @@ class Passing:
         """
         n = np.maximum(self.plan.n[unit], event)
         ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), n, theta=self.theta)
-        passes = np.where(event == 0, self._unseen(unit), ratio <= self.plan.bound[unit])
+        is_unseen = unit + 1 >= unseen_n(self.theta, beta=self.beta)
+        passes = np.where(event == 0, is_unseen, ratio <= self.plan.bound[unit])
         return passes & (unit >= self.units.earliest)
-
-    def _unseen(self, unit: Ints) -> npt.NDArray[np.bool_]:
-        return (unit + 1 >= unseen_n(self.theta, beta=self.beta)) & (unit >= self.units.earliest)
 
     def largest(self, before: Ints) -> Ints:
         """Return the largest sum lost that passes at each of these units.

@@ -194,7 +194,8 @@ def margin_looks(
             standing = stand_at(units, n - 1, min(p_value, 1.0), stop, is_open=False)
             if not figures:
                 return standing
-            last_beta = _last_beta(alpha, beta, certify=certify)
+            # Early passes take a part of beta, which is small where alpha is below it.
+            last_beta = beta if certify and alpha <= beta else LAST_BETA * beta
             result = margin_test(lost, gained, n, margin=margin, alpha=level, beta=last_beta)
             return replace(
                 standing,
@@ -214,14 +215,6 @@ def _passing_levels(alpha: float, beta: float, *, certify: bool) -> tuple[float,
     """
     pairs = zip(ALPHA_SHARES, BETA_SHARES, strict=True)
     return tuple(min(alpha * of_alpha, beta * of_beta) if certify else beta * of_beta for of_alpha, of_beta in pairs)
-
-
-def _last_beta(alpha: float, beta: float, *, certify: bool) -> float:
-    """Return the error at which the last look gives theta.
-
-    Early passes take a part of beta, which is small where alpha is below it.
-    """
-    return beta if certify and alpha <= beta else LAST_BETA * beta
 
 
 def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, levels: tuple[float, ...]) -> float:

@@ -134,13 +134,11 @@ def _binary_sigma(right: int, n: int, confidence: float) -> Estimate:
 
 def _sigma_limits(scores: Floats, confidence: float) -> tuple[float, float]:
     n = len(scores)
-    z = quantile(0.5 + 0.5 * confidence)
+    upper = 0.5 + 0.5 * confidence
+    z = quantile(upper)
     squares = float(np.sum((scores - scores.mean()) ** 2))
     if n < max(KURTOSIS_FROM, z + 1.0):
-        low, high = (
-            math.sqrt(squares / float(special.chdtri(n - 1, p)))
-            for p in (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence)
-        )
+        low, high = (math.sqrt(squares / float(special.chdtri(n - 1, p))) for p in (1.0 - upper, upper))
         return low, high
     cut = int(n / (2.0 * math.sqrt(n - 4.0)))
     trimmed_mean = np.sort(scores)[cut : n - cut].mean()
@@ -169,8 +167,6 @@ def estimate_discordance(a: Floats, b: Floats, *, confidence: float = 0.95) -> E
     >>> q.value, round(q.low, 4), round(q.high, 4)
     (0.03, 0.0062, 0.0852)
     """
-    if len(a) != len(b):
-        raise ValueError(f"two runs on the same samples have as many scores: {len(a)} and {len(b)}")
     n = len(a)
     if n == 0:
         return Estimate(None, None, None, ("there are no scores",))

@@ -5,7 +5,6 @@ equal chance.
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from accgate.stats import special
 from accgate.stats.mcnemar import log_choose
 from accgate.stats.paired import mcnemar_exact
-from accgate.stats.power import quantile
+from accgate.stats.power import detectable_effect, quantile
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.totals import CLOSE, alike_result, as_units, robust_error, unit_result
 from accgate.stats.walk import Bools, Floats, Ints, trim
@@ -100,10 +99,10 @@ def sign_flip(
         limits = shift_limits(all_subsets(both)[1:], alpha)
     reasons = () if cut is not None else (f"too few changes: at alpha {alpha:g} no pattern of signs is a regression",)
     threshold = None if cut is None else cut / n
-    result = unit_result(difference, p_value, threshold, error, n, limits, alpha, beta, reasons)
-    if result.theta is None or threshold is None:
-        return result
-    return replace(result, theta=max(result.theta, -threshold - quantile(beta) * error))
+    sigma = error * math.sqrt(n)
+    theta = detectable_effect(sigma, n, alpha=alpha, beta=beta)
+    theta = theta if threshold is None else max(theta, -threshold - quantile(beta) * error)
+    return unit_result(difference, p_value, threshold, theta, sigma, limits, reasons)
 
 
 def common_step(magnitudes: Floats) -> tuple[Ints, float] | None:

@@ -160,7 +160,7 @@ def statistic_test(
         result = paired_t(fair.whole + influence - np.mean(influence), alpha=alpha, beta=beta)
     else:
         result = _bootstrap_t(fair, draws, influence, alpha)
-    theta = quantile_sum(alpha, beta) * error
+    theta = quantile_sum(alpha, beta) * error + abs(lean)
     result = replace(result, difference=pair.whole, theta=theta, sigma=error * math.sqrt(pair.n))
     return _with_lean(result, lean, error)
 
@@ -186,7 +186,6 @@ def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
 
     The result was tested without it.
     """
-    assert result.theta is not None
     off, interval = min(lean, 0.0), result.interval
     if interval is not None:
         low, high = interval.two_sided
@@ -199,7 +198,6 @@ def _with_lean(result: TestResult, lean: float, error: float) -> TestResult:
     return replace(
         result,
         threshold=None if result.threshold is None else result.threshold + off,
-        theta=result.theta + abs(lean),
         interval=interval,
         reasons=(*result.reasons, *reasons) if abs(lean) > 0.5 * error else result.reasons,
     )

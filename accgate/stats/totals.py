@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.stats.paired import paired_t
-from accgate.stats.power import detectable_effect, paired_binary_effect
+from accgate.stats.power import paired_binary_effect
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.walk import Floats, Ints
 
@@ -64,14 +64,12 @@ def unit_result(
     difference: float,
     p_value: float,
     threshold: float | None,
-    error: float,
-    n: int,
+    theta: float,
+    sigma: float,
     limits: Interval | None,
-    alpha: float,
-    beta: float,
     reasons: tuple[str, ...] = (),
 ) -> TestResult:
-    """Build a result from a standard error.
+    """Build the result of a test of units.
 
     Its upper limit is below 0 exactly where the difference is below the threshold.
     """
@@ -80,8 +78,6 @@ def unit_result(
         margin = 0.0 if threshold is None else difference - threshold
         high = min(high, margin) if margin < 0.0 else max(high, 0.0)
         limits = Interval(high, (min(low, high), high))
-    sigma = error * math.sqrt(n)
-    theta = detectable_effect(sigma, n, alpha=alpha, beta=beta)
     return TestResult(difference, p_value, threshold, theta, sigma, limits, reasons)
 
 

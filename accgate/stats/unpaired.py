@@ -5,10 +5,19 @@ README of TensorRT-LLM (two samples of equal size).
 """
 
 import math
+from typing import NamedTuple
 
 from accgate.stats import special
 from accgate.stats.power import detectable_effect, normal_cdf, quantile
 from accgate.stats.result import Interval, TestResult
+
+
+class Moments(NamedTuple):
+    """Mean and standard deviation (ddof 1) of scores, in points, and their number."""
+
+    mean: float
+    sd: float
+    n: int
 
 
 def two_sample_z(
@@ -58,15 +67,15 @@ def _z_test(difference: float, inverse_n: float, sigma: float, alpha: float, bet
     return TestResult(difference, p_value, -margin, theta, sigma, interval, reasons)
 
 
-def student_t(mean: float, sd: float, n: int, target: float, *, alpha: float, beta: float) -> TestResult:
+def student_t(now: Moments, target: float, *, alpha: float, beta: float) -> TestResult:
     """Test one-sided by one-sample t that the mean is below a target (points).
 
     The target is absolute.
 
     Parameters
     ----------
-    mean, sd, n : float, float, int
-        Candidate's mean and standard deviation (ddof 1) in points, and its number of samples.
+    now : Moments
+        Of the candidate.
     target : float
         The mean that must hold, points.
     alpha, beta : float
@@ -83,37 +92,26 @@ def student_t(mean: float, sd: float, n: int, target: float, *, alpha: float, be
 
     Examples
     --------
-    >>> r = student_t(41.0, 49.2, 400, 44.0, alpha=0.05, beta=0.2)
+    >>> r = student_t(Moments(41.0, 49.2, 400), 44.0, alpha=0.05, beta=0.2)
     >>> round(r.p_value, 4), round(r.threshold, 4)
     (0.1117, -4.0558)
     """
+    difference, n = now.mean - target, now.n
     if n < 2:
-        return no_variance(mean - target)
-    used, reasons = _with_floor("candidate", mean, sd, n, alpha)
-    return t_result(mean - target, used / math.sqrt(n), n - 1.0, used, alpha, beta, reasons)
+        return no_variance(difference)
+    used, reasons = _with_floor("candidate", now, alpha)
+    return t_result(difference, used / math.sqrt(n), n - 1.0, used, alpha, beta, reasons)
 
 
-def welch_t(
-    mean: float,
-    sd: float,
-    n: int,
-    reference_mean: float,
-    reference_sd: float,
-    reference_n: int,
-    *,
-    alpha: float,
-    beta: float,
-) -> TestResult:
+def welch_t(now: Moments, before: Moments, *, alpha: float, beta: float) -> TestResult:
     """Test one-sided by Welch's t that the candidate's mean is lower.
 
     Each side has a variance of its own.
 
     Parameters
     ----------
-    mean, sd, n : float, float, int
-        Candidate's mean and standard deviation (ddof 1) in points, and its number of samples.
-    reference_mean, reference_sd, reference_n : float, float, int
-        The same for the reference.
+    now, before : Moments
+        Of the candidate and of the reference.
     alpha, beta : float
         Type I and type II error rates.
 
@@ -129,19 +127,19 @@ def welch_t(
 
     Examples
     --------
-    >>> r = welch_t(41.0, 49.2, 1319, 44.0, 49.7, 1319, alpha=0.05, beta=0.2)
+    >>> r = welch_t(Moments(41.0, 49.2, 1319), Moments(44.0, 49.7, 1319), alpha=0.05, beta=0.2)
     >>> round(r.p_value, 4), round(r.threshold, 4)
     (0.0597, -3.1684)
     """
-    if n < 2 or reference_n < 2:
-        return no_variance(mean - reference_mean)
-    used, reasons = _with_floor("candidate", mean, sd, n, alpha)
-    reference_used, reference_reasons = _with_floor("reference", reference_mean, reference_sd, reference_n, alpha)
-    a, b = used**2 / n, reference_used**2 / reference_n
-    df = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (reference_n - 1))
-    pooled = math.sqrt(((n - 1) * used**2 + (reference_n - 1) * reference_used**2) / (n + reference_n - 2))
-    difference = mean - reference_mean
-    return t_result(difference, math.sqrt(a + b), df, pooled, alpha, beta, reasons + reference_reasons)
+    difference, n, n_before = now.mean - before.mean, now.n, before.n
+    if n < 2 or n_before < 2:
+        return no_variance(difference)
+    used, reasons = _with_floor("candidate", now, alpha)
+    used_before, more = _with_floor("reference", before, alpha)
+    a, b = used**2 / n, used_before**2 / n_before
+    df = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (n_before - 1))
+    pooled = math.sqrt(((n - 1) * used**2 + (n_before - 1) * used_before**2) / (n + n_before - 2))
+    return t_result(difference, math.sqrt(a + b), df, pooled, alpha, beta, reasons + more)
 
 
 def least_sd(value: float, n: int, *, alpha: float) -> float:
@@ -166,7 +164,8 @@ def least_sd(value: float, n: int, *, alpha: float) -> float:
     return margin * math.sqrt(n) / float(special.stdtrit(n - 1, 1.0 - alpha))
 
 
-def _with_floor(side: str, mean: float, sd: float, n: int, alpha: float) -> tuple[float, tuple[str, ...]]:
+def _with_floor(side: str, scores: Moments, alpha: float) -> tuple[float, tuple[str, ...]]:
+    mean, sd, n = scores
     if sd > 1e-12 * max(abs(mean), 1.0):  # what rounding leaves of equal scores is no spread
         return sd, ()
     used = least_sd(mean, n, alpha=alpha)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from accgate.decision.comparison import compare_scores, decide, is_decided
+from accgate.decision.comparison import compare_scores, decide
 from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
@@ -20,7 +20,7 @@ from accgate.stats.gsprt import gsprt_test
 from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.power import GSPRT_LEAST, GSPRT_MAXIMUM
 from accgate.stats.sequential import units_of
-from tests.decisions import assert_sound, one_each
+from tests.decisions import assert_sound, is_decided, one_each
 from tests.decisions import compare_in_order as compare
 from tests.stats.sequences import drawn
 

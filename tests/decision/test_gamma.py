@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from accgate.decision.comparison import compare, compare_scores
-from accgate.decision.statistic import compare_statistic
+from accgate.decision.comparison import compare, compare_scores, compare_statistic
 from accgate.design import Design
 from accgate.records.scores import Scores
 from accgate.verdict import Verdict

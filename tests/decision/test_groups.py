@@ -279,7 +279,7 @@ def test_one_group_or_a_reference_without_samples_has_no_table_and_too_many_grou
     assert decide([mean])[0].groups is None
     many = groups_of(evidence_of(d, [str(i) for i in range(len(d))]))
     assert (many.count, many.rows) == (MOST_GROUPS + 1, ())
-    assert "301 groups: more than 300" in str(many.note)
+    assert "in 301 groups, too many" in str(many.note)
     most = groups_of(evidence_of(d[1:], [str(i) for i in range(MOST_GROUPS)]))
     assert (len(most.rows), most.note) == (MOST_GROUPS, None)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accgate.decision.comparison import decide, is_decided
+from accgate.decision.comparison import decide
 from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
 from accgate.design import Design
@@ -16,6 +16,7 @@ from accgate.stats import graded
 from accgate.stats.names import TestName
 from accgate.stats.sequential import units_of
 from tests.cases import each
+from tests.decisions import is_decided
 
 N = 300
 WAYS: dict[str, tuple[TestName, dict[str, float | bool]]] = {  # name: the test, and what else the design has

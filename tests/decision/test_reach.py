@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from accgate.decision.comparison import compare, compare_scores, decide
+from accgate.decision.comparison import compare, compare_scores, compare_statistic, decide
 from accgate.decision.evidence import Evidence, SampleStatistic
-from accgate.decision.statistic import compare_statistic
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput, exit_code
 from accgate.records.scores import Scores

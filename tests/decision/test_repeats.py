@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from accgate.decision.comparison import compare_scores, decide, is_decided
+from accgate.decision.comparison import compare_scores, decide
 from accgate.decision.evidence import Evidence
 from accgate.decision.path import path_of
 from accgate.design import Design
@@ -16,7 +16,7 @@ from accgate.stats.answers import repeats_of
 from accgate.stats.early_repeats import repeats_sequential
 from accgate.stats.repeats import repeats_exact
 from tests.cases import each
-from tests.decisions import assert_sound, limits_after
+from tests.decisions import assert_sound, is_decided, limits_after
 
 SEQUENTIAL = Design(theta=4.0, early_stopping=True)
 

@@ -147,7 +147,7 @@ def test_a_server_that_does_not_answer_is_told_at_once_and_leaves_the_others_dec
     with caplog.at_level(logging.WARNING):
         assert run(tmp_path) == 3
     assert told[0].startswith(f"model b: {AWAY}: ")
-    assert told[0].endswith("is the server up, and options.base_url right? It is asked again in its turn")
+    assert told[0].endswith("is the server up, and options.base_url right? It is asked again when its turn comes")
     good, away = checks(tmp_path)
     assert (good["candidate"]["mean"] is not None, away["verdict"]) == (True, "error")
 

@@ -194,7 +194,7 @@ def test_what_needs_more_than_the_reply_is_left_to_a_resumed_run(tmp_path: Path,
 @pytest.mark.parametrize(("keys", "words"), [
     ({"max_tokens": 99}, "stop strings or max_tokens changed; the model has to be asked again"),
     ({"system": "Be short."}, "the prompt and target or extraction and the metric changed; the model has"),
-    ({"target": "{{ a }}.0"}, "is none of those asked now; the model has to be asked again"),
+    ({"target": "{{ a }}.0"}, "is not among those asked now; the model has to be asked again"),
 ])  # fmt: skip
 def test_a_reference_of_another_prompt_cannot_be_read_anew(
     tmp_path: Path, server: Server, keys: dict[str, Any], words: str, capsys: Any

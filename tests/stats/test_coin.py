@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from accgate.stats.coin import coin_evidence, share_evidence
+from accgate.stats.betting import coin_evidence, share_evidence
 
 
 @pytest.mark.parametrize("chance", [0.5, 0.3])

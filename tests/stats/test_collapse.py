@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from accgate.stats.collapse import collapses_of
+from accgate.stats.repeats import collapses_of
 from tests.cases import each
 
 

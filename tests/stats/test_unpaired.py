@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm, ttest_1samp, ttest_ind
 
 from accgate.stats.result import Interval, TestResult
-from accgate.stats.unpaired import least_sd, student_t, target_z, two_sample_z, welch_t
+from accgate.stats.unpaired import Moments, least_sd, student_t, target_z, two_sample_z, welch_t
 from tests.cases import each
 
 means = st.floats(0.0, 100.0)
@@ -103,8 +103,8 @@ def test_a_negated_interval_mirrors_every_limit() -> None:
     assert Interval(3.0, (-1.0, 3.0)).negate() == Interval(-3.0, (-3.0, 1.0))
 
 
-def summary(scores: list[float]) -> tuple[float, float, int]:
-    return float(np.mean(scores)), float(np.std(scores, ddof=1)), len(scores)
+def summary(scores: list[float]) -> Moments:
+    return Moments(float(np.mean(scores)), float(np.std(scores, ddof=1)), len(scores))
 
 
 def assert_is_the_t_test(result: TestResult, one_sided, two_sided, error: float, alpha: float, beta: float) -> None:
@@ -122,7 +122,7 @@ def assert_is_the_t_test(result: TestResult, one_sided, two_sided, error: float,
 @given(scores=spread_scores, target=means, alpha=alphas, beta=betas)
 @settings(deadline=None)
 def test_a_target_with_the_samples_own_spread_gives_scipys_t_test(scores, target, alpha, beta) -> None:
-    result = student_t(*summary(scores), target, alpha=alpha, beta=beta)
+    result = student_t(summary(scores), target, alpha=alpha, beta=beta)
     one_sided, two_sided = ttest_1samp(scores, target, alternative="less"), ttest_1samp(np.array(scores) - target, 0.0)
     error = np.std(scores, ddof=1) / math.sqrt(len(scores))
     assert_is_the_t_test(result, one_sided, two_sided, error, alpha, beta)
@@ -132,7 +132,7 @@ def test_a_target_with_the_samples_own_spread_gives_scipys_t_test(scores, target
 @given(scores=spread_scores, reference=spread_scores, alpha=alphas, beta=betas)
 @settings(deadline=None)
 def test_two_samples_with_their_own_spreads_give_scipys_welch_test(scores, reference, alpha, beta) -> None:
-    result = welch_t(*summary(scores), *summary(reference), alpha=alpha, beta=beta)
+    result = welch_t(summary(scores), summary(reference), alpha=alpha, beta=beta)
     one_sided = ttest_ind(scores, reference, equal_var=False, alternative="less")
     two_sided = ttest_ind(scores, reference, equal_var=False)
     error = math.sqrt(np.var(scores, ddof=1) / len(scores) + np.var(reference, ddof=1) / len(reference))
@@ -145,8 +145,8 @@ def test_two_samples_with_their_own_spreads_give_scipys_welch_test(scores, refer
 @settings(deadline=None)
 def test_with_estimated_spread_too_the_threshold_p_and_interval_say_the_same(scores, reference, alpha) -> None:
     for result in (
-        welch_t(*summary(scores), *summary(reference), alpha=alpha, beta=0.2),
-        student_t(*summary(scores), float(np.mean(reference)), alpha=alpha, beta=0.2),
+        welch_t(summary(scores), summary(reference), alpha=alpha, beta=0.2),
+        student_t(summary(scores), float(np.mean(reference)), alpha=alpha, beta=0.2),
     ):
         assert result.threshold is not None
         assert result.interval is not None
@@ -159,7 +159,7 @@ def test_with_estimated_spread_too_the_threshold_p_and_interval_say_the_same(sco
 @each("n", [2, 5, 100, 1319])
 def test_all_wrong_has_the_exact_limit_of_all_wrong(n: int, alpha: float) -> None:
     exact = 100.0 * binomtest(0, n).proportion_ci(1.0 - 2.0 * alpha).high
-    result = student_t(0.0, 0.0, n, 50.0, alpha=alpha, beta=0.2)
+    result = student_t(Moments(0.0, 0.0, n), 50.0, alpha=alpha, beta=0.2)
     assert result.interval is not None
     assert result.interval.one_sided == pytest.approx(exact - 50.0)
     assert (result.p_value <= alpha) == (exact <= 50.0)
@@ -174,24 +174,23 @@ def test_all_right_has_the_spread_of_all_wrong() -> None:
 
 def test_an_all_wrong_candidate_is_a_regression_against_a_good_reference_but_not_a_certain_one() -> None:
     for reference_sd, reference_mean in ((45.8, 70.0), (0.0, 100.0)):
-        result = welch_t(0.0, 0.0, 5, reference_mean, reference_sd, 1319, alpha=0.05, beta=0.2)
+        result = welch_t(Moments(0.0, 0.0, 5), Moments(reference_mean, reference_sd, 1319), alpha=0.05, beta=0.2)
         assert 1e-6 < result.p_value < 0.05
-    assert student_t(0.0, 0.0, 5, 70.0, alpha=0.05, beta=0.2).p_value < 0.05
-    assert student_t(0.0, 0.0, 2, 70.0, alpha=0.05, beta=0.2).p_value > 0.05  # 0.3 ** 2 is above 0.05
+    assert student_t(Moments(0.0, 0.0, 5), 70.0, alpha=0.05, beta=0.2).p_value < 0.05
+    assert student_t(Moments(0.0, 0.0, 2), 70.0, alpha=0.05, beta=0.2).p_value > 0.05  # 0.3 ** 2 is above 0.05
 
 
 @each("n", [20, 100, 400])
 @each("share", [0.01, 0.03, 0.1])
 def test_healthy_changes_fail_at_most_at_rate_alpha_where_all_wrong_is_likely(n: int, share: float) -> None:
-    p_all_wrong = welch_t(
-        0.0, 0.0, n, 100.0 * share, 100.0 * math.sqrt(share * (1.0 - share)), 10_000, alpha=0.05, beta=0.2
-    ).p_value
+    before = Moments(100.0 * share, 100.0 * math.sqrt(share * (1.0 - share)), 10_000)
+    p_all_wrong = welch_t(Moments(0.0, 0.0, n), before, alpha=0.05, beta=0.2).p_value
     assert p_all_wrong > 0.05 or (1.0 - share) ** n <= 0.05
 
 
 def test_two_sides_that_are_all_right_or_all_wrong_are_even_and_promise_no_certainty() -> None:
     for value in (0.0, 100.0):
-        result = welch_t(value, 0.0, 100, value, 0.0, 100, alpha=0.05, beta=0.2)
+        result = welch_t(Moments(value, 0.0, 100), Moments(value, 0.0, 100), alpha=0.05, beta=0.2)
         assert (result.difference, result.p_value) == (0.0, 0.5)
         assert result.theta is not None
         assert result.theta > 100.0 * (1.0 - 0.05**0.01)
@@ -201,12 +200,12 @@ def test_two_sides_that_are_all_right_or_all_wrong_are_even_and_promise_no_certa
 def test_equal_scores_whose_sum_was_rounded_have_no_spread_either() -> None:
     scores = np.full(1319, 33.3)
     rounded = float(np.std(scores, ddof=1))
-    assert student_t(33.3, rounded, 1319, 40.0, alpha=0.05, beta=0.2).reasons != ()
-    assert student_t(33.3, 1e-3, 1319, 40.0, alpha=0.05, beta=0.2).reasons == ()
+    assert student_t(Moments(33.3, rounded, 1319), 40.0, alpha=0.05, beta=0.2).reasons != ()
+    assert student_t(Moments(33.3, 1e-3, 1319), 40.0, alpha=0.05, beta=0.2).reasons == ()
 
 
 def test_scores_without_bounds_that_are_all_the_same_have_an_answer() -> None:
-    lower_is_better = student_t(-512.0, 0.0, 50, -30.0, alpha=0.05, beta=0.2)
+    lower_is_better = student_t(Moments(-512.0, 0.0, 50), -30.0, alpha=0.05, beta=0.2)
     assert lower_is_better.p_value < 0.05
     assert lower_is_better.sigma is not None
     assert 0.0 < lower_is_better.sigma < math.inf
@@ -215,5 +214,5 @@ def test_scores_without_bounds_that_are_all_the_same_have_an_answer() -> None:
 @pytest.mark.parametrize(("n", "reference_n"), [(1, 100), (100, 1), (1, 1)])
 def test_one_sample_on_a_side_shows_no_drop_and_says_why(n: int, reference_n: int) -> None:
     expected = TestResult(-70.0, 1.0, None, None, None, None, ("one sample has no variance: no drop can be seen",))
-    assert welch_t(0.0, 0.0, n, 70.0, 45.0, reference_n, alpha=0.05, beta=0.2) == expected
-    assert student_t(0.0, 0.0, 1, 70.0, alpha=0.05, beta=0.2) == expected
+    assert welch_t(Moments(0.0, 0.0, n), Moments(70.0, 45.0, reference_n), alpha=0.05, beta=0.2) == expected
+    assert student_t(Moments(0.0, 0.0, 1), 70.0, alpha=0.05, beta=0.2) == expected

@@ -15,9 +15,8 @@ from scipy.stats import norm, ttest_ind
 from scipy.stats import t as stats_t
 
 from accgate import compare
-from accgate.decision.comparison import compare_scores, decide
+from accgate.decision.comparison import compare_scores, compare_statistic, decide
 from accgate.decision.evidence import Evidence
-from accgate.decision.statistic import compare_statistic
 from accgate.design import Design, Mean, Target
 from accgate.history.run import run_of
 from accgate.planning.samples import Assumptions

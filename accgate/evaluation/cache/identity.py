@@ -161,11 +161,10 @@ def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tup
         if table.get("trust_remote_code"):
             raise KeyIncomplete("trust_remote_code runs code that may come from elsewhere")
         for key, text in named_texts(table):
+            revision = table.get("revision" if key == "model" else f"{key}_revision", "")
             if (path := path_named(text, folder)) is not None:
                 yield text, tree_digest(path, digest_of)
-            elif HUB_NAME.fullmatch(text) and not PINNED.fullmatch(
-                str(table.get("revision" if key == "model" else f"{key}_revision", ""))
-            ):
+            elif HUB_NAME.fullmatch(text) and not PINNED.fullmatch(str(revision)):
                 raise KeyIncomplete(f"{key} = {text!r} may change on the hub; name a folder, or pin its revision")
 
 

@@ -388,7 +388,7 @@ def _fate(shard: Shard, pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
     told = {share.problem for run in holding for share in run.checks if (share.model, share.task) == pool.check.key}
     if problems := sorted(problem for problem in told if problem is not None):
         return f"says: {'; '.join(problems)}"
-    return "did not end" if any(run.exit_code is None for run in holding) else "ended without them"
+    return "did not finish" if any(run.exit_code is None for run in holding) else "ended without them"
 
 
 def _shards(runs: Iterable[ShardRun]) -> list[Shard]:
