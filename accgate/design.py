@@ -41,13 +41,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Design:
-    """The error rates and the test that the user chose for a check; sigma and theta in points.
+    """The error rates and the test that the user chose for a check.
 
-    `discordance` is the share of samples expected to change. With `early_stopping` a paired `auto` test is
-    sequential. H0 allows a drop of `allowed_drop`, and `theta` is what H1 exceeds it by. With `certify` a pass must
-    prove by its 1 - alpha bound that the drop is less than both together. A check of the `tier` advisory fails no run.
-    `group_alpha` is what its groups may spend together, and `drift_alpha` what the decline since the anchor may; None
-    where these are only reported.
+    sigma and theta are in points. `discordance` is the share of samples expected to change. With `early_stopping` a
+    paired `auto` test is sequential. H0 allows a drop of `allowed_drop`, and `theta` is what H1 exceeds it by. With
+    `certify` a pass must prove by its 1 - alpha bound that the drop is less than both together. A check of the `tier`
+    advisory fails no run. `group_alpha` is what its groups may spend together, and `drift_alpha` what the decline since
+    the anchor may; None where these are only reported.
     """
 
     test: TestName = "auto"
@@ -120,7 +120,7 @@ def allowed_points(value: float | str, mean: float | None) -> float:
 
 
 def allowed_share(value: str) -> float:
-    """The share by which a cost may change, from a percentage.
+    """Read the share by which a cost may change, from a percentage.
 
     Raises
     ------
@@ -314,7 +314,10 @@ def _obstacle(design: Design, data: Data) -> Obstacle | None:
 
 
 def _sequential(design: Design, data: Data) -> Choice | None:
-    """Return the test that may stop early, if something tells which drop to look for."""
+    """Choose the test that may stop early.
+
+    It is there if something tells which drop to look for.
+    """
     if design.has_looks:
         return Choice("group-sequential", "looks")
     test = DEFAULT_SEQUENTIAL if design.test == "auto" else design.test

@@ -276,7 +276,10 @@ def _refuse_unwritable(checks: Sequence[Check]) -> None:
 
 
 def _lacks_reference(config: Config, check: Check) -> bool:
-    """Whether a check has no reference, and its task names no mean in place of one."""
+    """Tell whether a check has no reference.
+
+    Its task must name no mean in place of one.
+    """
     settings = config.tasks[check.task.name]
     return settings.target is None and settings.reference is None and not replaced_figures(_path(check), "it stays")
 
@@ -363,7 +366,9 @@ def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = Fals
 def addition(
     item: EvaluatedCheck, reference: Reference, info: EngineInfo, *, date: str, commit: str
 ) -> Callable[[Replacements], Path]:
-    """Return what adds an earlier evaluation to a reference as one more run, whose date and commit it then has.
+    """Return what adds an earlier evaluation to a reference as one more run.
+
+    The reference then has its date and commit.
 
     Raises
     ------

@@ -64,7 +64,10 @@ class Result:
 
 
 def deciding(verdicts: Iterable[Verdict]) -> list[VerdictName]:
-    """Return the verdicts that a run's own follows from: the required ones, or all where none is."""
+    """Return the verdicts that a run's own follows from.
+
+    They are the required ones, or all where none is.
+    """
     tiers = [(verdict.tier, verdict.verdict) for verdict in verdicts]
     return [name for tier, name in tiers if tier == "required"] or [name for _, name in tiers]
 

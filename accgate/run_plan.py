@@ -56,7 +56,10 @@ class RunPlan:
 
     @property
     def decidable(self) -> list[Check]:
-        """The checks that have something to be held against, and the other sides; nothing else is evaluated."""
+        """The checks that have something to be held against.
+
+        The other sides are there, too. Nothing else is evaluated.
+        """
         return with_other_sides([c for c in self.checks if c.reference is not None or c.other_side is not None])
 
     @property

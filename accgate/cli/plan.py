@@ -73,7 +73,10 @@ def plan(arguments: argparse.Namespace) -> int:
 
 
 def _estimates(checks: Sequence[Check], runs: Sequence[Path], *, probe: bool) -> list[Estimate]:
-    """Estimate when each check is decided, and its costs; with `probe` from the speed of its running server."""
+    """Estimate when each check is decided, and its costs.
+
+    With `probe` it is from the speed of its running server.
+    """
     from accgate.decision.progress import early_stop, expecting
     from accgate.planning.cost import estimate_of, hardware_here
 

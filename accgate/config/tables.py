@@ -20,7 +20,7 @@ Effect = Literal["report", "fail"]
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Gate:
-    """`[gate]`: the error rates and rules of every check."""
+    """The table `[gate]`, the error rates and rules of every check."""
 
     alpha: Level = 0.05
     beta: Beta = 0.2
@@ -42,7 +42,10 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Sampling:
-    """`[models.NAME.sampling]`: how replies are drawn; unset values leave the task's or engine's default."""
+    """The table `[models.NAME.sampling]`, how replies are drawn.
+
+    Unset values leave the task's or engine's default.
+    """
 
     temperature: Number = setting(0.0, "0 is greedy", ge=0)
     max_tokens: Count | None = setting(None, "longest reply; the task's own where unset")
@@ -55,7 +58,7 @@ class Sampling:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Model:
-    """`[models.NAME]`: one engine with weights and options."""
+    """The table `[models.NAME]`, one engine with weights and options."""
 
     engine: EngineName = Field(description='engine = "vllm", "openai", "llamacpp", "recorded" or "ray"')
     model: Text = Field(min_length=1, description='model = "...", the weights, model name or file the engine loads')
@@ -68,7 +71,10 @@ class Model:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class TaskSettings:
-    """`[tasks.NAME]`: a task, and the drop that matters; points throughout."""
+    """The table `[tasks.NAME]`, a task, and the drop that matters.
+
+    Its figures are in points throughout.
+    """
 
     file: Text | None = setting(None, "task definition, relative to this file")
     library: Text | None = setting(None, "name in the task library where it is not this table's own")
@@ -112,7 +118,10 @@ class TaskSettings:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Judge:
-    """`[judges.NAME]`: a model that marks answers; a rule of the gate, not a model that the gate checks."""
+    """The table `[judges.NAME]`, a model that marks answers.
+
+    It is a rule of the gate, and not a model that the gate checks.
+    """
 
     engine: Literal["openai", "vllm", "llamacpp"] = setting("openai", "the engine that asks it")
     model: Text = Field(min_length=1, description='model = "...", the judge\'s name on its server')
@@ -123,7 +132,7 @@ class Judge:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Report:
-    """`[report]`: the pages that people read."""
+    """The table `[report]`, the pages that people read."""
 
     template: Text | None = setting(None, "Jinja template of the comment, relative to this file", min_length=1)
 

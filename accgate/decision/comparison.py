@@ -252,7 +252,7 @@ def decide(
 
 
 def _with_parts(evidence: Evidence, verdict: Verdict) -> Verdict:
-    """The verdict with the figures of its groups and of its single samples."""
+    """Add the figures of its groups and of its single samples to a verdict."""
     return add_collapse(evidence, add_groups(evidence, verdict))
 
 

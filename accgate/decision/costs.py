@@ -1,4 +1,7 @@
-"""Beside accuracy: how much more a sample costs, the gates on that, and how replies were read."""
+"""What a sample costs beside accuracy.
+
+Here are the gates on that, and how replies were read.
+"""
 
 import math
 from bisect import bisect_left
@@ -49,7 +52,10 @@ class CostCase:
     info: EngineInfo | None
 
     def costs(self, levels: Mapping[CostName, float]) -> tuple[Cost, ...]:
-        """The change of each figure, those with a limit tested at its level."""
+        """Return the change of each figure.
+
+        Those with a limit are tested at its level.
+        """
         check, evidence = self.check, self.evidence
         if check.recorded is None or not isinstance(evidence.reference, Scores):
             lacking = "there are no recorded samples to compare with"
@@ -63,9 +69,9 @@ class CostCase:
 
 
 def fewest_for_limits(check: Check) -> int:
-    """Samples of a check's order from which its limits on costs can be decided, by the reference alone.
+    """Count the samples from which a check's limits can be decided.
 
-    All where no number is enough, and 0 without a limit.
+    They are in its order, by the reference alone. All where no number is enough, and 0 without a limit.
     """
     if not check.limits or check.recorded is None:
         return 0
@@ -94,12 +100,12 @@ def _fewest(means: Floats, name: CostName, before: Figures, check: Check) -> int
 
 
 def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ...]:
-    """The verdicts of checks with the change of what a sample costs, over the samples that each used.
+    """Add the change of what a sample costs to the verdicts of checks.
 
-    How their replies were read is looked at last, since that alone can make a check an error.
-    A limit on them can fail a check. The limits of a run share their part of alpha by the correction, where one that
-    cannot be decided counts as one that was kept. It is an error where even samples that took twice what is allowed
-    would pass.
+    It is over the samples that each used. How their replies were read is looked at last, since that alone can make a
+    check an error. A limit on them can fail a check. The limits of a run share their part of alpha by the correction,
+    where one that cannot be decided counts as one that was kept. It is an error where even samples that took twice what
+    is allowed would pass.
     """
     alphas = [case.evidence.design.alpha for case in cases]
     levels = [dict.fromkeys(LIMITS, account.of_limit(alpha) if account.limits else 0.0) for alpha in alphas]
@@ -120,7 +126,10 @@ def with_costs(cases: Sequence[CostCase], account: Account) -> tuple[Verdict, ..
 
 
 def _p_of(cost: Cost) -> float:
-    """p of a limit; 1 where the mean changed by no more than is allowed, which never fails."""
+    """Return p of a limit.
+
+    It is 1 where the mean changed by no more than is allowed, which never fails.
+    """
     return cost.p_value if cost.is_exceeded and cost.p_value is not None else 1.0
 
 
@@ -193,13 +202,19 @@ def _cost(case: CostCase, name: CostName, ids: Ids, before: Figures, now: Figure
 
 
 def _growth(name: CostName, allowed: float | None) -> float:
-    """The share by which a cost may grow: of steps per token, as far as their inverse may fall."""
+    """Return the share by which a cost may grow.
+
+    Steps per token may grow as far as their inverse may fall.
+    """
     share = allowed or 0.0
     return share / (1.0 - share) if name == "acceptance" else share
 
 
 def _lengths(before: float, now: float, change: float, interval: Range) -> tuple[float, float, float, Range | None]:
-    """Means of steps per token, their change and its interval as those of tokens per step; None without an end."""
+    """Turn means of steps per token into those of tokens per step.
+
+    Their change and its interval are turned, too. None without an end.
+    """
     low, high = interval
     ends = None if low <= -1.0 else (1.0 / (1.0 + high) - 1.0, 1.0 / (1.0 + low) - 1.0)
     return 1.0 / before, 1.0 / now, 1.0 / (1.0 + change) - 1.0, ends

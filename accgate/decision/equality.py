@@ -31,9 +31,9 @@ MOST = 2_000  # tokens from the first to the last that differs, of which more th
 
 @dataclass(frozen=True)
 class Equality:
-    """The comparison of a check with its other side, among `count` checks that have the share `left` of alpha.
+    """The comparison of a check with its other side.
 
-    A two-sided one looks both ways, each at half of the check's alpha.
+    `count` checks have the share `left` of alpha. A two-sided one looks both ways, each at half of the check's alpha.
     """
 
     check: Check
@@ -54,7 +54,7 @@ class Equality:
         return self.check.design.early_stopping and not 0 < len(clusters) < FEWEST_CLUSTERS
 
     def decides(self, first: Sequence[Record], second: Sequence[Record]) -> bool:
-        """Whether the records of the first samples of both sides decide."""
+        """Tell whether the records of the first samples of both sides decide."""
         start = FIRST * self.check.repeats
         if len(first) < start or any(record.score is None for side in (first, second) for record in side):
             return False
@@ -102,12 +102,15 @@ class Equality:
         return len(records[1]) == self.check.n * self.check.repeats
 
     def _turns_graded(self, records: Records) -> bool:
-        """Whether scores that looked like 0 and 100 alone were not."""
+        """Tell whether scores that looked like 0 and 100 alone were not."""
         start = FIRST * self.check.repeats
         return self.can_stop and _is_binary(records, start) and not _is_binary(records, None)
 
     def verdicts(self, records: Records) -> tuple[Verdict, ...]:
-        """The check's side held against the other, and of a two-sided comparison the other against it."""
+        """Decide the check's side held against the other.
+
+        Of a two-sided comparison the other is held against it as well.
+        """
         ways = self._ways(records, stopped=not self._are_all(records))
         return tuple(decide([way], correction=self.correction, checks=self.count, left=self.left)[0] for way in ways)
 
@@ -116,7 +119,7 @@ class Equality:
         return [self._evidence(before, now, stopped=stopped) for before, now in pairs]
 
     def _evidence(self, before: Sequence[Record], now: Sequence[Record], *, stopped: bool) -> Evidence:
-        """The records of one side held against those of the other."""
+        """Hold the records of one side against those of the other."""
         check, design = self.check, self.check.design
         reference = scores_of(before, check.task.of(check.task.samples[: len(before) // check.repeats]))
         if self.is_two_sided:
@@ -138,17 +141,21 @@ def _is_binary(records: Records, count: int | None) -> bool:
 
 
 def answer_of(verdict: Verdict, other: Verdict) -> Answer:
-    """What both ways of a two-sided comparison say of the first verdict's candidate."""
+    """Say what both ways of a two-sided comparison tell.
+
+    It is of the first verdict's candidate.
+    """
     if "regression" in (verdict.verdict, other.verdict):
         return "worse" if verdict.verdict == "regression" else "better"
     return "no difference" if verdict.verdict == other.verdict == "pass" else "open"
 
 
 def joined(verdict: Verdict, other: Verdict) -> Verdict:
-    """The verdict of a check from both its ways: equal only where both pass, for a better side is not equal either.
+    """Join the verdicts of a check from both its ways.
 
-    Its figures are of the check's side against the other, at the alpha of a side. `p_value` is the smaller of both, and
-    `p_adjusted` twice the smaller, which compares with the check's whole alpha.
+    Both are equal only where both pass, for a better side is not equal either. Its figures are of the check's side
+    against the other, at the alpha of a side. `p_value` is the smaller of both, and `p_adjusted` twice the smaller,
+    which compares with the check's whole alpha.
     """
     answer = answer_of(verdict, other)
     ways = [way for way in (verdict, other) if way.p_value is not None and way.p_adjusted is not None]
@@ -166,9 +173,9 @@ def joined(verdict: Verdict, other: Verdict) -> Verdict:
 
 
 def _turned(other: Verdict, verdict: Verdict) -> Verdict:
-    """The figures of the other way, which was decided on samples of its own, as the check's own side has them.
+    """Turn the figures of the other way to the check's own side.
 
-    There is no mean below which a better side fails.
+    It was decided on samples of its own. There is no mean below which a better side fails.
     """
     difference, raw = (None if each is None else 0.0 - each for each in (other.difference, other.difference_raw))
     return replace(

@@ -208,7 +208,10 @@ class Evidence:
 
     @property
     def sides(self) -> tuple[Floats, Floats]:
-        """The answers of reference and candidate, all of them 0 or 100, higher better; one that failed is NaN."""
+        """The answers of reference and candidate, all of them 0 or 100.
+
+        Higher is better, and one that failed is NaN.
+        """
         higher = self.design.higher_is_better if self.statistic is None else self.statistic.higher_score_is_better
         before, now = self.before.values, self.candidate.values
         return (before, now) if higher else (100.0 - before, 100.0 - now)

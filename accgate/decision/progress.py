@@ -115,9 +115,10 @@ def early_stop(check: Check) -> EarlyStop | None:
 
 
 def expecting(check: Check, stop: EarlyStop | None) -> Check:
-    """Return a check with the samples that it is expected to take under the rule that may end it early.
+    """Return a check with the samples that it is expected to take.
 
-    Without one it takes all, and with limits on tokens and seconds at least those that can decide them.
+    It is under the rule that may end it early. Without one it takes all, and with limits on tokens and seconds at least
+    those that can decide them.
     """
     if check.reference is None:
         return check

@@ -90,7 +90,10 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
 
 
 def _verdict_on_both(equality: Equality, items: Sequence[EvaluatedCheck]) -> Verdict:
-    """The verdict of a check that must equal another side; an error where either is not wholly known."""
+    """Decide a check that must equal another side.
+
+    It is an error where either is not wholly known.
+    """
     check = equality.check
     empty = _verdict_without_evidence(check, next((item for item in items if item.check.key == check.key), None))
     try:
@@ -111,7 +114,7 @@ def _verdict_on_both(equality: Equality, items: Sequence[EvaluatedCheck]) -> Ver
 
 
 def _few_repeats(check: Check, recorded: int) -> tuple[Reason, ...]:
-    """A note where single answers that are drawn by chance are paired."""
+    """Note that single answers drawn by chance are paired."""
     temperature, repeats = check.planned_model.settings.sampling.temperature, check.repeats
     if temperature <= 0 or min(repeats, recorded) >= 4:
         return ()

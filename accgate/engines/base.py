@@ -308,7 +308,10 @@ def refuse_no_logarithms(values: Iterable[float]) -> None:
 
 @contextlib.asynccontextmanager
 async def side_by_side(*works: Awaitable[Any]) -> AsyncIterator[list[Any]]:
-    """Begin to await works, and at the end of the block cancel those that have not ended, and await them."""
+    """Await works together.
+
+    At the end of the block those that have not ended are cancelled and awaited.
+    """
     import asyncio  # a plan needs none
 
     tasks = [asyncio.ensure_future(work) for work in works]

@@ -188,7 +188,10 @@ class LlamaCppEngine:
         ]
 
     async def _next(self, prompt: list[int], tokens: set[int]) -> dict[int, tuple[str, float, bool]]:
-        """Return text and log-probability of each of these tokens as the next one, and whether none is likelier."""
+        """Return text and log-probability of each of these next tokens.
+
+        It adds whether none is likelier.
+        """
         for most in LISTED:
             body = {"prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": most}
             response = await self._asked(partial(self._ask, "/v1/completions", body))
@@ -389,7 +392,10 @@ def _library() -> Any:
 
 
 def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[tuple[Key, str]]:
-    """Set the options in llama.cpp's parameters, and yield the faults of those that it does not take."""
+    """Set the options in llama.cpp's parameters.
+
+    It yields the faults of those that it does not take.
+    """
     names = [name for name in dir(target) if not name.startswith("_")]
     for name, value in options.items():
         where, word, present = (*key, name), str(value).lower(), getattr(target, name, None)

@@ -92,7 +92,10 @@ class Port:
             return json.loads(connection.getresponse().read())
 
     def prompt(self, body: Body, cut: Cut) -> tuple[str, list[int]]:
-        """Return the text of a request's prompt, of a chat by its template, and its tokens."""
+        """Return the text of a request's prompt, and its tokens.
+
+        Of a chat it is by its template.
+        """
         prompt = body.get("prompt")
         if prompt is None:
             prompt = self.post("/apply-template", body, cut, TOKENS)["prompt"]
@@ -130,7 +133,10 @@ class Blocks:
         self._prompts: dict[int, Sequence[int]] = dict.fromkeys(range(slots), ())  # least recently used first
 
     def answer(self, path: str, body: Body, cut: Cut) -> Any:
-        """Ask as if the request were the server's first and only one, once it has its turn."""
+        """Ask as if the request were the server's first and only one.
+
+        It waits for its turn.
+        """
         tokens = self._tokens(body, cut) if self._reuse else []
         with self._turn:
             cut.check()

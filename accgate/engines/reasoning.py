@@ -160,7 +160,10 @@ def _split_marks(text: str) -> Split:
 
 
 def _thoughts(text: str) -> Iterator[tuple[int, slice, int | None]]:
-    """Yield where each thought starts, what is between its marks, and where it ends, None where nothing closes it."""
+    """Yield where each thought starts, its text, and where it ends.
+
+    The end is None where nothing closes it.
+    """
     marks, at, prose = [*_marks(text)], 0, 0  # marks before `prose` are mentions
     for number, mark in enumerate(marks):
         if mark.start < max(at, prose):

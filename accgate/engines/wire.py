@@ -183,10 +183,10 @@ def reply_of(body: Any, limit: float = 0.0) -> Reply:
 
 
 def _acceptance(body: Mapping[str, Any], choice: Mapping[str, Any], tokens: int | None) -> float | None:
-    """The reply's tokens per decoding step, as vLLM, TensorRT-LLM, SGLang or llama.cpp says it; None where none does.
+    """Return the reply's tokens per decoding step.
 
-    llama.cpp says nothing of a reply for which nothing was drafted. Its first token comes of the prompt, and of each
-    step one token beside those of the draft.
+    vLLM, TensorRT-LLM, SGLang or llama.cpp says it. None where none does. llama.cpp says nothing of a reply for which
+    nothing was drafted. Its first token comes of the prompt, and of each step one token beside those of the draft.
     """
     metrics, meta, timings = _table(body, "metrics"), _table(choice, "meta_info"), _table(body, "timings")
     verified, accepted = _count(meta.get("spec_verify_ct")), _count(timings.get("draft_n_accepted"))
@@ -202,10 +202,11 @@ def _acceptance(body: Mapping[str, Any], choice: Mapping[str, Any], tokens: int 
 
 
 def drafted_length(metrics: Mapping[str, Any], tokens: int | None) -> float | None:
-    """Tokens per decoding step of a reply of so many tokens, from vLLM's metrics of it; None where they do not tell.
+    """Return tokens per decoding step of a reply, from vLLM's metrics of it.
 
-    vLLM counts the steps for which something was drafted alone, so a drafter that falls silent would not show. The
-    other tokens took a step each, but for the first, which comes of the prompt.
+    It has so many tokens. None where the metrics do not tell. vLLM counts the steps for which something was drafted
+    alone, so a drafter that falls silent would not show. The other tokens took a step each, but for the first, which
+    comes of the prompt.
 
     >>> drafted_length({"mean_acceptance_length": 3.0, "num_spec_steps": 10}, 31)
     3.0
@@ -221,7 +222,9 @@ def drafted_length(metrics: Mapping[str, Any], tokens: int | None) -> float | No
 
 
 def length_of(value: Any) -> float | None:
-    """An acceptance length as a number of at least 1; None for what is none.
+    """Read an acceptance length, a number of at least 1.
+
+    None for what is none.
 
     >>> length_of(2.51234567), length_of(0.9999999), length_of(0), length_of("3"), length_of(float("nan"))
     (2.5123, 1.0, None, None, None)
@@ -230,7 +233,7 @@ def length_of(value: Any) -> float | None:
 
 
 def _table(within: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The table of this key; an empty one where there is none."""
+    """Return the table of this key, or an empty one."""
     return value if isinstance(value := within.get(key), dict) else {}
 
 

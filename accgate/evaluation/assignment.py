@@ -154,13 +154,19 @@ class Silent:
 
 @runtime_checkable
 class ComparingObserver(Observer, Protocol):
-    """An observer that also wants to know what the scores are held against, and how fast the engine answers."""
+    """An observer that also hears what the scores are held against.
+
+    It hears how fast the engine answers, too.
+    """
 
     def compares(self, comparison: Comparison) -> None:
         """Hear what the evaluation that starts next is held against."""
 
     def measures(self, speed: Callable[[], Speed | None]) -> None:
-        """What tells the engine's speed in the evaluation that starts next, once it shows."""
+        """Hear what tells the engine's speed in the next evaluation.
+
+        It tells once it shows.
+        """
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def failures(item: EvaluatedCheck, consequence: str) -> str:
-    """Say how many samples of an evaluation failed, why the first did, and what to do."""
+    """Say how many samples failed, why the first did, and what to do."""
     assert item.evaluation is not None
     failed = item.evaluation.failed
     total = len(item.check.task.samples) * item.check.repeats

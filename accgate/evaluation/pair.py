@@ -21,9 +21,10 @@ Records = tuple[Sequence[Record], Sequence[Record]]
 
 
 class SideBySide:
-    """What both sides of a check have finished of the order, and whether that decides.
+    """What both sides of a check have finished of the order.
 
-    `decides` says so of the records of the first samples, finished by both. Without it nothing ends early.
+    It says whether that decides. `decides` says so of the records of the first samples, finished by both. Without it
+    nothing ends early.
     """
 
     def __init__(self, check: Check, decides: Decides | None) -> None:
@@ -33,7 +34,10 @@ class SideBySide:
         self._over = False
 
     def rule(self, side: int) -> StopRule | None:
-        """What may end the evaluation of a side; the other then ends at its next answer."""
+        """Return what may end the evaluation of a side.
+
+        The other then ends at its next answer.
+        """
         return None if self._decides is None else _Side(self, side)
 
     def end(self, side: int, evaluation: Evaluation | None) -> None:
@@ -44,13 +48,16 @@ class SideBySide:
             self._finished[side] = evaluation.records
 
     def is_decided_by(self, evaluations: Sequence[Evaluation]) -> bool:
-        """Whether these of both sides are whole, or decide."""
+        """Tell whether these of both sides are whole, or decide."""
         first, second = common_records(self._check, evaluations)
         is_whole = len(second) == self._check.n * self._check.repeats
         return is_whole or (self._decides is not None and self._decides(first, second))
 
     def look(self, side: int, records: Sequence[Record]) -> bool:
-        """Whether both may end, with these finished first records of a side."""
+        """Tell whether both may end.
+
+        These are the finished first records of a side.
+        """
         self._finished[side] = records
         common = min(map(len, self._finished))
         if not self._over and common > self._looked:
@@ -60,7 +67,7 @@ class SideBySide:
         return self._over
 
     def expected(self) -> int | None:
-        """Samples by which a decision is likely, as planned."""
+        """Return the samples by which a decision is likely, as planned."""
         planned = self._check.expected_n_healthy
         return None if planned is None or planned * self._check.repeats <= self._looked else math.ceil(planned)
 
@@ -72,15 +79,15 @@ class _Side:
         self._both, self._side = both, side
 
     def __call__(self, records: Sequence[Record]) -> bool:
-        """Whether what both have finished decides."""
+        """Tell whether what both have finished decides."""
         return self._both.look(self._side, records)
 
     def expected(self) -> int | None:
-        """Samples by which a decision is likely."""
+        """Return the samples by which a decision is likely."""
         return self._both.expected()
 
     def fewest(self) -> int:
-        """Samples that a pass takes at least, of which nothing tells."""
+        """Return the samples that a pass takes at least, of which nothing tells."""
         return 0
 
 
@@ -88,7 +95,10 @@ Watches = Mapping[tuple[str, str], Watch | SideBySide]  # by a check's key, with
 
 
 def common_records(check: Check, sides: Sequence[Evaluation]) -> Records:
-    """The records of the samples that both sides have finished, from the first of a check's order without a gap."""
+    """Return the records of the samples that both sides have finished.
+
+    They are from the first of a check's order without a gap.
+    """
     found = [{record.key: record for record in (*each.records, *each.beyond)} for each in sides]
     keys = ([(id_, repeat) for repeat in range(check.repeats)] for id_ in check.task.samples.ids)
     finished = takewhile(lambda each: all(key in records for key in each for records in found), keys)
@@ -97,7 +107,7 @@ def common_records(check: Check, sides: Sequence[Evaluation]) -> Records:
 
 
 def copy_other_sides(checks: Sequence[Check], out: Path) -> None:
-    """Put what the other sides replied beside the records of the checks, for the report.
+    """Put what the other sides replied beside the records, for the report.
 
     Raises
     ------

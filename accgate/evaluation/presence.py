@@ -133,7 +133,10 @@ def crowding(engine: Engine, check: Check) -> str | None:
 
 
 def missing_ability(engine: Engine, check: Check) -> str | None:
-    """Say why an engine cannot answer a check's task, and what can; None where it can."""
+    """Say why an engine cannot answer a check's task, and what can.
+
+    None where it can.
+    """
     task = check.task
     answering = getattr(engine, "inner", engine)  # of replicas, what each of them runs
     if task.has_tools and not getattr(answering, "calls_tools", True):

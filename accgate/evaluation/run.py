@@ -1,4 +1,7 @@
-"""Every check evaluated, one engine at a time, and two at a time where two models must be equal."""
+"""Every check evaluated, one engine at a time.
+
+It is two at a time where two models must be equal.
+"""
 
 import asyncio
 import contextlib
@@ -197,7 +200,10 @@ class _Run:
         return both if isinstance(both, SideBySide) else SideBySide(check, None), (check.other_side, check)
 
     def _is_finished(self, check: Check) -> bool:
-        """Whether a resumed run finds what decides a check of two sides, which it then takes."""
+        """Tell whether a resumed run finds what decides a check of two sides.
+
+        It then takes that.
+        """
         if not self.options.resume:
             return False
         both, pair = self._both_sides(check)
@@ -212,7 +218,10 @@ class _Run:
         return True
 
     def _stored(self, check: Check, stops: StopRule | None) -> Evaluation | None:
-        """What an earlier run left of a check, where that is the whole or its beginning ends it."""
+        """Return what an earlier run left of a check.
+
+        It must be the whole, or its beginning ends it.
+        """
         assignment = assignment_of(check, NO_ENGINE, self.options.shard)
         return earlier_evaluation(assignment, paths_of(self.options.out, *check.key), stops)
 
@@ -270,7 +279,10 @@ class _Run:
             raise BadInput(*error.messages, f"{self.options.out}: {KEPT}") from error
 
     def _find_earlier(self, check: Check) -> None:
-        """Note what an earlier run left of a check, where nothing is left to ask."""
+        """Note what an earlier run left of a check.
+
+        It must leave nothing to ask.
+        """
         path, watch = paths_of(self.options.out, *check.key).records, self._watch(check)
         stamp = stamp_of(path)  # as it is read: its turn may come hours later
         stops = watch.stop_rule if self.options.shard is None else None
@@ -287,7 +299,8 @@ class _Run:
         """Evaluate the check.
 
         None where a stop was requested before its judge had started. What watches it `beside` another side takes the
-        place of its own, and only one of two sides `is_shown`.
+        place of its own, and only one of two sides `is_shown`. None where a stop was requested before its judge had
+        started. What watches it `beside` another side takes the place of its own, and only one of two sides `is_shown`.
         """
         options, info = self.options, self.infos[check.model]
         assignment = assignment_of(check, info, options.shard, self._files_of(check))
@@ -364,7 +377,7 @@ class _Run:
 
 
 def _by_both_models(checks: Sequence[Check]) -> list[list[Check]]:
-    """The checks that must equal another side, those of the same two models together."""
+    """Group the checks that must equal another side by both models."""
     pairs: dict[tuple[str, str], list[Check]] = {}
     for check in checks:
         if check.other_side is not None:

@@ -1,4 +1,7 @@
-"""How fast an engine answers, learned from its replies, and a probe that asks a running server for a few."""
+"""How fast an engine answers, learned from its replies.
+
+A probe asks a running server for a few.
+"""
 
 import asyncio
 import math
@@ -22,11 +25,11 @@ PART = 12  # of all replies, one part in so many tells the speed at the latest
 
 
 class Saturation:
-    """How many requests in flight give nearly as many tokens a second as `many`: learned from replies so far.
+    """How many requests in flight give nearly as many tokens a second as `many`.
 
-    An engine decodes in steps. A step takes `fixed` seconds and `each` for every request in flight, and gives every one
-    a token: of `k` in flight a token costs `fixed / k + each`. That line is fitted to the replies, with weights that
-    bound what a single slow one can do.
+    It is learned from replies so far. An engine decodes in steps. A step takes `fixed` seconds and `each` for every
+    request in flight, and gives every one a token: of `k` in flight a token costs `fixed / k + each`. That line is
+    fitted to the replies, with weights that bound what a single slow one can do.
     """
 
     def __init__(self, many: int, clock: Callable[[], float], total: int = 1) -> None:
@@ -39,13 +42,19 @@ class Saturation:
         self.in_flight = self.replies = 0
 
     def begin(self) -> tuple[float, float]:
-        """Note that a request begins; returns what its end needs."""
+        """Note that a request begins.
+
+        Return what its end needs.
+        """
         self._pass()
         self.in_flight += 1
         return self._at, self._shares
 
     def end(self, began: tuple[float, float], tokens: int | None) -> None:
-        """Note that it has ended, with a reply of so many tokens, as `work_in` has them."""
+        """Note that a request has ended, with a reply of so many tokens.
+
+        They are as `work_in` has them.
+        """
         self._pass()
         self.in_flight -= 1
         seconds, share = self._at - began[0], self._shares - began[1]
@@ -60,7 +69,10 @@ class Saturation:
 
     @property
     def enough(self) -> int | None:
-        """The fewest in flight that give `NEARLY` what all give; None before it shows."""
+        """Return the fewest in flight that give `NEARLY` what all give.
+
+        None before it shows.
+        """
         weights, x, cost, xx, xcost = self._sums
         if self.replies < ENOUGH or self.replies * (xx * weights - x * x) <= CONTRAST * x * x:
             return None
@@ -70,10 +82,10 @@ class Saturation:
         return max(1, min(math.ceil(fixed / slowest), self._many)) if slowest > 0.0 else self._many
 
     def speed(self, least: int | None = None) -> Speed | None:
-        """Return the speed at the latest replies; None before there are enough of them.
+        """Return the speed at the latest replies.
 
-        Each is held against its part of the engine's time, so that neither the first replies, which are short, nor
-        those still awaited distort it.
+        None before there are enough of them. Each is held against its part of the engine's time, so that neither the
+        first replies, which are short, nor those still awaited distort it.
         """
         seconds = sum(share for share, _ in self._latest)
         if self.replies < (self.least if least is None else least) or seconds <= 0.0:
@@ -94,7 +106,10 @@ def work_in(record: Record) -> int | None:
 
 
 class _Unscored:
-    """Gives no points: a probe runs no code of a reply, and asks no judge."""
+    """A scoring that gives no points.
+
+    A probe runs no code of a reply, and asks no judge.
+    """
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
         return 0.0
@@ -105,7 +120,9 @@ class _Enough(Exception):
 
 
 def probed_speed(check: Check) -> Speed | str:
-    """Return the speed of a check's running server, asked a few of its samples, or why it was not measured.
+    """Measure the speed of a check's running server.
+
+    It is asked a few samples. Or return why it was not measured.
 
     Raises
     ------
@@ -122,7 +139,7 @@ def probed_speed(check: Check) -> Speed | str:
 
 
 async def _probe(check: Check, server: Engine) -> Speed | None:
-    """Keep as many samples in flight as the run will, until the first few replies are there."""
+    """Keep as many samples in flight as the run will, for a few replies."""
     total, in_flight = check.n * check.repeats, useful_in_flight(server)
     saturation = Saturation(in_flight, time.perf_counter, total)
     places = iter(range(min(total, in_flight + saturation.least)))

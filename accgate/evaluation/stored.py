@@ -164,9 +164,9 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
 
 
 def _task_beside(check: Check, samples: Samples, settings: Mapping[str, Any], paths: RecordPaths) -> Task:
-    """The task of a check whose samples only its run knows, in the order of the prompts beside its records.
+    """Return the task of a check whose samples only its run knows.
 
-    Both sides may have ended before the last of them.
+    They are in the order of the prompts beside its records. Both sides may have ended before the last of them.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _task_beside(check: Check, samples: Samples, settings: Mapping[str, Any], pa
 def _check_of(
     check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf
 ) -> EvaluatedCheck:
-    """Return the check with its records, or with the reason why they do not suffice."""
+    """Return the check with its records, or with the reason why they are too few."""
     records = read_log(paths.records)
     check_points(records, check.task, paths)
     present, places = in_fixed_order(check.task.samples.ids, check.repeats, records)

@@ -49,7 +49,9 @@ def repository_of(client: Client, event: Event) -> Repository:
 
 
 def refuse_other_event(environ: Mapping[str, str]) -> None:
-    """Refuse a job of an event that is not the default branch's; outside of GitHub Actions nothing is known.
+    """Refuse a job of an event that is not the default branch's.
+
+    Outside of GitHub Actions nothing is known.
 
     Raises
     ------

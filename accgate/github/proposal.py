@@ -167,7 +167,9 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
 
 
 def _refuse_replaced(git: Git, tree: str, folder: str, changed: Mapping[str, bytes]) -> None:
-    """Refuse files of a reference that a tree has already, in part or whole: `record` replaces none.
+    """Refuse files of a reference that a tree has already, in part or whole.
+
+    `record` replaces none.
 
     Raises
     ------

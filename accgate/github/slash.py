@@ -1,6 +1,7 @@
-"""Commands in comments, such as `/accgate accept REASON`: what a comment says, and the answer to it.
+"""Commands in comments, such as `/accgate accept REASON`.
 
-Whatever else begins with `/accgate` is `help`: its writer gets told what to type.
+Here is what a comment says, and the answer to it. Whatever else begins with `/accgate` is `help`: its writer gets told
+what to type.
 """
 
 import re

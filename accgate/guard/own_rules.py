@@ -90,7 +90,10 @@ def verdicts_beside(
 
 
 def _without_new_limits(own: Config, by_base: Sequence[Check]) -> Config:
-    """The rules without limits on costs that the base's checks lack: these begin with the merge."""
+    """Return the rules without limits on costs that the base's checks lack.
+
+    These begin with the merge.
+    """
     limited = [{check.task.name for check in by_base if check.allowed_cost(name) is not None} for name in LIMITS]
     tasks = dict(own.tasks)
     for name, task in own.tasks.items():

@@ -187,7 +187,9 @@ def baseline_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _dropped_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """The models that lose the checks of which they have no reference, since others of the head are held against them.
+    """Yield the models that lose the checks of which they have no reference.
+
+    Others of the head are held against them.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Pooling: a run of main that found nothing joins the references of its checks, by a rule that follows no decline."""
+"""Pooling, by which runs of main join the references of their checks.
+
+The run found nothing, and the rule follows no decline.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ LEVEL = 0.2  # of the test of equality, two-sided
 
 @dataclass(frozen=True)
 class Pooling:
-    """Whether a run joins the reference of one check, `why` in words, and the runs that the reference has then."""
+    """Whether a run joins the reference of one check.
+
+    `why` is in words, and `runs` are those that the reference has then.
+    """
 
     model: str
     task: str
@@ -46,10 +52,10 @@ class Pooling:
 
 
 def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tuple[Pooling, ...]:
-    """Add a run to those references that may gather it: all of them are written, or none.
+    """Add a run to those references that may gather it.
 
-    `path` is the run's accgate.json, with its records beside it, and `commit` what was run. Every check is decided
-    before the first reference is written.
+    All of them are written, or none. `path` is the run's accgate.json, with its records beside it, and `commit` what
+    was run. Every check is decided before the first reference is written.
 
     Raises
     ------
@@ -78,11 +84,11 @@ def pool(config: Config, path: Path, *, commit: str, writes: bool = True) -> tup
 
 
 def inequality(reference: Scores, runs: int, candidate: Scores, anchor: Scores | None = None) -> str | None:
-    """Describe how a run differs from the first run of its reference or from the anchor, if it does.
+    """Describe how a run differs from the first run of its reference.
 
-    The test is exact for 0/100 scores, two-sided at `LEVEL`. It never looks at later runs of the reference, so that
-    small declines are not followed one by one. It has the same power in both directions, so that a healthy model's
-    lucky and unlucky runs stay out alike.
+    Or from the anchor, if it does. The test is exact for 0/100 scores, two-sided at `LEVEL`. It never looks at later
+    runs of the reference, so that small declines are not followed one by one. It has the same power in both directions,
+    so that a healthy model's lucky and unlucky runs stay out alike.
 
     Parameters
     ----------
@@ -132,7 +138,10 @@ class _Rule:
         return ("equal to the first run of its reference", add) if unequal is None else (unequal, None)
 
     def _obstacles(self, item: EvaluatedCheck, reference: Reference, evaluation: Evaluation) -> Iterator[str]:
-        """Yield what keeps a run out of a reference, whatever its scores; what an early stop took is no run."""
+        """Yield what keeps a run out of a reference, whatever its scores.
+
+        What an early stop took is no run.
+        """
         check, about, most = item.check, reference.about, self.config.gate.reference_runs
         (verdict,) = [each for each in self.result.checks if (each.model, each.task) == check.key]
         drift, own = verdict.drift, _file(self.config, *check.key)

@@ -74,7 +74,7 @@ def proxy_of(url: str) -> str | None:
 
 
 def is_direct(host: str, port: int | None, no_proxy: str) -> bool:
-    """Whether no_proxy names a host, with its port or none.
+    """Tell whether no_proxy names a host, with its port or none.
 
     It names a host by its name or a parent's, its address or its network.
 
@@ -137,9 +137,9 @@ def _context(path: str) -> ssl.SSLContext:
 
 
 def certificate_hint(error: BaseException | None) -> str:
-    """Say how to mend what keeps a connection from being encrypted, "" where that is not known.
+    """Say how to fix what keeps a connection from being encrypted.
 
-    The error, or one that it was raised from or holds, is Python's own of TLS.
+    It is "" where that is not known. The error, or one that it was raised from or holds, is Python's own of TLS.
     """
     while not (error is None or hasattr(error, "verify_code") or getattr(error, "reason", None) in NO_TLS):
         inner = (*(getattr(error, name, None) for name in ("certificate_error", "reason", "__cause__")), *error.args)

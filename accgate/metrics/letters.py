@@ -19,9 +19,10 @@ from accgate.metrics.equality import BOX, end_of_box, latex_boxes
 
 
 def _words(table: dict[str, Any]) -> str:
-    """Join the words of scripts that put spaces between words, which match whole, and those of others.
+    """Join words as alternatives.
 
-    All are in the form of characters that a reply is brought to.
+    Those of scripts that put spaces between words match whole. All are in the form of characters that a reply is
+    brought to.
     """
     spaced, others = ("".join(table[key].splitlines()) for key in ("spaced", "others"))
     return unicodedata.normalize("NFKC", rf"(?:(?<![^\W_])(?:{spaced})(?![^\W_])|{others})")

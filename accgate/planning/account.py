@@ -105,7 +105,10 @@ class Account:
         return SHARE * self.pooled[model] / (1 if self.correction == "none" else len(self.pooled))
 
     def of_limits(self, alpha: float) -> float:
-        """The alpha that all limits on costs have together, of checks with this alpha."""
+        """Return the alpha that all limits on costs have together.
+
+        They are of checks with this alpha.
+        """
         return alpha if self.correction == "none" else SHARE * alpha
 
     def of_limit(self, alpha: float) -> float:

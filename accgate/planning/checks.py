@@ -47,16 +47,15 @@ RESTORE = "restore the file from git, or record the reference again"
 
 @dataclass(frozen=True)
 class Check:
-    """One (model, task): the samples to evaluate, their reference, and the drop that the test can detect.
+    """One (model, task).
 
-    `theta` and `gamma` (points) are what the plan expects at `alpha_planned` and, for paired scores, at
-    `discordance`, and `alpha_limit` is that of each of its limits.
-    They are None where there is nothing to compute them from, as is a theta past the scale of the scores.
-    `expected_n_healthy` and `expected_n_dropped` are the mean samples of a sequential test when nothing changed and
-    after a drop of theta, None at a fixed n.
-    `not_pooled` says why the model's overall check leaves it out; None for one that it pools.
-    `advice` is for whoever plans; a verdict has the notes alone.
-    One that must equal `other_side` has no reference: both are asked in the same run, and each side has half of alpha.
+    It has the samples to evaluate, their reference, and the drop that the test can detect. `theta` and `gamma` (points)
+    are what the plan expects at `alpha_planned` and, for paired scores, at `discordance`, and `alpha_limit` is that of
+    each of its limits. They are None where there is nothing to compute them from, as is a theta past the scale of the
+    scores. `expected_n_healthy` and `expected_n_dropped` are the mean samples of a sequential test when nothing changed
+    and after a drop of theta, None at a fixed n. `not_pooled` says why the model's overall check leaves it out; None
+    for one that it pools. `advice` is for whoever plans; a verdict has the notes alone. One that must equal
+    `other_side` has no reference: both are asked in the same run, and each side has half of alpha.
     """
 
     model: str
@@ -88,7 +87,10 @@ class Check:
     other_side: Check | None = None
 
     def allowed_cost(self, name: CostName) -> float | None:
-        """The share by which a cost may change for the worse; None where nothing gates it."""
+        """Return the share by which a cost may change for the worse.
+
+        None where nothing gates it.
+        """
         share: float | None = getattr(self, LIMITS[name])
         return share
 
@@ -151,7 +153,10 @@ class Check:
 
     @property
     def can_drift(self) -> bool:
-        """Whether a slow decline can fail the check: an anchor keeps the scores of samples."""
+        """Whether a slow decline can fail the check.
+
+        An anchor keeps the scores of samples.
+        """
         return self.design.drift_alpha is not None and isinstance(self.reference, Scores | None)
 
     @property
@@ -205,16 +210,16 @@ def plan_checks(
 
 
 def with_other_sides(checks: Sequence[Check]) -> list[Check]:
-    """The checks, after the other sides that have no check of their own."""
+    """Put the checks after the other sides that have none of their own."""
     own = {check.key for check in checks}
     sides = {check.other_side.key: check.other_side for check in checks if check.other_side is not None}
     return [*(side for key, side in sides.items() if key not in own), *checks]
 
 
 def with_own_sides(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """The checks, each held against the other side's own check where another set of rules makes one.
+    """Hold each check against the other side's own check.
 
-    Both are then of the same samples.
+    Another set of rules may make one. Both are then of the same samples.
     """
     own = {check.key: check for check in checks if check.other_side is None}
 

@@ -1,4 +1,7 @@
-"""The cost of a plan in tokens, seconds and GPU-hours, as earlier runs or a probe measured it. Nothing is guessed."""
+"""The cost of a plan in tokens, seconds and GPU-hours.
+
+Earlier runs or a probe measured it, and nothing is guessed.
+"""
 
 import re
 import subprocess
@@ -34,7 +37,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Speed:
-    """What an engine gives a second: replies, and their tokens. Tokens are None where it counts none."""
+    """What an engine gives a second.
+
+    It is replies, and their tokens, which are None where it counts none.
+    """
 
     replies: float
     tokens: float | None

@@ -84,9 +84,10 @@ def has_same_rows(before: Any, after: Any) -> bool:
 
 @dataclass(frozen=True)
 class EffectiveTask:
-    """What decides the checks of a task: `values` by part of a definition or key of a table, each as it is in effect.
+    """What decides the checks of a task.
 
-    `settings` is the task's table as it is written, which says at what level a value is set.
+    `values` are by part of a definition or key of a table, each as it is in effect. `settings` is the task's table as
+    it is written, which says at what level a value is set.
     """
 
     settings: TaskSettings

@@ -106,7 +106,10 @@ def _faults(ratings: Mapping[str, Mapping[str, Any]], key: Key) -> Iterator[str]
 
 
 def missing_of(ratings: Ratings, key: Key) -> list[str]:
-    """List the questions and items that a rater did not rate for both sides, as numbered on the page."""
+    """List the questions and items that a rater did not rate for both sides.
+
+    They are as numbered on the page.
+    """
     missing = []
     for number, question in enumerate(key.questions, 1):
         rated = [ratings.levels.get(answer.id, {}) for answer in question.answers]

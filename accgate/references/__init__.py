@@ -1,1 +1,4 @@
-"""The reference store: find, read, match and write references, and the anchors that drift is counted from."""
+"""The reference store.
+
+It finds, reads, matches and writes references, and the anchors that drift is counted from.
+"""

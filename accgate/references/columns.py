@@ -31,7 +31,9 @@ def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
 
 
 def value_of(record: Record, column: str) -> Any:
-    """The value of a column; there are no seconds and no acceptance of a reply that was kept of an earlier run.
+    """Return the value of a column.
+
+    There are no seconds and no acceptance of a reply that was kept of an earlier run.
 
     >>> record = Record("a", 0, 100.0, "", None, None, None, 9, 4, 1.23456, None)
     >>> value_of(record, "seconds"), value_of(record, "completion_tokens")

@@ -186,7 +186,10 @@ def _pairing(check: Check) -> list[str]:
 
 
 def cost_sentence(estimate: Estimate) -> str:
-    """When a check's verdict is expected, what it will cost, and where the figures come from."""
+    """Say when a check's verdict is expected, and what it will cost.
+
+    It adds where the figures come from.
+    """
     parts, most, healthy = [expected_text(estimate)], estimate.most, estimate.healthy or estimate.most
     for noun, text, figures in (
         ("tokens", compact, (most.tokens, healthy.tokens)),
@@ -198,7 +201,10 @@ def cost_sentence(estimate: Estimate) -> str:
 
 
 def total_sentence(estimates: Sequence[Estimate]) -> str | None:
-    """When the verdict of all checks is expected, one after the other; None for a single check."""
+    """Say when the verdict of all checks is expected, one after the other.
+
+    None for a single check.
+    """
     checks = [each for each in estimates if each.ends != "recording"] or estimates
 
     def total(name: str) -> Cost:

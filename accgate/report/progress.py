@@ -28,10 +28,11 @@ NARROW = 60  # columns of a terminal that has room for the time left
 
 
 class ProgressBar:
-    """An observer that shows samples, rate, time left, mean, difference to the reference and how near a decision is.
+    """An observer that shows how a check is going.
 
-    Without a terminal there is a line at the start and end of each check, and one a minute between. As soon as the
-    first replies tell the engine's speed, a line says when the verdict is expected.
+    It shows samples, rate, time left, mean, difference to the reference and how near a decision is. Without a terminal
+    there is a line at the start and end of each check, and one a minute between. As soon as the first replies tell the
+    engine's speed, a line says when the verdict is expected.
     """
 
     def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -123,7 +124,10 @@ class ProgressBar:
         self._next_limits = ended + max(LIMITS_EVERY, (ended - began) / LIMITS_SHARE)
 
     def _time_text(self, limits: Limits, now: float) -> str:
-        """Say when a pass is due at the pace so far, for a run that is on the way to one."""
+        """Say when a pass is due at the pace so far.
+
+        It is for a run that is on the way to one.
+        """
         rate = self._tally.rate(now)
         if rate is None or not 0.05 <= limits.share < 1.0:  # before that a few samples decide the figure
             return ""

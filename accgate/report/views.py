@@ -84,9 +84,10 @@ class CheckView:
 
 
 class Origin(NamedTuple):
-    """A model, the reference that it is compared with, its commit, the settings that changed, and how it was made.
+    """A model, and the reference that it is compared with.
 
-    A text is empty where it is not known; `left_out` counts the settings that there is no room for.
+    It has the reference's commit, the settings that changed, and how it was made. A text is empty where it is not
+    known; `left_out` counts the settings that there is no room for.
     """
 
     model: str
@@ -108,7 +109,10 @@ class Section(NamedTuple):
 
 
 def sections_of(rows: Sequence[CheckView], room: Room, started: str | None = None) -> tuple[Section, ...]:
-    """The rows by model, models in the order of their first row; references are as old as the run `started`."""
+    """Group the rows by model, models in the order of their first row.
+
+    References are as old as the run `started`.
+    """
     models = {
         name: tuple(row for row in rows if row.model == name) for name in dict.fromkeys(row.model for row in rows)
     }

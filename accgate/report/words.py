@@ -40,7 +40,9 @@ def cost(result: Result) -> str | None:
 
 
 def expected_text(estimate: Estimate) -> str:
-    """After how many samples, and how long from the start, the verdict of a check is expected.
+    """Say when the verdict of a check is expected.
+
+    It is after how many samples, and how long from the start.
 
     >>> from accgate.planning.cost import Cost, Estimate
     >>> costs = (Cost(n, None, n / 9, None) for n in (832, 367, 481))

@@ -263,7 +263,10 @@ class Worker:
 
 
 def _outcome(ended: Mapping[str, Any], fault: str | None) -> Outcome:
-    """Return the outcome of a process that ended so, with this fault in what it gave where it came to its end."""
+    """Return the outcome of a process that ended so.
+
+    It has this fault in what it gave, where it came to its end.
+    """
     reason = ended["reason"] or fault
     return Outcome(reason is None, one_line(reason or "passed"), ended["seconds"])
 

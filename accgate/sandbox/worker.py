@@ -337,7 +337,10 @@ def rules(private: str, packages: Iterable[str] = ()) -> Iterator[tuple[str, int
 
 
 def libraries() -> Iterator[Path]:
-    """List the shared libraries beside those that this process has loaded, which extension modules may need."""
+    """List the shared libraries beside those this process has loaded.
+
+    Extension modules may need them.
+    """
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape")
     paths = (Path(line.split(maxsplit=5)[5]) for line in maps.splitlines() if "/" in line)
     for folder in sorted({path.parent for path in paths if ".so" in path.name and path.exists()}):

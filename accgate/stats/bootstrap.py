@@ -306,9 +306,9 @@ def ratio_test(
 
 
 def sees_double(before: Floats, most: float, *, alpha: float, ceiling: Floats | float = math.inf) -> bool:
-    """Whether samples, none of which can take more than `most`, would show it if all took twice what is allowed.
+    """Tell whether samples that took twice what is allowed would show it.
 
-    `ceiling` is what each can take now at most, over 1 and the allowed share.
+    None of them can take more than `most`. `ceiling` is what each can take now at most, over 1 and the allowed share.
 
     >>> sees_double(np.full(40, 5.0), 20.0, alpha=0.01), sees_double(np.full(10, 5.0), 20.0, alpha=0.01)
     (True, False)

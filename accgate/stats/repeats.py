@@ -1,9 +1,10 @@
-"""0/100 answers given several times: K runs of the reference against R runs of the candidate, compared exactly.
+"""0/100 answers given several times, compared exactly.
 
-Where the candidate comes of the reference's build, the K + R answers to a sample are exchangeable: given how many of
-them are right, which of them are the candidate's is a draw without replacement. Where it comes of another build, which
-is as likely to lose a sample as to gain it, the K runs agree with each other more than with the candidate, and only the
-two sides as a whole are exchangeable. Either way the sum of differences has a distribution without nuisance parameter.
+They are K runs of the reference against R runs of the candidate. Where the candidate comes of the reference's build,
+the K + R answers to a sample are exchangeable: given how many of them are right, which of them are the candidate's is a
+draw without replacement. Where it comes of another build, which is as likely to lose a sample as to gain it, the K runs
+agree with each other more than with the candidate, and only the two sides as a whole are exchangeable. Either way the
+sum of differences has a distribution without nuisance parameter.
 """
 
 import math
@@ -24,13 +25,14 @@ from accgate.stats.walk import Bools, Floats, rejection_count, trim, walk_at
 
 
 def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
-    """Exact one-sided test of K answers of the reference against R of the candidate to the same samples.
+    """Test one-sided and exactly K answers of the reference against R.
 
-    A healthy candidate is as likely to lose a sample as to gain it. Within one build, given the right answers of each
-    sample in all K + R runs, t, the candidate's are hypergeometric: R drawn of K + R answers of which t are right.
-    Across builds each sample's difference keeps or flips its sign with equal chance. H0 is rejected where both tests
-    reject, so that p is the larger. Where the runs of the reference agree, that is McNemar's exact test of the samples
-    that changed; where K = R the second holds within one build as well, and decides alone.
+    Those of the candidate are to the same samples. A healthy candidate is as likely to lose a sample as to gain it.
+    Within one build, given the right answers of each sample in all K + R runs, t, the candidate's are hypergeometric: R
+    drawn of K + R answers of which t are right. Across builds each sample's difference keeps or flips its sign with
+    equal chance. H0 is rejected where both tests reject, so that p is the larger. Where the runs of the reference
+    agree, that is McNemar's exact test of the samples that changed; where K = R the second holds within one build as
+    well, and decides alone.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
 
 
 def _exchange_test(repeats: Repeats, alpha: float) -> TestResult:
-    """The exact test of one way to exchange answers, without theta."""
+    """Test one way to exchange answers exactly, without theta."""
     base, mass = sum_masses(repeats)
     position = int(repeats.lost.sum())
     tail = np.cumsum(mass[::-1])[::-1]
@@ -99,19 +101,27 @@ def _exchange_test(repeats: Repeats, alpha: float) -> TestResult:
 
 
 def reasons_of(repeats: Repeats, events: int) -> tuple[str, ...]:
-    """What is to be said of the units, and where none of them differs."""
+    """Say what is to be said of the units.
+
+    It adds where none of them differs.
+    """
     units = len(repeats.sizes)
     clusters = (f"{units:,} clusters are the units of the test",) if units < repeats.sizes.sum() else ()
     return clusters if events else (*clusters, "no sample changed its score")
 
 
 def sum_at(repeats: Repeats, units: int, lost: float) -> float:
-    """Sum of the differences in points of the first units where the runs of the candidate lost so much of the most."""
+    """Sum the differences in points of the first units at such a loss.
+
+    The runs of the candidate lost so much of the most.
+    """
     return repeats.difference(float(repeats.most[:units].sum()), lost, float(repeats.right[:units].sum()))
 
 
 def sum_tails(repeats: Repeats) -> tuple[float, float]:
-    """The chances under H0 of a sum of differences as low as this, and of one as high: of each way the larger.
+    """Return the chances under H0 of a sum so low, and of one so high.
+
+    They are of differences, and of each way the larger.
 
     >>> from accgate.stats.answers import repeats_of
     >>> sum_tails(repeats_of(np.full((5, 4), 100.0), np.zeros((5, 1))))
@@ -128,7 +138,10 @@ def _tails(repeats: Repeats) -> tuple[float, float]:
 
 
 def sum_masses(repeats: Repeats) -> tuple[int, Floats]:
-    """Null masses of what is lost in all, from the first returned on, where all answers of a unit are exchanged."""
+    """Return null masses of what is lost in all, from the first returned on.
+
+    All answers of a unit are exchanged.
+    """
     base, mass = 0, np.ones(1)
     kinds, kind = repeats.kinds
     for each, count in zip(kinds, np.bincount(kind, minlength=len(kinds)).tolist(), strict=True):
@@ -146,13 +159,13 @@ def sum_masses(repeats: Repeats) -> tuple[int, Floats]:
 def detectable_drop(
     repeats: Repeats, *, alpha: float, beta: float, n: int | None = None, cost: float = 1.0
 ) -> float | None:
-    """Drop in points that the exact test detects with probability 1 - beta beside the noise of these samples.
+    """Find the drop in points that the exact test detects.
 
-    The drop is made of whole losses. What a side's runs show among themselves stays beside it; of the other changes,
-    which lie between the builds, the drop may be a part, as in McNemar's test. Where the runs agree it is the theta of
-    that test. Clusters lose samples in blocks of the design effect. With `n` the run has so many samples, as noisy as
-    these, and with a `cost` it takes so many times the samples of the test at a fixed n. None where not even the loss
-    of every sample is detected.
+    It does with probability 1 - beta beside the noise of these samples. The drop is made of whole losses. What a side's
+    runs show among themselves stays beside it; of the other changes, which lie between the builds, the drop may be a
+    part, as in McNemar's test. Where the runs agree it is the theta of that test. Clusters lose samples in blocks of
+    the design effect. With `n` the run has so many samples, as noisy as these, and with a `cost` it takes so many times
+    the samples of the test at a fixed n. None where not even the loss of every sample is detected.
 
     >>> from accgate.stats.answers import repeats_of
     >>> same = np.full((1319, 4), 100.0)
@@ -177,7 +190,10 @@ def detectable_drop(
 
 
 def _block(repeats: Repeats) -> int:
-    """Samples that a drop loses together: 1 for samples, about the design effect of what was seen for clusters."""
+    """Count the samples that a drop loses together.
+
+    It is 1 for samples, and about the design effect of what was seen for clusters.
+    """
     units, n = len(repeats.sizes), int(repeats.sizes.sum())
     if units == n:
         return 1

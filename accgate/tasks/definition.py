@@ -149,7 +149,10 @@ def library_file(name: str) -> Path:
 
 
 def former_task(file: Path) -> str | None:
-    """Return the library's name for what its definition asked before it was written anew, if it was."""
+    """Return the library's name for what its definition asked before.
+
+    It is there if the definition was written anew.
+    """
     return FORMER.get(file.stem) if file.parent == FOLDER else None
 
 

@@ -1,4 +1,7 @@
-"""A task definition file: dataset, prompt, few-shot examples, extraction and metric."""
+"""A task definition file.
+
+It has dataset, prompt, few-shot examples, extraction and metric.
+"""
 
 from dataclasses import field
 from typing import Annotated, Any, Literal
@@ -22,7 +25,10 @@ ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")  # of files wi
 
 
 def _key(description: str, default: Any = None, **limits: Any) -> Any:
-    """Declare a key that may be left out, with what messages and the JSON schema say of it."""
+    """Declare a key that may be left out.
+
+    It has what messages and the JSON schema say of it.
+    """
     return Field(default=default, description=description, **limits)
 
 
@@ -33,7 +39,10 @@ def _table(description: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class RowsSource:
-    """Where rows come from: a file, or a split of a dataset of the hub."""
+    """Where rows come from.
+
+    It is a file, or a split of a dataset of the hub.
+    """
 
     file: Text | None = _key("JSONL, CSV or Parquet, relative to the definition")
     hub: Text | None = _key("a dataset of Hugging Face `datasets`")
@@ -45,14 +54,20 @@ class RowsSource:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Join(RowsSource):
-    """`[dataset.join]`: columns of a second source, as a benchmark has its answers in a file of their own."""
+    """The table `[dataset.join]`, columns of a second source.
+
+    A benchmark may have its answers in a file of their own.
+    """
 
     on: Text = Field(min_length=1, description="rows with the same value in this column belong together")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Dataset(RowsSource):
-    """`[dataset]`: one of `file`, `hub`, `generator` or `parts`."""
+    """The table `[dataset]`.
+
+    It has one of `file`, `hub`, `generator` or `parts`.
+    """
 
     subsets: Texts = _key("several configurations of the hub dataset; each row names its own in column `subset`", ())
     generator: Text | None = _key("a generated task")
@@ -65,7 +80,7 @@ class Dataset(RowsSource):
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class FewShot:
-    """`[few_shot]`: solved examples that the prompt sees as `examples`."""
+    """The table `[few_shot]`, solved examples that the prompt sees as `examples`."""
 
     count: Whole | None = _key("how many examples; all given ones where unset", ge=0)
     examples: Rows = _key("rows written here", ())
@@ -76,7 +91,10 @@ class FewShot:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Extract:
-    """`[extract]`: how the answer is found in the reply; the whole reply where nothing is set."""
+    """The table `[extract]`, how the answer is found in the reply.
+
+    It is the whole reply where nothing is set.
+    """
 
     form: Form | None = _key("a number in any notation, what the last \\boxed{} holds, or Python code")
     regex: Text | None = _key("the answer is group 1, or the whole match without groups")
@@ -88,7 +106,7 @@ class Extract:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Columns:
-    """`[columns]`: dataset columns that go into the record."""
+    """The table `[columns]`, dataset columns that go into the record."""
 
     cluster: Text | None = _key("samples of one cluster are not independent")
     group: Text | None = None
@@ -98,7 +116,10 @@ class Columns:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Choices:
-    """`[choices]`: multiple choice, answered by a generated letter or by the likelihood of each option."""
+    """The table `[choices]` of multiple choice.
+
+    It is answered by a generated letter or by the likelihood of each option.
+    """
 
     options: Text = Field(min_length=1, description="a Jinja template that gives a JSON list of the options' texts")
     labels: Text | None = _key("a Jinja template that gives a JSON list of labels; A, B, C ... where unset")
@@ -112,7 +133,10 @@ class Choices:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Confidence:
-    """`[confidence]`: how sure the model is of its answer, from 0 to 1."""
+    """The table `[confidence]`, how sure the model is of its answer.
+
+    It goes from 0 to 1.
+    """
 
     by: Literal["tokens", "reply"] = Field(
         description="the geometric mean of the reply's token probabilities, or what the reply says"
@@ -122,7 +146,10 @@ class Confidence:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class JudgeTable:
-    """`[judge]`: a second model scores the answer; its name is in accuracy.toml."""
+    """The table `[judge]`, by which a second model scores the answer.
+
+    Its name is in accuracy.toml.
+    """
 
     rubric: Text = Field(min_length=1, description="a Jinja template over a row, prompt, target and reply")
     lowest: Number = _key("the judge's lowest mark", 1.0)

@@ -188,13 +188,13 @@ class Collapse:
 
 @dataclass(frozen=True)
 class Cost:
-    """The mean of what a sample costs on both sides, over the `n` samples of which both know it.
+    """The mean of what a sample costs on both sides.
 
-    That is completion tokens, seconds, or the acceptance length of speculative decoding: tokens per decoding step, of
-    all samples' mean steps per token. `change` is a share of the reference's mean (0.1: 10% more), `interval` its
-    1 - 2 alpha interval, None where it has no ends. With a gate `allowed` is the share by which the mean may change for
-    the worse, `p_value` that of a test of "no more than that" at `alpha`, and `outcome` what it says; `error` where it
-    cannot be decided. `note` says what the figures lack.
+    It is over the `n` samples of which both know it. That is completion tokens, seconds, or the acceptance length of
+    speculative decoding: tokens per decoding step, of all samples' mean steps per token. `change` is a share of the
+    reference's mean (0.1: 10% more), `interval` its 1 - 2 alpha interval, None where it has no ends. With a gate
+    `allowed` is the share by which the mean may change for the worse, `p_value` that of a test of "no more than that"
+    at `alpha`, and `outcome` what it says; `error` where it cannot be decided. `note` says what the figures lack.
     """
 
     name: CostName
@@ -216,7 +216,10 @@ class Cost:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether the mean changed for the worse by more than is allowed, by chance or not."""
+        """Whether the mean changed for the worse by more than is allowed.
+
+        It may be by chance.
+        """
         if self.change is None or self.allowed is None:
             return False
         return (-self.change if self.name == "acceptance" else self.change) > self.allowed
@@ -253,9 +256,9 @@ class Cost:
 
 @dataclass(frozen=True)
 class ReplyChange:
-    """The first token in which two replies to a sample differ: its place, from 1 on, and the token on each side.
+    """The first token in which two replies to a sample differ.
 
-    A token is empty where that reply ends before it.
+    It has its place, from 1 on, and the token on each side. A token is empty where that reply ends before it.
     """
 
     id: str
@@ -266,9 +269,9 @@ class ReplyChange:
 
 @dataclass(frozen=True)
 class ReplyChanges:
-    """How many of the replies of two models differ, and in how many tokens; `first` has the first of them.
+    """How many of the replies of two models differ, and in how many tokens.
 
-    A token is a word or a mark.
+    `first` has the first of them. A token is a word or a mark.
     """
 
     replies: int
@@ -459,7 +462,10 @@ class Figures:
 
     @property
     def failed_cost(self) -> Cost | None:
-        """The first gate on a cost that failed a check whose scores did not; None elsewhere."""
+        """The first gate on a cost that failed a check.
+
+        Its scores did not. None elsewhere.
+        """
         costs = self.costs if self.by_scores is not None and self.verdict == "regression" else ()
         return next((cost for cost in costs if cost.outcome == "regression"), None)
 

@@ -79,7 +79,9 @@ def _beside_words(subject: str, of: Mapping[str, Any]) -> str:
 
 
 def cost_words(cost: Cost) -> str:
-    """How much more a sample takes: "takes 30.0% more tokens, 54.5 to 70.8 a sample", or how much less is accepted.
+    """Say how much more a sample takes, or how much less is accepted.
+
+    It reads "takes 30.0% more tokens, 54.5 to 70.8 a sample".
 
     >>> cost_words(Cost("seconds", 9, 1.0, 1.25, 0.25, None, 0.05))
     'takes 25.0% more time, 1.00 to 1.25 s a sample'
@@ -234,9 +236,9 @@ def needed_samples(verdict: Figures) -> int | None:
 
 
 def collapse_sentence(verdict: Figures) -> str | None:
-    """How many samples all runs lost, and what flicker explains of them; None where none. Without a full stop.
+    """Say how many samples all runs lost, and what flicker explains of them.
 
-    It begins with the sign that these samples have in lists of answers.
+    None where none. It has no full stop. It begins with the sign that these samples have in lists of answers.
 
     >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
     >>> from accgate.verdict.figures import Collapse

@@ -202,7 +202,10 @@ def _stopping(verdict: Figures) -> str:
 
 
 def _costs(verdict: Figures) -> str:
-    """Describe the change of what a sample costs, and the outcome of a gate on it."""
+    """Describe the change of what a sample costs, and a gate's outcome.
+
+    The gate is on it.
+    """
     sentences = []
     for cost in verdict.costs:
         sentences.append(f"{with_capital(cost.sentence)}.")

@@ -71,7 +71,7 @@ def _outcome(verdict: Figures) -> str:
 
 
 def _no_loss(verdict: Figures) -> str:
-    """Why a pass is one, after the figures."""
+    """Say why a pass is one, after the figures."""
     if verdict.allowed_drop:
         return f"; {verdict.allowed_drop:.4g} is allowed, and nothing shows more"
     return f", which is no {'loss' if verdict.equal_to is None else 'difference'} beyond chance"

@@ -293,9 +293,10 @@ class Client:
 
 
 def kind_of(status: int) -> Kind | None:
-    """Return the kind of the fault that a status stands for, None where the request would be refused again.
+    """Return the kind of the fault that a status stands for.
 
-    Gateways have codes of their own from 502 on, as Cloudflare's 520 to 530.
+    None where the request would be refused again. Gateways have codes of their own from 502 on, as Cloudflare's 520 to
+    530.
     """
     if status in BUSY:
         return "busy"

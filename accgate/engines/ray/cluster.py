@@ -89,7 +89,10 @@ async def lost(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
-    """Wait until a place has taken no connection for `outage` seconds, and return what that means, with the fix."""
+    """Wait until a place has taken no connection for `outage` seconds.
+
+    Return what that means, with the fix.
+    """
     away: dict[str, tuple[float, int]] = {}  # since when, and how often in a row
     while True:
         for name, place in places.items():

@@ -197,10 +197,10 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
 
 
 def server_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Yield where more than one server answered for a model, or marked for a judge.
+    """Yield where several servers answered for a model, or marked for a judge.
 
-    Replies and listings tell it. Of several fingerprints, each shard must have all, or the model's or judge's options
-    must allow them all.
+    Replies and listings tell it. Replies and listings tell it. Of several fingerprints, each shard must have all, or
+    the model's or judge's options must allow them all.
     """
     asked: dict[ModelKey, PlannedModel] = {}
     named: dict[tuple[ModelKey, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
@@ -261,9 +261,10 @@ def record_faults(pool: Pool) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class JoinedShards:
-    """The union of shards: what each check has, what all evaluated, and `run`, the shard.json of all.
+    """The union of shards.
 
-    `evaluated` began with the first of them, and took as long as all of them did.
+    It is what each check has, what all evaluated, and `run`, the shard.json of all. `evaluated` began with the first of
+    them, and took as long as all of them did.
     """
 
     pools: tuple[Pool, ...]

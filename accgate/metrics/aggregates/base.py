@@ -247,9 +247,10 @@ class Aggregate:
     highest: float | None = 100.0
 
     def encode(self, *sides: Iterable[Any]) -> Tables:
-        """Return an array of shape (samples, k) for each side's records: the same samples, and the same codes.
+        """Encode each side's records as an array of shape (samples, k).
 
-        Rows stand in the order in which the first side's samples first come; a sample's repeats are in its row.
+        All have the same samples, and the same codes. Rows stand in the order in which the first side's samples first
+        come; a sample's repeats are in its row.
 
         Raises
         ------
@@ -260,7 +261,9 @@ class Aggregate:
         return self.tabulate(read(self.name, always, sides))
 
     def __call__(self, records: Iterable[Any]) -> float | None:
-        """Return the value of these records in the statistic's unit; None where it is 0/0, and without records.
+        """Return the value of these records in the statistic's unit.
+
+        None where it is 0/0, and without records.
 
         Raises
         ------

@@ -147,7 +147,10 @@ def brier_score() -> Aggregate:
 
 
 def _surest_first(rows: Rows) -> Floats:
-    """Return the scores from the surest answer on, each the expected one over every order of the tied."""
+    """Return the scores from the surest answer on.
+
+    Each is the expected one over every order of the tied.
+    """
     rows = answers(rows, 2)
     rows = rows[np.argsort(-rows[:, 0])]
     return tie_means(rows[:, 0], rows[:, 1])

@@ -18,7 +18,10 @@ NEEDS = ("answer", "target")
 
 
 def _table(sides: Sequence[Side]) -> Tables:
-    """Return the codes of answer and target, from 1 by the labels in order; 0 for an answer that is no label."""
+    """Encode answer and target, from 1 by the labels in order.
+
+    An answer that is no label is 0.
+    """
     truth, labels = true_labels(sides, "answer")
     return _codes(sides, truth, {label: float(i) for i, label in enumerate(labels, 1)})
 

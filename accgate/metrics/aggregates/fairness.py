@@ -13,9 +13,9 @@ from accgate.metrics.aggregates.labels import Labels, group_names, predicted_and
 
 
 def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Tables:
-    """Code each answer as 4 * group + 2 * truly positive + predicted positive.
+    """Encode group, truth and prediction of each answer.
 
-    With two named groups, all others come after them as one.
+    It is 4 * group + 2 * truly positive + predicted positive. With two named groups, all others come after them as one.
     """
     outcomes = predicted_and_true(name, sides, labels, positive)
     names = group_names(name, sides)
@@ -29,9 +29,10 @@ def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | N
 
 
 def _counts(rows: Rows) -> Floats:
-    """Count each group's true negatives, false positives, false negatives, true positives; shape (groups, 4).
+    """Count each group's true and false negatives and positives.
 
-    There are at least two groups.
+    The shape is (groups, 4), in the order true negatives, false positives, false negatives, true positives. There are
+    at least two groups.
     """
     codes = answers(rows, 1)[:, 0].astype(np.intp)
     groups = max(2, int(codes.max()) // 4 + 1)

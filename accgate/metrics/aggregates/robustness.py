@@ -68,7 +68,10 @@ class _Set:
 
 
 def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Tables:
-    """Return the shares of a sample's answers right before, and right before and wrong after an attack."""
+    """Return how often a sample was right before, and then wrong.
+
+    They are the shares of its answers right before, and right before and wrong after an attack.
+    """
     rows = []
     for side in sides:
         before = side.numbers("score") >= right

@@ -45,11 +45,12 @@ DISTRACTORS = (
 
 @dataclass(frozen=True, config=CLOSED)
 class Attack:
-    """`[[attack]]`: each sample is asked once more, with its text changed in one way.
+    """The table `[[attack]]`.
 
-    `rate` is the share changed: of the letters (`typos`, `keyboard`), the words (`swap_words`, `case`), or the words
-    and gaps between them (`space`). At least one change is made wherever one can be. Another seed makes other changes.
-    Of a distractor `text` is a built-in sentence where unset. Numbers and code stay without `protect`, too.
+    Each sample is asked once more, with its text changed in one way. `rate` is the share changed: of the letters
+    (`typos`, `keyboard`), the words (`swap_words`, `case`), or the words and gaps between them (`space`). At least one
+    change is made wherever one can be. Another seed makes other changes. Of a distractor `text` is a built-in sentence
+    where unset. Numbers and code stay without `protect`, too.
     """
 
     kind: Text = Field(description="what is done to the text, see docs/tasks.md")
