@@ -143,8 +143,9 @@ class PrivateFolder:
 
         own = [(path, landlock.MOVE) for path in (self.copy, self.tmp, *_installed())]
         rules = [*own, *around_trees("/", landlock.MOVE, self.places.trees)]
-        setup = json.dumps({"rules": rules, "environment": {"TMPDIR": self.tmp}})
-        return (sys.executable, "-I", "-c", code_of_room("own_code", "become(sys.argv[1:])"), setup)
+        setup = Path(f"{self.tmp}.json")  # a rule for each neighbour of a tree is more than an argument can hold
+        setup.write_text(json.dumps({"rules": rules, "environment": {"TMPDIR": self.tmp}}), encoding="utf-8")
+        return (sys.executable, "-I", "-c", code_of_room("own_code", "become(sys.argv[1:])"), str(setup))
 
     def fault_in(self, text: str) -> ReadsOutside | None:
         """Return the error that a command opened a file which is not declared.

@@ -219,9 +219,9 @@ def shut(rules: Sequence[Sequence[Any]], *, reads_alone: bool = False) -> None:
 def become(arguments: Sequence[str]) -> None:
     """Run a command that reads no files but these.
 
-    Rules and variables are JSON, then come the words of the command.
+    The first word is a JSON file with rules and variables, then come the words of the command.
     """
-    setup = json.loads(arguments[0])
+    setup = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     os.environ.update(setup["environment"])
     shut(setup["rules"], reads_alone=True)
     try:

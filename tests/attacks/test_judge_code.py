@@ -208,12 +208,16 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_
 
 @pytest.mark.usefixtures("_landlock")
 def test_a_run_asks_a_judge_whose_command_sees_declared_files_alone(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=4)
-    write_task(tmp_path, "sums", questions(4), metric="judge", judge={"rubric": "{{ reply }}"})
+    for number in range(1500):  # each neighbour of the checkout has a rule, and 1,500 fill no argument of 128 KiB
+        (tmp_path / f"{number:0>100}").touch()
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    project = Project(tree, n=4)
+    write_task(tree, "sums", questions(4), metric="judge", judge={"rubric": "{{ reply }}"})
     project.tasks["sums"] |= {"judge": "strict", "target": 0.0}
     project.write()
     words = [sys.executable, "judge/serve.py", "{port}"]
     with_judge(project, words, {"judge/serve.py": MARKER, "lib/mark": "5"}, "lib")
     write_lines(project.scores, [{"id": id_, "reply": "x"} for id_ in project.ids()])
-    assert main(["run", str(project.config), "--tree", str(tmp_path), "--out", str(project.out), "--quiet"]) in (0, 4)
+    assert main(["run", str(project.config), "--tree", str(tree), "--out", str(project.out), "--quiet"]) in (0, 4)
     assert project.check["candidate"]["mean"] == 100.0

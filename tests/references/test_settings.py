@@ -199,7 +199,7 @@ def test_a_server_that_cuts_prompts_is_told_in_comment_and_report(tmp_path: Path
         assert main(["run", str(project.config), "--out", str(project.out), "--html"]) == 1
     said = "prompt tokens per sample: 12.0 → 8.0"
     assert project.check["settings_changed"] == [said]
-    assert "look first at what the model gets" in " ".join(capsys.readouterr().out.split())
+    assert "look first at what the model receives" in " ".join(capsys.readouterr().out.split())
     for kind in ("md", "html"):
         text = unescape((project.out / f"report.{kind}").read_text())
         assert said.replace(":", "") in " ".join(text.replace("`", "").replace(":", "").split())
