@@ -22,7 +22,7 @@ SURE = 20.0  # evidence of either, as a factor
 ENOUGH = 60  # lost answers that tell how many a cause explains
 PAIRS = 0.2  # share of alpha that pairs of settings have
 HALF = 0.5  # of alpha for the run's own evidence that it lost, and half for what the search adds
-MOST_PAIRS = 15
+MOST_PAIRS = 15  # of six settings; more would leave each a share of alpha that nothing can reach
 MOST_EVIDENCE = 1e300  # a number that JSON can hold
 MOST = 10**9  # questions and samples of a search that can be
 

@@ -22,7 +22,7 @@ from accgate.records.finish import CUT, KNOWN, end_within, reason_of
 from accgate.text import clip
 
 MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
-ROUNDING = 1e-6
+ROUNDING = 1e-6  # of a mean that a server computed in floats
 QUOTED = 120  # characters of a body that holds no reply
 BLANK = frozenset({"", "0", "200", "false", "none", "null", "ok", "success", "[]", "{}"})  # in an error that is none
 

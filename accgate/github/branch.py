@@ -14,7 +14,7 @@ from accgate.github.api.git_data import Commit, Git
 from accgate.github.api.objects import Repository, object_of
 from accgate.github.event import Event, read_event
 
-ATTEMPTS = 12
+ATTEMPTS = 12  # jobs of a matrix that end together all write to one branch
 UNMOVED = 3  # refusals in a row while the branch does not move: then no other job is the cause
 LONGEST = 4  # as many failures as the pause grows with
 

@@ -24,10 +24,10 @@ Conclusion = Literal["success", "failure", "neutral", "cancelled", "skipped", "t
 Level = Literal["notice", "warning", "failure"]
 
 NEEDS = "checks: write"
-ANNOTATIONS_A_REQUEST = 50
+ANNOTATIONS_A_REQUEST = 50  # GitHub's most
 TEXT_LIMIT = 65_535  # characters, of title and summary each
 MESSAGE_LIMIT = 64_000  # bytes; GitHub's is 64 KB
-TITLE_LIMIT = 255
+TITLE_LIMIT = 255  # characters, GitHub's
 _ATTEMPTS = 4
 # From the best to the worst; GitHub lets the first three satisfy a required check.
 _ORDER: tuple[Conclusion, ...] = (

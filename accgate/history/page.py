@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 760.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
 AIR = 0.06  # of the axis, at each end
 BAND = 2.0  # standard errors to both sides of the reference: about 19 of 20 healthy runs lie within
-DATES = 6
+DATES = 6  # as many have room below a chart on a phone
 MARKS = {"pass": "circle", "regression": "cross", "inconclusive": "ring", "no-reference": "ring", "error": "ring"}
 
 

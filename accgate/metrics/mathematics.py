@@ -18,7 +18,7 @@ from accgate.metrics.equality import box_content
 from accgate.metrics.forms import label_form
 from accgate.metrics.metric import Metric
 
-MEGABYTES = 4096
+MEGABYTES = 4096  # of address space, most of which SymPy and its libraries map and never touch
 # With this process's path, so that no module of the working folder comes before an installed one.
 _START = "import sys; sys.path[:] = {!r}; from accgate.metrics.equality import serve; serve({!r}, {!r})"
 

@@ -25,14 +25,14 @@ from accgate.verdict.points import samples_of
 from accgate.verdict.reasons import RESOLUTION
 from accgate.verdict.sentences import Setting, drift_sentence, groups_sentence, readings_sentence
 
-WIDEST = 80
+WIDEST = 80  # columns, a terminal's as it opens
 NARROW = 70  # columns under which the intervals' figures are left out
 KEYS = 9  # columns of the words before what to do
 ANSWER = 20  # columns of an answer
 NOTES = 3  # of a check
 GROUPS = 5
 LONGEST = 34  # characters of a group's name
-RULES = 20
+RULES = 20  # more would scroll the verdict away
 # For a terminal that has no UTF-8.
 PLAIN = str.maketrans({
     "✕": "x", "✓": "v", "○": "o", "▽": "v", "△": "^", "◆": "#", "●": "o", "─": "-", "├": "|", "┤": "|", "┊": ":",

@@ -29,8 +29,8 @@ from .messages import packed, receive, write_all
 from .values import END, GIVE, pack
 
 CONTROL = 0  # the descriptor of the messages that come
-MOST_SAID = 4096
-MOST_VALUES = 4 << 20
+MOST_SAID = 4096  # bytes of an error
+MOST_VALUES = 4 << 20  # bytes of what a program's checks report
 # What programs import most; a process that finds them loaded starts sooner.
 OFTEN = (
     "typing", "math", "re", "collections", "itertools", "functools", "heapq", "string", "copy", "random", "hashlib",

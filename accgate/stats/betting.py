@@ -25,8 +25,8 @@ from accgate.stats.walk import Floats, Stop
 # move that number only: the error rates hold for any values.
 _CAP = 0.75  # most that one unit may take of the capital
 _PRIOR_MOMENT = 0.075  # mean squared difference before any is seen, about the share of changed 0/100 samples
-_PRIOR_SAMPLES = 50.0
-_HALVINGS = 40
+_PRIOR_SAMPLES = 50.0  # that the prior moment weighs as much as
+_HALVINGS = 40  # of an interval of 2: under 2e-12
 
 
 @dataclass(frozen=True, eq=False)

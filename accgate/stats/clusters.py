@@ -18,7 +18,7 @@ from accgate.stats.search import halve
 from accgate.stats.totals import alike_result, residuals, robust_error, unit_result
 from accgate.stats.walk import Floats
 
-FEW_CLUSTERS = 30
+FEW_CLUSTERS = 30  # below some 20 to 50 the variance is estimated too small: Cameron and Miller 2015, section VI
 
 
 def cluster_totals(values: npt.ArrayLike, codes: npt.ArrayLike) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ from accgate.stats.power import normal_cdf
 from accgate.stats.repeats import sum_tails
 from accgate.stats.walk import Floats
 
-RESOLUTION = 100.0
+RESOLUTION = 100.0  # steps to one standard deviation of the sum, at least
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # multiples of it, without their whole parts, are spread evenly
 LEAD = 3  # of the spending below: a decline of theta / 5 a run is seen soonest, and hardly later at 2 or 5
 

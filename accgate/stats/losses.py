@@ -26,7 +26,7 @@ from accgate.stats.walk import Floats
 CLEAR = 6.0  # standard errors past which more losses are rejected for certain
 FIRST = 32  # losses that are tried at first
 COUNTED = 60  # losses up to which the patterns of their signs are summed
-HALVINGS = 60
+HALVINGS = 60  # past a double's 53 bits
 
 
 @dataclass(frozen=True)

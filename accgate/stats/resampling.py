@@ -18,7 +18,7 @@ from accgate.stats.totals import CLOSE, alike_result, as_units, robust_error, un
 from accgate.stats.walk import Bools, Floats, Ints, trim
 
 LISTED = 20  # units whose 2 ** 20 sign patterns are all listed
-LATTICE_SUMS = 10**6
+LATTICE_SUMS = 10**6  # places of an exact distribution: 8 MB
 LATTICE_WORK = 10**8  # additions that an exact distribution may cost: about 0.1 s
 CHUNK = 2**17  # numbers drawn at a time: 1 MB stays in the processor's cache
 NEGLIGIBLE = 1e-150  # products of smaller masses underflow, and denormal numbers are slow

@@ -18,7 +18,7 @@ from accgate.stats.walk import Floats
 STEP = 0.25  # between the discordances tried, in standard deviations of the count of changed pairs
 REACH = 8.0  # of these standard deviations are summed; the probability beyond is under 1e-14
 CLOSE = 1e-9  # rounding of a mid-p
-TINY = 1e-200
+TINY = 1e-200  # below, products of probabilities leave what a double holds
 
 
 def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) -> TestResult:

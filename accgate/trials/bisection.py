@@ -46,7 +46,7 @@ from accgate.verdict import Verdict
 ANSWERS, LOG = "answers.jsonl", "bisect.log"
 VISIT = "[0-9]" * 4 + "-*"  # the folders of the records of each commit asked
 FOLDER = TrialFolder("bisect", models=f"{VISIT}/*", files=(ANSWERS, LOG))
-LEAST = 3
+LEAST = 3  # with fewer the commits that lost them cannot be told apart from flicker
 BATCHES = (8, 30, 10**9)  # lost answers to search with, beside those gained between them; at last all
 MOST = 3  # commits that are named at most
 Shows = Callable[[Sequence[Commit], Floats, int], None]

@@ -26,7 +26,7 @@ FOLDER = TrialFolder("blame", models="[0-9]/*")
 FURTHER = 8  # lost answers that samples which the run was not decided on are first asked for; then twice as many
 SURVEYS = 5  # times that it doubles
 BEYOND = 2  # times as many further samples as were lost may be asked of each arm, and AT_LEAST
-AT_LEAST = 60
+AT_LEAST = 60  # a loss of few samples needs others to tell it from flicker
 MOST = 0.8  # share of the net loss that causes explain when no more is looked for
 EMPTY: Scored = MappingProxyType({})
 

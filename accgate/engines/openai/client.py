@@ -49,11 +49,11 @@ OWN_LOOPBACK = (
     " (in this container {} is the container itself, unless it has the host's network: docker run --network host, in "
     "the action docker-options: --network host)"
 )
-CONNECT_SECONDS = 30.0
-HEALTH_SECONDS = 5.0
+CONNECT_SECONDS = 30.0  # a far server behind a gateway takes a few; a request that fails here is asked again
+HEALTH_SECONDS = 5.0  # a server that is up answers at once
 LARGEST = 16 * 2**20  # bytes of an answer: a line of a score file, which has the reply and more, may have 64 million
 LONGEST_HEADER = 2**18  # bytes; aiohttp's own 8 kB are too few for a gateway's policy or trace
-LISTING_SECONDS = 30.0
+LISTING_SECONDS = 30.0  # a server under load answers late
 SHORT = 3  # characters of a password that stand in any text by chance
 REDIRECTS = 3  # within one server
 VERSION = "/v1"

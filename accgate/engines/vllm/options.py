@@ -33,7 +33,7 @@ RESERVED = {
 }
 # Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
-TEMPLATE_BYTES = 10_000_000
+TEMPLATE_BYTES = 10_000_000  # a chat template has some thousand; more is another file
 AUTO = "auto"
 SLIP = 0.8  # how alike a word and its misspelling are at least, as difflib counts it
 # Engine arguments that vLLM had from 0.8 on, and what has taken their place (its arg_utils.py of each version).

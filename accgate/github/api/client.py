@@ -15,14 +15,14 @@ from accgate.github.api.answers import CannotPublish, CannotReach, LimitedTooLon
 from accgate.github.api.transport import Answer, Bearer, Params, Session, origin_of, send, within
 
 API_VERSION = "2022-11-28"
-PAGE_SIZE = 100
-ATTEMPTS = 5
+PAGE_SIZE = 100  # GitHub's most
+ATTEMPTS = 5  # the pauses between them are 1, 2, 4 and 8 s at most
 WAITING = 15 * 60.0  # seconds in all
 _FULL_PAGE = 30  # a server that knows no `per_page` sends so many
-_MOST_PAGES = 1000
-_MOST_REDIRECTS = 5
+_MOST_PAGES = 1000  # 100,000 rows; a server that has more gives its pages without end
+_MOST_REDIRECTS = 5  # a renamed repository needs one
 MINUTE = 60.0
-LONGEST_PAUSE = 30.0
+LONGEST_PAUSE = 30.0  # seconds
 
 
 class Client:

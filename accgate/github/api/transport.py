@@ -18,7 +18,7 @@ from accgate.inputs.network import bundle_of, certificate_hint, proxy_of
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0  # between two bytes
 ANSWER_SECONDS = 120.0  # for a whole answer: a server that drips bytes meets no read time-out
-MOST_BYTES = 64 * 2**20
+MOST_BYTES = 64 * 2**20  # in memory at once; the largest page of 100 comments has 26 MB
 
 Params = Mapping[str, str | int]
 

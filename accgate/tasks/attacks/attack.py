@@ -18,7 +18,7 @@ from accgate.tasks.attacks.shape import shape_of
 from accgate.tasks.prompts import CannotRender
 from accgate.text import nearest
 
-RATE = 0.1
+RATE = 0.1  # one of ten words or letters, docs/tasks.md
 ANY = "any"
 # The ways in which a kind changes a text; `style` picks one, "any" draws one for each change.
 STYLES: Mapping[str, tuple[str, ...]] = {
