@@ -224,15 +224,20 @@ def _usual_bounds(*sides: Scores) -> tuple[float, float]:
 
 
 def decide(
-    evidences: Sequence[Evidence], *, correction: Correction = "none", checks: int | None = None, left: float = 1.0
+    evidences: Sequence[Evidence],
+    *,
+    correction: Correction = "none",
+    checks: int | None = None,
+    total_share: float = 1.0,
 ) -> tuple[Verdict, ...]:
-    """Verdicts of a run's checks, corrected for their number.
+    """Return the verdicts of a run's checks, corrected for their number.
 
     Where samples failed the checks are decided twice, with every failed sample at the worst and at the best
     score: pass or regression stands only where both agree, else the verdict is `error`.
 
     `checks` is the run's number of (model, task) pairs, those without evidence included; they count in the
-    correction as never rejected. `left` is the share of alpha that they have together, beside the overall checks.
+    correction as never rejected. `total_share` is the share of alpha that they have together, beside the overall
+    checks.
 
     Raises
     ------
@@ -244,10 +249,10 @@ def decide(
         refuse_unsuitable(evidence.design.test, given_of(evidence.reference))
         _check_scores(evidence)
     total = max(len(evidences), checks or 0)
-    at_worst = _decide_all([e.fill(e.worst) for e in evidences], correction, total, left)
+    at_worst = _decide_all([e.fill(e.worst) for e in evidences], correction, total, total_share)
     if not any(e.candidate.failed for e in evidences):
         return tuple(map(_with_parts, evidences, at_worst))
-    at_best = _decide_all([e.fill(e.best) for e in evidences], correction, total, left)
+    at_best = _decide_all([e.fill(e.best) for e in evidences], correction, total, total_share)
     return tuple(map(_with_parts, evidences, map(_reconcile, evidences, at_worst, at_best)))
 
 
@@ -295,41 +300,45 @@ def _check_scores(evidence: Evidence) -> None:
         raise BadInput(f"the reference's number of samples is {reference.n}; give 1 or more")
 
 
-def _decide_all(evidences: Sequence[Evidence], correction: Correction, total: int, left: float) -> tuple[Verdict, ...]:
+def _decide_all(
+    evidences: Sequence[Evidence], correction: Correction, total: int, total_share: float
+) -> tuple[Verdict, ...]:
     """Decide the sequential checks each at their share of alpha.
 
     The others are decided together, by the correction, at what is left.
     """
     fixed = [i for i, e in enumerate(evidences) if not e.may_stop_early]
     count = total - len(evidences) + len(fixed)  # checks without evidence stand at p = 1, which no level rejects
-    share_left = 1.0 if correction == "none" else left * count / max(total, 1)
-    at_fixed_n = _decide_at_fixed_n([evidences[i] for i in fixed], correction, count, share_left)
+    share_of_fixed = 1.0 if correction == "none" else total_share * count / max(total, 1)
+    at_fixed_n = _decide_at_fixed_n([evidences[i] for i in fixed], correction, count, share_of_fixed)
     verdicts = dict(zip(fixed, at_fixed_n, strict=True))
     for i, evidence in enumerate(evidences):
         if i not in verdicts:
-            share = share_of_alpha(1.0, correction, total, left=left)
-            verdict = decide_check(evidence, share_of_alpha(evidence.design.alpha, correction, total, left=left))
+            share = share_of_alpha(1.0, correction, total, total_share=total_share)
+            verdict = decide_check(
+                evidence, share_of_alpha(evidence.design.alpha, correction, total, total_share=total_share)
+            )
             p = verdict.p_value
             verdicts[i] = replace(verdict, p_adjusted=None if p is None else min(1.0, p / share))
     return tuple(verdicts[i] for i in range(len(evidences)))
 
 
 def _decide_at_fixed_n(
-    evidences: Sequence[Evidence], correction: Correction, count: int, share_left: float
+    evidences: Sequence[Evidence], correction: Correction, count: int, share_of_fixed: float
 ) -> list[Verdict]:
     """Decide once for the p-values, and again at the corrected alphas.
 
-    `count` are these and those without evidence; they have `share_left` of alpha, beside the sequential ones.
+    `count` are these and those without evidence; they have `share_of_fixed` of alpha, beside the sequential ones.
     """
     if not evidences:
         return []
     undecided = count - len(evidences)
     levels = np.array([e.design.alpha for e in evidences])
-    levels = share_left * np.append(levels, np.full(undecided, levels.min(initial=0.5)))
+    levels = share_of_fixed * np.append(levels, np.full(undecided, levels.min(initial=0.5)))
     first = [decide_check(e, e.design.alpha) for e in evidences]
     p_values = np.array([1.0 if v.p_value is None else v.p_value for v in first] + [1.0] * undecided)
-    adjusted = np.minimum(adjust_p_values(p_values, correction, levels=levels) / share_left, 1.0)
-    shares = level_shares(p_values / levels, correction) * share_left
+    adjusted = np.minimum(adjust_p_values(p_values, correction, levels=levels) / share_of_fixed, 1.0)
+    shares = level_shares(p_values / levels, correction) * share_of_fixed
     return [
         replace(
             v if share == 1.0 else decide_check(e, float(e.design.alpha * share)),

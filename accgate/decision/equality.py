@@ -33,19 +33,20 @@ MOST = 2_000  # tokens from the first to the last that differs, of which more th
 class Equality:
     """The comparison of a check with its other side.
 
-    `count` checks have the share `left` of alpha. A two-sided one looks both ways, each at half of the check's alpha.
+    `count` checks have the share `total_share` of alpha. A two-sided one looks both ways, each at half of the check's
+    alpha.
     """
 
     check: Check
     correction: Correction
     count: int
-    left: float = 1.0
+    total_share: float = 1.0
     is_two_sided: bool = True
 
     @classmethod
     def in_run(cls, check: Check, gate: Gate, checks: Sequence[Check]) -> Equality:
         """Return the comparison of a check among all that share its account of alpha."""
-        return cls(check, gate.correction, len(checks), account_of(gate, checks).left)
+        return cls(check, gate.correction, len(checks), account_of(gate, checks).share_of_checks)
 
     @property
     def can_stop(self) -> bool:
@@ -61,7 +62,7 @@ class Equality:
         if self._turns_graded((first, second)):
             return False
         ways = self._ways((first, second), stopped=True)
-        alpha = share_of_alpha(ways[0].design.alpha, self.correction, self.count, left=self.left)
+        alpha = share_of_alpha(ways[0].design.alpha, self.correction, self.count, total_share=self.total_share)
         cases = [sequential_cases(way, alpha) for way in ways]
         fails = (are_decided(each) and each[0] is not None and each[0].standing.stop == "regression" for each in cases)
         return any(fails) or all(map(are_decided, cases))  # one way that fails is enough
@@ -112,7 +113,10 @@ class Equality:
         Of a two-sided comparison the other is held against it as well.
         """
         ways = self._ways(records, stopped=not self._are_all(records))
-        return tuple(decide([way], correction=self.correction, checks=self.count, left=self.left)[0] for way in ways)
+        return tuple(
+            decide([way], correction=self.correction, checks=self.count, total_share=self.total_share)[0]
+            for way in ways
+        )
 
     def _ways(self, records: Records, *, stopped: bool) -> list[Evidence]:
         pairs = (records, records[::-1]) if self.is_two_sided else (records,)

@@ -73,7 +73,9 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
                 raise
             done[key] = replace(item, problem=str(error))  # the records lack what its statistic needs
     account = account_of(gate, checks)
-    decided = decide(list(evidences.values()), correction=gate.correction, checks=len(checks), left=account.left)
+    decided = decide(
+        list(evidences.values()), correction=gate.correction, checks=len(checks), total_share=account.share_of_checks
+    )
     cases = []
     for (key, evidence), verdict in zip(evidences.items(), decided, strict=True):
         item, info = done[key], evaluated.engines.get(key[0])

@@ -89,7 +89,7 @@ class Silence:
     _timer: asyncio.TimerHandle | None = field(default=None, init=False)
     _looked: float = field(default=0.0, init=False)  # when the silence was last counted, or began
     _silent: float = field(default=0.0, init=False)  # seconds of silence so far
-    _told: bool = field(default=False, init=False)
+    _warned: bool = field(default=False, init=False)
     _slowest: float = field(default=0.0, init=False)  # seconds; 0 before the first reply
     _tokens: int = field(default=1, init=False)  # of the longest reply
 
@@ -148,8 +148,8 @@ class Silence:
     def heard(self) -> None:
         """Note a sign of life, with which the silence begins anew."""
         self._silent, self._looked = 0.0, self.clock()
-        if self._told:
-            self._told = False
+        if self._warned:
+            self._warned = False
             self.tell(f"{self.who} answers again")
 
     def _look(self) -> None:
@@ -161,8 +161,8 @@ class Silence:
         if self._count() >= limit:
             self._cut()
             return
-        if self._silent >= TOLD * limit and not self._told:
-            self._told = True
+        if self._silent >= TOLD * limit and not self._warned:
+            self._warned = True
             self.tell(f"{self._words()}; it counts as stalled after {limit:.4g} s")
         self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
 
@@ -180,7 +180,7 @@ class Silence:
         return f"{self.who} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} ({more})"
 
     def _cut(self) -> None:
-        words, self._told, self._silent = self._words(), False, 0.0
+        words, self._warned, self._silent = self._words(), False, 0.0
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -79,7 +79,7 @@ def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | N
         own tree, a model of the head sends a secret where the base does not allow it, a chosen name is in neither file,
         or no check is left.
     """
-    base_tree, head_tree = (tree.beside(head.workspace) for tree in trees_of_pair(base, head.source.path))
+    base_tree, head_tree = (tree.apart_from(head.workspace) for tree in trees_of_pair(base, head.source.path))
     head = within(head, head_tree)
     if not has_rules(base, head.source.path):
         refuse_secrets(head, None)
@@ -106,7 +106,7 @@ def within_tree(config: Config, root: Path) -> Config:
     BadInput
         For each rule that leads out: file, line, key and the fix.
     """
-    return within(config, tree_at(root, config.source.path).beside(config.workspace))
+    return within(config, tree_at(root, config.source.path).apart_from(config.workspace))
 
 
 def _has_reference(rules: Config, model: str, task: str) -> bool:

@@ -69,7 +69,9 @@ def verdicts_beside(
         mine, count = {pair: made[pair] for pair in of_tier[tier] if pair in made}, len(of_tier[tier])
         evidences = [evidence for _, evidence, _ in mine.values()]
         try:
-            by_scores = decide(evidences, correction=own.gate.correction, checks=count, left=account.left)
+            by_scores = decide(
+                evidences, correction=own.gate.correction, checks=count, total_share=account.share_of_checks
+            )
             cases = []
             for (check, evidence, records), verdict in zip(mine.values(), by_scores, strict=True):
                 by_own = with_drift(replace(verdict, tier=tier), evidence, check, alpha=own.gate.drift_alpha)

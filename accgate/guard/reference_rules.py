@@ -49,7 +49,7 @@ class ReferencePair:
         passes. Who made it, when and why proves nothing either.
         """
         old, new = self.before.about, self.after.about
-        if not self.decides_mean or self.others or (self.before.scores is None) != (self.after.scores is None):
+        if not self.decides_mean or self.other_fields or (self.before.scores is None) != (self.after.scores is None):
             return "loosening"
         if self.before.scores is None:
             step = oriented(new.mean - old.mean, self.higher_is_better)
@@ -83,7 +83,7 @@ class ReferencePair:
             texts.append(f"{' and '.join(parts)} changed")
         covered = {"fingerprint"} if parts else set()
         covered |= set(SIZES) if texts else set()
-        if others := [name for name in self.others if name not in covered]:
+        if others := [name for name in self.other_fields if name not in covered]:
             texts.append(f"{', '.join(others)} changed")
         odd = [name for name in ("mean", "sigma", "discordance", "runs_sha256") if self._differs(name)]
         return texts or [f"{name} changed without a change of scores" for name in odd]
@@ -118,7 +118,7 @@ class ReferencePair:
         return is_binary(np.array([row[0] for rows in self.rows for row in rows.values()]))
 
     @property
-    def others(self) -> list[str]:
+    def other_fields(self) -> list[str]:
         """Fields that differ and do not follow from the scores."""
         follows = OF_SCORES if self.before.scores is not None else OF_MEAN
         names = [f.name for f in fields(ReferenceFile) if f.name not in follows]

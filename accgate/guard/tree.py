@@ -31,7 +31,7 @@ class Tree:
     others: tuple[Path, ...] = ()
     jobs: tuple[Path, ...] = ()  # where a job left what models use, with its checkout
 
-    def beside(self, workspace: Path | None) -> Tree:
+    def apart_from(self, workspace: Path | None) -> Tree:
         """Return the tree beside what a job left for models.
 
         No rule may lie there, nor in what is around it.

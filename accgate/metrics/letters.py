@@ -281,14 +281,14 @@ def _without_formulas(reply: str, labels: _Labels) -> str:
     Other letters are variables and units in them.
     """
 
-    def kept(match: re.Match[str]) -> str:
+    def keep_label(match: re.Match[str]) -> str:
         content = _plain(match[0]).strip(_OPENED + "\n}")
         first = labels.mention.match(content)
         is_label = first is not None and re.match(r"[\s})\]]*(?:[.):,]|\Z)", content[first.end() :])
         is_money = match[0][-1:] != "$" and not re.search(r"[\\^_=]", match[0])
         return match[0] if is_label or is_money or _SAYS.search(match[0]) else " … "
 
-    return _MATH.sub(kept, latex_boxes(reply))
+    return _MATH.sub(keep_label, latex_boxes(reply))
 
 
 def _with_boxes(text: str, labels: _Labels, texts: dict[str, str]) -> str:

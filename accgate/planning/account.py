@@ -71,7 +71,7 @@ class Account:
         return sum(claim.limits for claim in self.claims)
 
     @property
-    def left(self) -> float:
+    def share_of_checks(self) -> float:
         """The share of alpha that all checks have together."""
         if self.correction == "none":
             return 1.0
@@ -98,7 +98,7 @@ class Account:
 
     def of_check(self, alpha: float) -> float:
         """Return the alpha that one check has for certain."""
-        return share_of_alpha(alpha, self.correction, len(self.claims), left=self.left)
+        return share_of_alpha(alpha, self.correction, len(self.claims), total_share=self.share_of_checks)
 
     def of_overall(self, model: str) -> float:
         """Return the alpha of the overall check of one model."""

@@ -197,11 +197,11 @@ def add_runs(
         **_readings(sum_of_readings((old.readings, readings))),
         runs=old.runs + runs,
         builds=old.builds + (not rows and _build(about) != _build(old)),
-        engine=_both(old.engine, about.engine),
-        engine_version=_both(old.engine_version, about.engine_version),
-        hardware=_both(old.hardware, about.hardware),
+        engine=_joined(old.engine, about.engine),
+        engine_version=_joined(old.engine_version, about.engine_version),
+        hardware=_joined(old.hardware, about.hardware),
         environment={
-            name: _both(old.environment.get(name, ""), about.environment.get(name, ""))
+            name: _joined(old.environment.get(name, ""), about.environment.get(name, ""))
             for name in {**old.environment, **about.environment}
         },
         reason=old.reason,
@@ -256,12 +256,12 @@ def _readings(readings: Readings | None) -> dict[str, Any]:
     return asdict(readings) if readings is not None else dict.fromkeys(vars(Readings(0)))
 
 
-def _both(old: str, new: str) -> str:
+def _joined(old: str, new: str) -> str:
     """Join the engines, versions or hardware of all runs, each once.
 
     They are in the order of the runs.
 
-    >>> _both("0.10", "0.10"), _both("0.10; 0.11", "0.11"), _both("0.10", "0.11")
+    >>> _joined("0.10", "0.10"), _joined("0.10; 0.11", "0.11"), _joined("0.10", "0.11")
     ('0.10', '0.10; 0.11', '0.10; 0.11')
     """
     return "; ".join(dict.fromkeys(part for part in (*old.split("; "), new) if part))

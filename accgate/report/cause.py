@@ -15,8 +15,8 @@ from accgate.inputs.paths import read_json
 from accgate.inputs.rows import holds_only
 from accgate.records.replacement import write_atomically
 from accgate.report.flips import opening
+from accgate.report.limits import LIMITS, Limits
 from accgate.report.markdown import fill_template
-from accgate.report.room import ROOMS, Room
 from accgate.result import Result, to_json
 from accgate.text import visible, with_stop
 
@@ -45,16 +45,16 @@ class CauseView:
     origin: str = ""
     headings: tuple[str, ...] = HEADINGS
 
-    def cut(self, room: Room) -> CauseView:
+    def cut(self, limits: Limits) -> CauseView:
         """Return the same for a comment with so much room."""
-        rows = self.rows[:ROWS] if room.details else ()
+        rows = self.rows[:ROWS] if limits.details else ()
         return replace(
             self,
             sentences=tuple(
-                opening(text, min(SENTENCE, room.reasons))
-                for text in self.sentences[: SENTENCES if room.group_lines else 1]
+                opening(text, min(SENTENCE, limits.reasons))
+                for text in self.sentences[: SENTENCES if limits.group_lines else 1]
             ),
-            rows=tuple(tuple(opening(text, min(NAME, room.names)) for text in row) for row in rows),
+            rows=tuple(tuple(opening(text, min(NAME, limits.names)) for text in row) for row in rows),
         )
 
 
@@ -149,7 +149,7 @@ def blame_markdown(blame: Blame) -> str:
 
     Names and values are escaped in it.
     """
-    return fill_template({"cause": _view(blame).cut(ROOMS[0])}, "cause.md.j2")
+    return fill_template({"cause": _view(blame).cut(LIMITS[0])}, "cause.md.j2")
 
 
 class Row(NamedTuple):

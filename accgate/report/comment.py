@@ -50,8 +50,8 @@ from accgate._version import __version__
 from accgate.guard.state import Guard, RuleChange
 from accgate.report.cause import CauseView
 from accgate.report.flips import FlipsByCheck, opening
+from accgate.report.limits import LIMITS, Limits, changes_of
 from accgate.report.markdown import fill_template, tail, values_of
-from accgate.report.room import ROOMS, Room, changes_of
 from accgate.report.story import guard_sentence, headline_of, is_bootstrap, verdict_line
 from accgate.result import Result
 from accgate.verdict.advice import BLAME, Step, approval_steps
@@ -116,18 +116,18 @@ def render_comment(
 
     if limit < SMALLEST:
         raise ValueError(f"limit is {limit}; a comment needs {SMALLEST} bytes")
-    rooms = _rooms(result, flips or {}, limit)
+    all_limits = _limits_of(result, flips or {}, limit)
 
     def fitting(template: str | None, fault: str | None = None) -> str | None:
-        def text(room: Room) -> str | None:
-            values = _values(result, about, guard, flips or {}, failure, room) | {"fault": fault}
-            values["cause"] = None if cause is None else cause.cut(room)
+        def text(limits: Limits) -> str | None:
+            values = _values(result, about, guard, flips or {}, failure, limits) | {"fault": fault}
+            values["cause"] = None if cause is None else cause.cut(limits)
             # A search that was made needs no advice to make it.
             values["steps"] = [step for step in values["steps"] if not (cause and cause.rows and BLAME in step.words)]
             whole = fill_template(values, "comment.md.j2", template).encode("utf-8", "replace")
             return whole.decode() if len(whole) <= limit else None
 
-        return _largest(text, rooms)
+        return _largest(text, all_limits)
 
     fault = None
     if template is not None:
@@ -142,46 +142,51 @@ def render_comment(
     raise AssertionError(f"the smallest comment has more than {limit} bytes")
 
 
-def _rooms(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[Room]:
-    """Yield the rooms in which at least the flips and details would fit.
+def _limits_of(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[Limits]:
+    """List the limits in which at least the flips and details would fit.
 
     They may be short.
     """
     checks = result.decided if result is not None else ()
 
-    def least(room: Room) -> int:
-        details = sum(room.details and (room.passing_details or v.verdict != "pass") for v in checks)
-        rows = sum(min(room.flips, len(flips.get((v.model, v.task), ()))) for v in checks) if room.details else 0
+    def least(limits: Limits) -> int:
+        details = sum(limits.details and (limits.passing_details or v.verdict != "pass") for v in checks)
+        rows = sum(min(limits.flips, len(flips.get((v.model, v.task), ()))) for v in checks) if limits.details else 0
         return 60 * details + 40 * rows
 
-    return [room for room in ROOMS if least(room) <= limit]
+    return [limits for limits in LIMITS if least(limits) <= limit]
 
 
-def _largest(text: Callable[[Room], str | None], rooms: Sequence[Room]) -> str | None:
-    """Return the text of the first room in which it fits, by bisection.
+def _largest(text: Callable[[Limits], str | None], all_limits: Sequence[Limits]) -> str | None:
+    """Return the text in the first limits in which it fits, by bisection.
 
-    Each room needs less than the one before.
+    Each of them needs less than those before.
     """
     text = cache(text)
-    if (whole := text(rooms[0])) is not None:
+    if (whole := text(all_limits[0])) is not None:
         return whole
-    at = bisect_left(rooms, True, 1, key=lambda room: text(room) is not None)
-    return text(rooms[at]) if at < len(rooms) else None
+    at = bisect_left(all_limits, True, 1, key=lambda limits: text(limits) is not None)
+    return text(all_limits[at]) if at < len(all_limits) else None
 
 
 def _values(
-    result: Result | None, about: About, guard: Guard | None, flips: FlipsByCheck, failure: Failure | None, room: Room
+    result: Result | None,
+    about: About,
+    guard: Guard | None,
+    flips: FlipsByCheck,
+    failure: Failure | None,
+    limits: Limits,
 ) -> dict[str, Any]:
     """Return the variables of the comment's template."""
-    values = values_of(result, flips, room, answers_commands=about.commands)
-    changes, config = changes_of(guard, room), opening(about.config, 200)
+    values = values_of(result, flips, limits, answers_commands=about.commands)
+    changes, config = changes_of(guard, limits), opening(about.config, 200)
     code, refusal = (failure.exit_code, failure.refusal) if failure else (None, "")
     symbol, text = headline_of(values["result"], guard=guard, exit_code=code, refusal=refusal, advisory=about.advisory)
     verdicts = {verdict.verdict for verdict in result.decided} if result is not None else set()
     waits = result is not None and failure is None and guard is not None and not guard.holds and verdicts == {"pass"}
     sentences, steps = values["sentences"], values["steps"]
     if waits and result is not None and guard is not None:
-        sentences, steps = _waiting(result, guard, about, room)
+        sentences, steps = _waiting(result, guard, about, limits)
     bootstrap = is_bootstrap(result, guard)
     pictures = tuple(map(_link, about.pictures or ()))
     return values | {
@@ -194,13 +199,13 @@ def _values(
         "waits": waits and not bootstrap,
         "picture": pictures if len(pictures) == 2 and all(pictures) else None,
         "about": replace(
-            about, title=opening(about.title, room.names), config=config, head_sha=opening(about.head_sha, 64)
+            about, title=opening(about.title, limits.names), config=config, head_sha=opening(about.head_sha, 64)
         ),
-        "guard": None if guard is None else _short_guard(guard, changes, room),
+        "guard": None if guard is None else _short_guard(guard, changes, limits),
         "changes": changes,
         "changes_left_out": len(guard.changes) - len(changes) if guard is not None else 0,
         "failure": failure,
-        "log": tail(failure.log, room.log) if failure is not None else "",
+        "log": tail(failure.log, limits.log) if failure is not None else "",
         "bootstrap": bootstrap,
         "commands": _commands(config),
         "accept": bool(verdicts & {"regression", "no-reference"}),
@@ -208,16 +213,16 @@ def _values(
         "report_link": _link(about.report_url),
         "named": (about.title, about.config) != ("accgate", "accuracy.toml"),
         "version": values["version"] or __version__,
-        "left_out": room != ROOMS[0],
+        "left_out": limits != LIMITS[0],
     }
 
 
-def _short_guard(guard: Guard, changes: tuple[RuleChange, ...], room: Room) -> Guard:
-    by = None if guard.approved_by is None else opening(guard.approved_by, room.names)
-    return replace(guard, reason=opening(guard.reason, room.reasons), changes=changes, approved_by=by)
+def _short_guard(guard: Guard, changes: tuple[RuleChange, ...], limits: Limits) -> Guard:
+    by = None if guard.approved_by is None else opening(guard.approved_by, limits.names)
+    return replace(guard, reason=opening(guard.reason, limits.reasons), changes=changes, approved_by=by)
 
 
-def _waiting(result: Result, guard: Guard, about: About, room: Room) -> tuple[tuple[str, ...], tuple[Step, ...]]:
+def _waiting(result: Result, guard: Guard, about: About, limits: Limits) -> tuple[tuple[str, ...], tuple[Step, ...]]:
     """Return sentences and steps of a passing run whose rules do not count yet.
 
     It is on a pull request.
@@ -225,7 +230,7 @@ def _waiting(result: Result, guard: Guard, about: About, room: Room) -> tuple[tu
     sentence = guard_sentence(result, guard)
     sentences = (sentence,) if sentence is not None else ()
     if guard.state == "unreadable" and guard.reason:
-        sentences = (*sentences, opening(guard.reason, room.reasons))
+        sentences = (*sentences, opening(guard.reason, limits.reasons))
     steps = approval_steps(about.head_sha, answers_commands=about.commands) if guard.changes else []
     return sentences, tuple(steps)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from accgate.report import words
 from accgate.report.flips import FlipsByCheck, first_answers, opening
 from accgate.report.forest import text_plot
-from accgate.report.room import ROOMS, Room, shorten_result
+from accgate.report.limits import LIMITS, Limits, shorten_result
 from accgate.report.story import story_of, worst_first
 from accgate.report.views import FIGURE_HEADINGS, GROUP_HEADINGS, HEADINGS, Checks, checks_of
 from accgate.text import clip, number, signed_number, visible
@@ -37,40 +37,40 @@ def render_markdown(result: Result, flips: FlipsByCheck | None = None) -> str:
 
     Names, prompts and replies can hold anything: each is escaped so that it shows as text.
     """
-    values = values_of(result, flips or {}, replace(ROOMS[0], groups=GROUPS)) | {"shows_flips": True}
+    values = values_of(result, flips or {}, replace(LIMITS[0], groups=GROUPS)) | {"shows_flips": True}
     return fill_template(values, "report.md.j2")
 
 
 def values_of(
-    result: Result | None, flips: FlipsByCheck, room: Room, *, answers_commands: bool = False
+    result: Result | None, flips: FlipsByCheck, limits: Limits, *, answers_commands: bool = False
 ) -> dict[str, Any]:
     """Return the variables of a template that are about the run."""
-    short = None if result is None else shorten_result(result, room)
-    views = Checks() if result is None or short is None else checks_of(result, short, flips, room)
+    short = None if result is None else shorten_result(result, limits)
+    views = Checks() if result is None or short is None else checks_of(result, short, flips, limits)
     story = story_of(short, answers_commands=answers_commands)
-    answers = first_answers(worst_first(result.decided), flips) if result is not None and room.answers else None
+    answers = first_answers(worst_first(result.decided), flips) if result is not None and limits.answers else None
     if answers is not None:
-        answers = replace(answers, check=opening(answers.check, room.names), rows=answers.rows[: room.answers])
+        answers = replace(answers, check=opening(answers.check, limits.names), rows=answers.rows[: limits.answers])
     standing_out = [view for view in views.rows if view.standing_out is not None]
     return vars(views) | {
         "result": short,
         "symbol": story.headline.symbol,
         "headline": story.headline.text,
-        "sentences": tuple(opening(line, 2 * room.reasons) for line in story.sentences),
+        "sentences": tuple(opening(line, 2 * limits.reasons) for line in story.sentences),
         "steps": story.steps,
         "headings": HEADINGS,
         "figure_headings": FIGURE_HEADINGS,
         "answers": answers,
-        "plot": text_plot(story.checks) if room.plot else None,
+        "plot": text_plot(story.checks) if limits.plot else None,
         "alone": len(story.checks) == 1,
         "passed": short is not None and story.lead is not None and story.lead.verdict == "pass",
         "shows_flips": False,
         "waits": False,
         "beside_words": ("", "") if result is None else other_rules(result.rules),
         "group_headings": GROUP_HEADINGS,
-        "group_lines": standing_out[: room.group_lines],
-        "group_lines_left_out": len(standing_out[room.group_lines :]),
-        "collapse_lines": [view for view in views.rows if view.collapsed][: room.group_lines],
+        "group_lines": standing_out[: limits.group_lines],
+        "group_lines_left_out": len(standing_out[limits.group_lines :]),
+        "collapse_lines": [view for view in views.rows if view.collapsed][: limits.group_lines],
         "drift_lines": tuple(view for view in views.rows if view.verdict.drift and view.verdict.drift.detected),
         "cost": words.cost(short) if short else None,
         "saved": words.savings(short) if short else None,

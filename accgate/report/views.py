@@ -9,7 +9,7 @@ from datetime import date
 from typing import NamedTuple
 
 from accgate.report.flips import Flip, FlipsByCheck, excerpt, opening
-from accgate.report.room import Room, most_of
+from accgate.report.limits import Limits, most_of
 from accgate.report.story import SIGNS, worst_first
 from accgate.report.words import confidence_of
 from accgate.result import Result
@@ -108,7 +108,7 @@ class Section(NamedTuple):
     rows: tuple[CheckView, ...]
 
 
-def sections_of(rows: Sequence[CheckView], room: Room, started: str | None = None) -> tuple[Section, ...]:
+def sections_of(rows: Sequence[CheckView], limits: Limits, started: str | None = None) -> tuple[Section, ...]:
     """Group the rows by model, models in the order of their first row.
 
     References are as old as the run `started`.
@@ -116,13 +116,13 @@ def sections_of(rows: Sequence[CheckView], room: Room, started: str | None = Non
     models = {
         name: tuple(row for row in rows if row.model == name) for name in dict.fromkeys(row.model for row in rows)
     }
-    sections = tuple(Section((_origin(name, those, room, started),), those) for name, those in models.items())
+    sections = tuple(Section((_origin(name, those, limits, started),), those) for name, those in models.items())
     if 2 * len(models) <= len(rows) or len(models) == 1:
         return sections
     return (Section(tuple(section.origins[0] for section in sections[:ORIGINS]), tuple(rows)),)
 
 
-def _origin(model: str, rows: Sequence[CheckView], room: Room, started: str | None) -> Origin:
+def _origin(model: str, rows: Sequence[CheckView], limits: Limits, started: str | None) -> Origin:
     references = [row.verdict.reference for row in rows if row.verdict.reference.name]
     names = ["its reference" if each.name == model else each.name for each in references]
     is_asked = any(row.verdict.equal_to is not None for row in rows)
@@ -130,11 +130,11 @@ def _origin(model: str, rows: Sequence[CheckView], room: Room, started: str | No
     commits = {(each.commit or "")[:7] for each in references}
     settings = next(filter(None, (settings_of(row.verdict) for row in rows)), ())
     kinds = ([each for each in settings if each.is_outside is outside] for outside in (False, True))
-    shown = [each for kind in kinds for each in kind[: room.settings]]
+    shown = [each for kind in kinds for each in kind[: limits.settings]]
     recorded = opening(" to ".join(dict.fromkeys((*dates[:1], *dates[-1:]))), 40)
-    reference = f"{opening(names[0], room.names)} of {recorded}" if names else ""
+    reference = f"{opening(names[0], limits.names)} of {recorded}" if names else ""
     commit = commits.pop() if len(commits) == 1 else ""
-    made = ", ".join(filter(None, (_age(references, started), _makers(references, room)))) if names else ""
+    made = ", ".join(filter(None, (_age(references, started), _makers(references, limits)))) if names else ""
     return Origin(model, reference, commit, tuple(shown), len(settings) - len(shown), made)
 
 
@@ -156,10 +156,10 @@ def _age(references: Sequence[ReferenceSummary], started: str | None) -> str:
     return f"{f'{days[0]} to ' if days[0] < days[-1] else ''}{count_of(days[-1], 'day')} old"
 
 
-def _makers(references: Sequence[ReferenceSummary], room: Room) -> str:
+def _makers(references: Sequence[ReferenceSummary], limits: Limits) -> str:
     """Return of how many runs references are, if of several, and which engines made them."""
     runs = sorted({each.runs for each in references if each.runs is not None})
-    engines = opening(", ".join(dict.fromkeys(each.engine for each in references if each.engine)), room.names)
+    engines = opening(", ".join(dict.fromkeys(each.engine for each in references if each.engine)), limits.names)
     of = f"from {f'{runs[0]} to ' if len(runs) > 1 else ''}{count_of(runs[-1], 'run')}" if runs and runs[-1] > 1 else ""
     return f"{of or 'made'} with {engines.replace(';', ',')}" if engines else of
 
@@ -181,33 +181,33 @@ class Checks:
     sections: tuple[Section, ...] = ()
 
 
-def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) -> Checks:
+def checks_of(result: Result, short: Result, flips: FlipsByCheck, limits: Limits) -> Checks:
     """Return the checks that there is room for, worst first.
 
     `short` is the run with short names.
     """
     all_checks = worst_first(result.decided)
-    pairs = [*zip(all_checks, worst_first(short.decided), strict=True)][: most_of(all_checks, room)]
-    rows = tuple(check_view(cut, flips.get((whole.model, whole.task), ()), room) for whole, cut in pairs)
+    pairs = [*zip(all_checks, worst_first(short.decided), strict=True)][: most_of(all_checks, limits)]
+    rows = tuple(check_view(cut, flips.get((whole.model, whole.task), ()), limits) for whole, cut in pairs)
     failed = tuple(view for view in rows if view.verdict.verdict != "pass")
     passed = sum(v.verdict == "pass" for v in all_checks) - (len(rows) - len(failed))
-    beside = worst_first(short.beside)[: most_of(result.beside, room)]
+    beside = worst_first(short.beside)[: most_of(result.beside, limits)]
     return Checks(
         rows=rows,
         checks=tuple(
-            view for view in rows if room.details and (room.passing_details or view.verdict.verdict != "pass")
+            view for view in rows if limits.details and (limits.passing_details or view.verdict.verdict != "pass")
         ),
         passed_left_out=passed,
         others_left_out=len(all_checks) - len(rows) - passed,
-        beside=tuple(check_view(verdict, (), room) for verdict in beside),
+        beside=tuple(check_view(verdict, (), limits) for verdict in beside),
         beside_left_out=len(result.beside) - len(beside),
-        sections=sections_of(rows, room, result.started),
+        sections=sections_of(rows, limits, result.started),
     )
 
 
-def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView:
+def check_view(verdict: Verdict, flips: Sequence[Flip], limits: Limits) -> CheckView:
     """View one check, with as many of its flips as there is room for."""
-    first, before, now = flips[: room.flips], verdict.reference.mean, verdict.candidate.mean
+    first, before, now = flips[: limits.flips], verdict.reference.mean, verdict.candidate.mean
     task = subject_of(verdict)
     marks = f"{', new' if verdict.is_new else ''}{', advisory' if verdict.tier == 'advisory' else ''}"
     word = f"{verdict.verdict.replace('-', ' ')}{marks}"
@@ -230,29 +230,29 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
             gamma_of(verdict),
             theta_of(verdict),
         ),
-        sentence=opening(sentence(verdict), 4 * room.reasons),
-        drifted=opening(drift_sentence(verdict), room.reasons) or None,
+        sentence=opening(sentence(verdict), 4 * limits.reasons),
+        drifted=opening(drift_sentence(verdict), limits.reasons) or None,
         readings=readings_sentence(verdict),
         reasons=verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
-        flips=tuple(_short_flip(flip, room) for flip in first),
+        flips=tuple(_short_flip(flip, limits) for flip in first),
         more_flips=len(verdict.flips) - len(first) if verdict.verdict != "pass" else 0,
         figures=(*figures_of(verdict), *cost_figures(verdict)),
         figure_row=figure_row(verdict),
         standing_out=groups_sentence(verdict),
-        groups=groups_paragraph(verdict) if room.groups else None,
-        group_rows=group_rows(verdict)[: room.groups],
-        to_do=_to_do(verdict, room) if verdict.verdict == "inconclusive" else None,
+        groups=groups_paragraph(verdict) if limits.groups else None,
+        group_rows=group_rows(verdict)[: limits.groups],
+        to_do=_to_do(verdict, limits) if verdict.verdict == "inconclusive" else None,
         collapsed=collapse_sentence(verdict),
     )
 
 
-def _short_flip(flip: Flip, room: Room) -> Flip:
+def _short_flip(flip: Flip, limits: Limits) -> Flip:
     expected, before, got = map(opening, (flip.expected, flip.before, flip.got))
-    return Flip(opening(flip.id, room.names), f"{flip.sign}{excerpt(flip.prompt)}", expected, before, got)
+    return Flip(opening(flip.id, limits.names), f"{flip.sign}{excerpt(flip.prompt)}", expected, before, got)
 
 
-def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:
-    return opening(lack_sentence(verdict), room.reasons), after_inconclusive(verdict, needs_approval=True)
+def _to_do(verdict: Verdict, limits: Limits) -> tuple[str, Step]:
+    return opening(lack_sentence(verdict), limits.reasons), after_inconclusive(verdict, needs_approval=True)
 
 
 def gamma_of(verdict: Verdict) -> str:
@@ -270,7 +270,7 @@ def theta_of(verdict: Verdict) -> str:
 
     Of a run that failed too early to tell it is the target.
     """
-    if verdict.theta is None and verdict.asked is not None and verdict.verdict == "regression":
+    if verdict.theta is None and verdict.wanted_drop is not None and verdict.verdict == "regression":
         return f"asked {asked_text(verdict)}"
     return theta_text(verdict)
 
@@ -298,7 +298,7 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
 
     Each has name and value.
     """
-    aim = "" if verdict.asked is None else f", asked {asked_text(verdict)}"
+    aim = "" if verdict.wanted_drop is None else f", asked {asked_text(verdict)}"
     rows: list[tuple[str, str | None]] = [
         ("Samples used", samples_of(verdict)),
         ("Reference", points_text(verdict, verdict.reference.mean)),

@@ -210,7 +210,7 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
         return None
     values, counts = np.unique(sizes, return_counts=True)
 
-    def seen(drop: float) -> float:
+    def chance_seen(drop: float) -> float:
         """Return the chance that so many clusters change."""
         few = np.eye(1, needed)[0]  # of each number of changed clusters below that
         for size, count in zip(values, counts, strict=True):
@@ -219,9 +219,9 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
             few = np.convolve(few, np.diff(most, prepend=0.0))[:needed]
         return 1.0 - float(few.sum())
 
-    if seen(least) >= 1.0 - beta - 1e-9:
+    if chance_seen(least) >= 1.0 - beta - 1e-9:
         return least
-    return halve(lambda drop: seen(drop) >= 1.0 - beta, least, 100.0, share=1e-9)[1]
+    return halve(lambda drop: chance_seen(drop) >= 1.0 - beta, least, 100.0, share=1e-9)[1]
 
 
 def _with_clusters(result: TestResult, clusters: int, worth: float = math.inf) -> TestResult:

@@ -17,18 +17,18 @@ E_PROCESS_MAXIMUM = 3.0  # samples planned by `e_process` likewise: the price of
 N_LIMIT = 10**9  # no dataset is larger; a plan past it is answered with "not reachable"
 
 
-def share_of_alpha(alpha: float, correction: Correction, checks: int, *, left: float = 1.0) -> float:
+def share_of_alpha(alpha: float, correction: Correction, checks: int, *, total_share: float = 1.0) -> float:
     """Return the alpha that one check of a run has for certain.
 
     It is the check's share where no other check is rejected. Samples are planned for it, and checks that stop early are
-    decided at it. `left` is the share of alpha that all checks have together, beside the overall checks.
+    decided at it. `total_share` is the share of alpha that all checks have together, beside the overall checks.
 
     >>> share_of_alpha(0.05, "holm", 5), share_of_alpha(0.05, "none", 5)
     (0.01, 0.05)
-    >>> round(share_of_alpha(0.05, "holm", 4, left=0.8), 4)
+    >>> round(share_of_alpha(0.05, "holm", 4, total_share=0.8), 4)
     0.01
     """
-    return alpha if correction == "none" else alpha * left / checks
+    return alpha if correction == "none" else alpha * total_share / checks
 
 
 def quantile(probability: float) -> float:

@@ -140,7 +140,7 @@ class _Budget:
         """Whether the time is up."""
         return self.ends_at is not None and self.clock() >= self.ends_at
 
-    def left(self, questions: int, repeats: int) -> int | None:
+    def remaining(self, questions: int, repeats: int) -> int | None:
         """How many samples may be asked yet.
 
         None for any number.
@@ -370,7 +370,7 @@ class _Search:
     def _ask(
         self, out: Path, name: str, model: Model, ids: Sequence[str], ends: Callable[[Scored], bool] | None
     ) -> Answers:
-        ids = ids[: self.budget.left(self.questions, self.loss.check.repeats)]
+        ids = ids[: self.budget.remaining(self.questions, self.loss.check.repeats)]
 
         def is_enough(scores: Scored) -> bool:
             return self.budget.is_over or (ends is not None and ends(scores))

@@ -409,7 +409,7 @@ class Figures:
         return None if self.theta is None else self.theta + self.allowed_drop
 
     @property
-    def asked(self) -> float | None:
+    def wanted_drop(self) -> float | None:
         """The drop, points, that the run should detect.
 
         It is the target theta on top of what is allowed.

@@ -119,7 +119,7 @@ def pass_words(verdict: Figures) -> str:
     loss, allowed = loss_of(verdict), verdict.allowed_drop
     if verdict.equal_to is not None:
         return "no difference beyond chance"
-    if verdict.certify and verdict.asked is not None:
+    if verdict.certify and verdict.wanted_drop is not None:
         return f"a {drop_word(verdict.higher_is_better)} of {asked_text(verdict)} ruled out"
     if loss is None or loss <= 0.0:
         return f"no {drop_word(verdict.higher_is_better)}"
@@ -201,7 +201,7 @@ def lack_sentence(verdict: Figures) -> str:
         reason = next(iter(verdict.reasons), None)
     if reason is not None:
         return with_capital(visible(reason).removesuffix("."))
-    if verdict.sees is None or verdict.asked is None:
+    if verdict.sees is None or verdict.wanted_drop is None:
         return f"Too few samples to see a {drop_word(verdict.higher_is_better)}"
     return (
         f"You asked to see a {drop_word(verdict.higher_is_better)} of {asked_text(verdict)}"

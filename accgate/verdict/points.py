@@ -73,7 +73,7 @@ def theta_text(verdict: Figures) -> str:
     >>> theta_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta=7.51))
     '7.6'
     """
-    return drop_figure(verdict.sees, verdict.asked)
+    return drop_figure(verdict.sees, verdict.wanted_drop)
 
 
 def asked_text(verdict: Figures) -> str:
@@ -86,7 +86,7 @@ def asked_text(verdict: Figures) -> str:
     >>> asked_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta_target=2.25))
     '2.25'
     """
-    return asked_figure(verdict.asked)
+    return asked_figure(verdict.wanted_drop)
 
 
 def samples_of(verdict: Figures) -> str:

@@ -15,9 +15,9 @@ from accgate.decision.cause import Change, trial_of
 from accgate.report.cause import CauseView, blame_markdown
 from accgate.report.html.cause import blame_html
 from accgate.report.html.inline import policy_hash
+from accgate.report.limits import LIMITS
 from accgate.report.markdown import fill_template
 from accgate.report.repetition import print_bisection
-from accgate.report.room import ROOMS
 from tests.github.test_cause import blame_of
 
 
@@ -48,7 +48,7 @@ def test_the_page_runs_and_loads_nothing_and_shows_names_as_text() -> None:
 
 def test_in_a_comment_with_little_room_one_short_sentence_is_left() -> None:
     sides = CauseView(tuple("@<|" * 200 for _ in range(9)), (("@<|" * 200,) * 6,) * 40, "method", "origin")
-    sizes = [len(fill_template({"cause": sides.cut(room)}, "cause.md.j2")) for room in ROOMS]
+    sizes = [len(fill_template({"cause": sides.cut(limits)}, "cause.md.j2")) for limits in LIMITS]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] < 40_000
     assert sizes[-1] < 1_500

@@ -44,9 +44,9 @@ def test_the_confidence_is_that_of_both_limits_at_the_level() -> None:
 
 def test_what_it_sees_and_what_was_asked_are_on_top_of_the_allowed_drop() -> None:
     verdict = verdict_of(theta=3.0, theta_target=2.5, allowed_drop=0.5)
-    assert (verdict.sees, verdict.asked) == (3.5, 3.0)
+    assert (verdict.sees, verdict.wanted_drop) == (3.5, 3.0)
     without = replace(verdict, theta=None, theta_target=None)
-    assert (without.sees, without.asked) == (None, None)
+    assert (without.sees, without.wanted_drop) == (None, None)
 
 
 def test_a_run_is_too_coarse_where_it_sees_only_more_than_was_asked() -> None:

@@ -99,7 +99,7 @@ def _figures(verdict: Verdict) -> _Figures | None:
     reference, mean, limit = (None if each is None else oriented(each, verdict.higher_is_better) for each in means)
     if error is None or reference is None or mean is None:
         return None
-    drop = verdict.asked if verdict.sees is None else verdict.sees  # what is allowed included
+    drop = verdict.wanted_drop if verdict.sees is None else verdict.sees  # what is allowed included
     return _Figures(verdict, reference, mean, error, None if drop is None else reference - drop, limit)
 
 
@@ -144,7 +144,7 @@ def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
         at = x.at(figures.limit)
         yield svg.line(at, TOP, at, svg.HEIGHT, "limit dashed", data_value=verdict.gamma)
         worse = "below" if verdict.higher_is_better else "above"
-        yield svg.beside(at, TOP - 6, f"fails {worse} {points_text(verdict, verdict.gamma)}", "b halo")
+        yield svg.label_beside(at, TOP - 6, f"fails {worse} {points_text(verdict, verdict.gamma)}", "b halo")
     at = x.at(figures.reference)
     anchor, dx = ("end", 20.0) if at > 0.75 else ("start", -20.0) if at < 0.25 else ("middle", None)
     what = "target" if verdict.test == "target" else "reference"
@@ -155,7 +155,7 @@ def _labels(x: Axis, figures: _Figures) -> Iterator[str]:
         low, high = map(x.at, figures.bar)
         yield svg.line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}")
     yield svg.mark(verdict.verdict, at, LEVEL)
-    yield svg.beside(at, LEVEL - 14, f"this run {points_text(verdict, verdict.candidate.mean)}", "t halo")
+    yield svg.label_beside(at, LEVEL - 14, f"this run {points_text(verdict, verdict.candidate.mean)}", "t halo")
 
 
 def _curve(

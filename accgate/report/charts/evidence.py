@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from accgate.decision.path import SequentialPath
 from accgate.design import oriented
 from accgate.report.charts.axes import Axis, axis_of, figures_below, figures_beside, short, thin, upright
-from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretch
+from accgate.report.charts.svg import HEIGHT, Chart, drawing, label, label_beside, line, mark, path, stretch
 from accgate.verdict import Verdict
 
 POINTS, FEW = 160, 32  # of a line; of the upper limit, which jumps with each sample that changed
@@ -45,7 +45,7 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         figures_below(x, whole=True),
         *_limits(verdict, x, y, fails, passes),
         mark(verdict.verdict, across, down),
-        beside(across, min(down + 20, HEIGHT - 4), f"{total}: {words}", "t halo"),
+        label_beside(across, min(down + 20, HEIGHT - 4), f"{total}: {words}", "t halo"),
         data_n=verdict.n,
         data_n_max=verdict.n_max,
         data_stop=verdict.stop,
@@ -72,7 +72,7 @@ def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -
         yield label(place, min(level + 14, HEIGHT - 6), "fails below", anchor="end", dx=-8, class_="b halo")
     elif fails and verdict.verdict != "regression":  # else the run's own label says it
         at, level = x.at(fails[0][0]), max(y.at(value) for _, value in fails) + 18
-        yield beside(at, min(level, HEIGHT - 6), "fails below", "b halo")
+        yield label_beside(at, min(level, HEIGHT - 6), "fails below", "b halo")
     if passes:
         at, level = x.at(passes[-1][0]), min(y.at(value) for _, value in passes)
         yield label(at, max(level - 8, 10), "passes above", anchor="end", class_="gd halo")

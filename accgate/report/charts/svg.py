@@ -102,7 +102,7 @@ def label(
     return element("text", html.escape(value), x=percent(x), y=pixel(y), dx=dx, text_anchor=end, class_=class_)
 
 
-def beside(x: float, y: float, value: str, class_: str) -> str:
+def label_beside(x: float, y: float, value: str, class_: str) -> str:
     """Write a label beside a place.
 
     It is on the side where there is more room.

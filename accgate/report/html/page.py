@@ -17,7 +17,7 @@ from accgate.report.html.checks import charts_of, outcome_text
 from accgate.report.html.inline import page_parts, whole_page
 from accgate.report.html.overview import Plot, forest_of, group_table, start_text, stats_of
 from accgate.report.html.viewer import Beside, ShownList, lists_of
-from accgate.report.room import ROOMS, shorten_result
+from accgate.report.limits import LIMITS, shorten_result
 from accgate.report.samples import Samples
 from accgate.report.story import Story, story_of, together_words, worst_first
 from accgate.report.views import COST_HEADINGS, FIGURE_HEADINGS, HEADINGS, check_view, cost_note, cost_rows, figures_of
@@ -86,7 +86,7 @@ def html_report(result: Result, folder: Path | None = None, beside: Beside | Non
     BadInput
         When a file of the folder is damaged.
     """
-    short = shorten_result(result, ROOMS[0])
+    short = shorten_result(result, LIMITS[0])
     story = story_of(short)
     sections, data = _sections(result, short, folder, beside)
     return whole_page(
@@ -213,5 +213,5 @@ ALL = (*HEADINGS, *FIGURE_HEADINGS[1:], "Verdict")
 
 def all_figures(verdict: Verdict) -> tuple[str, ...]:
     """Return the cells of a check's row under `ALL`."""
-    view = check_view(verdict, (), ROOMS[0])
+    view = check_view(verdict, (), LIMITS[0])
     return (*view.row, *view.figure_row[1:], view.word)
