@@ -11,7 +11,7 @@ import pytest
 
 from accgate.engines import Reply, RequestFailed
 from accgate.engines.base import ModelTable
-from accgate.engines.openai import client, dispatch, pace
+from accgate.engines.openai import client
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import url_fault
 from accgate.engines.openai.probe import ask_server
@@ -19,26 +19,20 @@ from accgate.engines.wire import MalformedReply, body_value, reply_of
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.records.finish import CUT, FULL, KNOWN, REFUSED, reason_of
 from tests.cases import each
-from tests.engines.test_openai import outcome
+from tests.engines.asking import outcome
 from tests.servers import Fault, Server
 
 GOOD = {"choices": [{"index": 0, "text": "4", "finish_reason": "stop"}]}
-LOGIN = (
-    b"<!-- corp --><!DOCTYPE html>\n<html><head><script>"
-    + b"x" * 900
-    + b"</script><title>Sign&nbsp;in\n</title></head>"
-)
+SCRIPT = b"<script>" + b"x" * 900 + b"</script>"
+LOGIN = b"<!-- corp --><!DOCTYPE html>\n<html><head>" + SCRIPT + b"<title>Sign&nbsp;in\n</title></head>"
 STREAM = b'data: {"choices": [{"delta": {"content": "4"}}]}\n\ndata: [DONE]\n\n'
 GZIP = {"content-encoding": "gzip"}
 SECRETS = ("sk-secret", "hunter2")
+pytestmark = pytest.mark.usefixtures("short_waits")
 
 
 @pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
-    monkeypatch.setattr(dispatch, "FIRST_REST", 0.002)
-    monkeypatch.setattr(dispatch, "LONGEST_REST", 0.01)
-    monkeypatch.setattr(pace, "FIRST_PAUSE", 0.002)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", SECRETS[0])
 
 

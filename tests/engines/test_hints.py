@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
 from accgate.inputs.typed import parse_table
 from tests.cases import each
+from tests.engines.asking import outcome
 from tests.servers import Fault, Server
 
 ROOT = Path(__file__).parents[2]
@@ -115,8 +115,6 @@ def test_a_wrong_name_of_a_model_is_answered_with_the_right_one(model: str, list
     ],
 )  # fmt: skip
 def test_a_gateway_that_refuses_the_model_later_says_which_it_has(status: int, message: str, told: bool) -> None:
-    from tests.engines.test_openai import outcome
-
     with Server() as server:
         server.models = {"data": [{"id": "team/toy-7b"}, {"id": "other"}]}
         server.fault_of = lambda _: Fault(status, {"error": {"message": message}})
@@ -169,12 +167,8 @@ def test_further_fields_that_no_reply_can_come_of_are_told_before_the_run(extra:
 
 
 def test_a_key_that_begins_with_basic_is_a_name_and_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.engines.test_openai import outcome
-
     monkeypatch.setenv("KEY", "Basic bWU6aHVudGVyMg==")
     with Server() as server:
-        server.fault_of = lambda _: Fault(
-            400, {"error": {"message": json.dumps("bWU6aHVudGVyMg== (hunter2) is unknown")}}
-        )
+        server.fault_of = lambda _: Fault(400, {"error": {"message": '"bWU6aHVudGVyMg== (hunter2) is unknown"'}})
         assert "*** (***) is unknown" in str(outcome(server, api_key_env="KEY"))
         assert server.seen[0].headers["authorization"] == "Basic bWU6aHVudGVyMg=="

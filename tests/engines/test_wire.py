@@ -195,7 +195,7 @@ KEYS = st.sampled_from(
     ["choices", "message", "text", "content", "usage", "error", "finish_reason", "prompt_tokens", "reasoning", "type"]
 )
 ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text("a \n\u00e9\ud83d\U0001f600", max_size=5),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=4),
 )
 
