@@ -115,7 +115,11 @@ def test_init_says_of_vllm_that_its_options_were_not_checked_alone_and_under_ray
     assert "is vllm, which is not installed here, so its options were not checked" in printed(capsys)
 
 
-@each("url", [URL, "https://api.example/v1/", "HTTP://h", "http://[::1]:8000/v1", "http://ü.de"])
+@each(
+    "url",
+    [URL, "https://api.example/v1/", "HTTPS://H/v1", "http://h", "http://[::1]:8000/v1", "http://ü.de", "http://h/v1//",
+     "https://h/a%20b/v1"],
+)  # fmt: skip
 def test_a_url_of_a_server_is_taken(url: str) -> None:
     assert url_fault(url) is None
 

@@ -7,13 +7,11 @@ import dataclasses
 import platform
 import re
 import sys
-from importlib import util
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from accgate.config.config import load_config
 from accgate.engines import Engine, Request, RequestFailed, base, llamacpp, split_options
 from accgate.engines.llamacpp import LlamaCppEngine
 from accgate.engines.openai import options as openai_options
@@ -23,9 +21,6 @@ from accgate.engines.recording import RecordedEngine
 from accgate.engines.vllm import options as vllm_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
-from accgate.planning.design import planned_model
-from accgate.planning.validation import validate
-from accgate.verdict.reasons import words_of
 from tests.cases import each
 from tests.engines import planned
 
@@ -205,18 +200,6 @@ def test_the_processor_is_named_as_the_system_or_else_python_names_it(
     monkeypatch.setattr(platform, "processor", lambda: "")
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert base.cpu_name() == name
-
-
-@pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
-def test_an_engine_that_is_not_installed_is_no_fault_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "accuracy.toml"
-    path.write_text('[models.m]\nengine = "vllm"\nmodel = "x"\n[tasks.arithmetic]\nnum_samples = 9\n', encoding="utf-8")
-    config = load_config(path)
-    (check,) = validate(config)
-    assert "3: models.m" not in (note := words_of(check.notes[-1]))
-    assert f"{path}:2: models.m.engine: is vllm, which is not installed here" in note
-    with pytest.raises(CannotEvaluate, match="a running `vllm serve` is reached by the engine openai"):
-        planned_model(config, "m").engine()
 
 
 def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from accgate.engines.vllm.process import Log, cause
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED
+from accgate.planning.design import planned_model
 from accgate.planning.validation import validate
 from accgate.verdict.reasons import words_of
 from tests.cases import each
@@ -298,9 +299,12 @@ def test_without_vllm_validate_says_what_it_could_not_check(tmp_path: Path) -> N
     path.write_text(
         '[models.m]\nengine = "vllm"\nmodel = "o/n"\noptions = { no_such = 1 }\n[tasks.arithmetic]\nlimit = 9\n'
     )
-    (check,) = validate(load_config(path))
-    expected = f"{path}:2: models.m.engine: is vllm, which is not installed here, so its options were not checked; "
-    assert words_of(check.notes[-1]).startswith(expected)
+    config = load_config(path)
+    (check,) = validate(config)
+    note = f"{path}:2: models.m.engine: is vllm, which is not installed here, so its options were not checked; "
+    assert words_of(check.notes[-1]).startswith(note)
+    with pytest.raises(CannotEvaluate, match="a running `vllm serve` is reached by the engine openai"):
+        planned_model(config, "m").engine()
     path.write_text(path.read_text().replace("no_such = 1", "concurrency = 0"))
     with pytest.raises(BadInput, match="concurrency: is 0"):
         validate(load_config(path))
