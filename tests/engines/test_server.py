@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +18,14 @@ from tests.cases import each
 from tests.engines.serving import (
     ANSWER,
     FAMILY,
-    ROOT,
     SERVING,
     TOY,
     asked,
-    listens,
     lives,
     made,
     own_environment,
     pids,
     script,
-    waited,
     written,
 )
 from tests.servers import Fault, Server
@@ -205,10 +200,5 @@ def test_what_cannot_be_served_is_located(
 
 
 def test_a_port_that_another_server_holds_is_not_asked(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-m", "tests.servers", str(port := server.free_port())], cwd=ROOT) as other:
-        try:
-            assert waited(lambda: listens(port))
-            with pytest.raises(BadInput, match=rf"serve: something answers at http://127.0.0.1:{port}/v1 already; end"):
-                asked(made(tmp_path, ["sleep", "600"], base_url=f"http://127.0.0.1:{port}/v1"))
-        finally:
-            other.kill()
+    with Server() as other, pytest.raises(BadInput, match=rf"serve: something answers at {other.url} already; end"):
+        asked(made(tmp_path, ["sleep", "600"], base_url=other.url))

@@ -66,6 +66,7 @@ def held(folder: Path) -> Iterator[Launched]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_the_server_does_not_outlive_accgate(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         process.send_signal(signal.SIGKILL)
@@ -74,6 +75,7 @@ def test_the_server_does_not_outlive_accgate(tmp_path: Path) -> None:
     assert waited(lambda: not any(map(lives, found.values())))
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_its_server_first(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         process.send_signal(signal.SIGINT)
@@ -83,6 +85,7 @@ def test_an_interrupted_run_ends_its_server_first(tmp_path: Path) -> None:
         assert waited(lambda: not any(map(lives, pids(tmp_path).values())))
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_in_the_middle_ends_the_run_and_resume_goes_on(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         (tmp_path / "die").touch()

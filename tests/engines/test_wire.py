@@ -14,12 +14,6 @@ from accgate.records.finish import CUT, REFUSED
 from tests.cases import each
 
 
-def test_a_chat_body_has_messages_and_only_what_is_set() -> None:
-    assert body_of(Request("a", 0, "Hi"), "toy") == {
-        "model": "toy", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 256, "temperature": 0.0,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(("system", "prompt"), [("", "1 + 1 ="), ("Add.", "Add.\n\n1 + 1 =")])
 def test_a_completion_body_has_one_prompt_with_the_system_message_first(system: str, prompt: str) -> None:
     assert body_of(Request("a", 0, "1 + 1 =", system=system, mode="completion"), "toy")["prompt"] == prompt
