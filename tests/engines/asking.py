@@ -30,12 +30,12 @@ QUESTION = Request("a", 0, "1 + 1 =", mode="completion")
 
 
 def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Run an async test in a loop of its own, for two minutes at most."""
+    """Run an async test in a loop of its own, for half a minute at most."""
 
     @wraps(test)
     def run(**fixtures: Any) -> None:
         async def limited() -> None:
-            async with timeout(120):
+            async with timeout(30):
                 await test(**fixtures)
 
         asyncio.run(limited())

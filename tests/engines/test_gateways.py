@@ -16,7 +16,6 @@ from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.probe import ask_server
 from accgate.engines.wire import MalformedReply, body_value, reply_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.records.finish import CUT, FULL, KNOWN, REFUSED, reason_of
 from tests.cases import each
 from tests.engines.asking import outcome
 from tests.servers import Fault, Server
@@ -116,24 +115,6 @@ def test_a_redirect_takes_the_key_to_no_other_server_and_is_followed_within_one(
         server.models = sent_on(307, "/health")
         assert said(server) == "4"
         assert (other.listings, other.seen) == (0, [])
-
-
-@each(
-    ("words", "kind"),
-    [
-        ("FINISH_REASON_STOP eot stopStringFound end_of_text stop_str", "whole"),
-        ("FINISH_REASON_MAX_TOKENS maxPredictedTokensReached max_output_tokens", "cut"),
-        ("contextLengthReached model_length model_context_window_exceeded max_context", "full"),
-        ("FINISH_REASON_SAFETY IMAGE_PROHIBITED_CONTENT repetition_detected GUARDRAIL_INTERVENED", "refused"),
-        ("pause_turn compaction userStopped modelUnloaded failed incomplete max_time OTHER NO_IMAGE", "unknown"),
-    ],
-)
-def test_words_of_other_servers_are_known_in_their_spelling(words: str, kind: str) -> None:
-    for word in words.split():
-        reason = reason_of(word)
-        assert (reason in KNOWN, reason in CUT, reason in FULL, reason in REFUSED) == (
-            kind != "unknown", kind in ("cut", "full"), kind == "full", kind == "refused",
-        ), word  # fmt: skip
 
 
 @each(

@@ -105,15 +105,11 @@ def test_a_gateway_that_refuses_the_model_later_says_which_it_has(status: int, m
         ("https://SECRET@h/v1", "which holds a secret"),
         ("https://me:SECRET/x@h/v1", "which is not a URL"),
         ("me:SECRET@h/v1", "does not begin with http"),
-        ("//me:SECRET@h/v1", "does not begin with http"),
     ],
 )
-@each("key", [{}, {"api_key_env": "KEY"}])
-def test_a_url_that_cannot_work_or_holds_a_secret_is_told_before_the_run(
-    url: str, cause: str, key: dict[str, str]
-) -> None:
+def test_a_url_that_cannot_work_or_holds_a_secret_is_told_before_the_run(url: str, cause: str) -> None:
     with pytest.raises(BadInput, match=r"^options.base_url: ") as caught:
-        OpenAIEngine.of_table(ModelTable("toy", {"base_url": url, **key}, Path()))
+        OpenAIEngine.of_table(ModelTable("toy", {"base_url": url, "api_key_env": "KEY"}, Path()))
     assert cause in str(caught.value)
     assert "SECRET" not in str(caught.value)
     assert redirect_hint(url).startswith("that is no address of an API")

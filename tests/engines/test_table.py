@@ -155,7 +155,6 @@ def test_batches_of_deterministic_replies_are_whole_ones(tmp_path: Path) -> None
     ("options", "faults"),
     [
         ("n_ubatch = 0", ["n_ubatch: is 0; write a whole number from 1"]),
-        ("n_ubatch = -64", ["n_ubatch: is -64; write a whole number from 1"]),
         ("n_batch = 0, deterministic = false", ["n_batch: is 0; write a whole number from 1"]),
         ("n_batch = 3, deterministic = false", ["n_batch: is 3; write n_parallel (4) or more"]),
         ("n_batch = 7, n_parallel = 8, deterministic = false", ["n_batch: is 7; write n_parallel (8) or more"]),
