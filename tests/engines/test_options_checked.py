@@ -11,6 +11,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines.openai.options import Options, faults_of, url_fault
 from tests.cases import each
+from tests.engines.planned import model_file
 
 URL = "http://127.0.0.1:8000/v1"
 TASK = "[tasks.arithmetic]\nnum_samples = 9\n"
@@ -30,12 +31,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "w.gguf").write_bytes(b"no weights: nothing here may load them")
     (tmp_path / "s.jsonl").write_text('{"id": "a", "score": 100}\n')
     return tmp_path
-
-
-def written(folder: Path, engine: str, model: str, options: str) -> None:
-    """A file whose options stand on line 4."""
-    table = f'[models.m]\nengine = "{engine}"\nmodel = "{model}"\noptions = {{ {options} }}\n'
-    (folder / "accuracy.toml").write_text(table + TASK)
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> str:
@@ -63,7 +58,7 @@ CASES = [
 def test_wrong_options_are_refused_with_line_and_key_before_anything_is_loaded(
     folder: Path, capsys, engine: str, model: str, options: str, faults: tuple[str, ...]
 ) -> None:
-    written(folder, engine, model, options)
+    model_file(folder, engine, model, options, more=TASK)
     for command in ("validate", "run", "record") if engine in ("ray", "recorded") else ("validate",):
         assert main([command]) == 2
         lines = capsys.readouterr().err.splitlines()
@@ -73,9 +68,8 @@ def test_wrong_options_are_refused_with_line_and_key_before_anything_is_loaded(
 
 
 def test_the_options_of_a_judge_are_checked_too(folder: Path, capsys) -> None:
-    written(folder, "openai", "x", f"base_url = '{URL}'")
-    path = folder / "accuracy.toml"
-    path.write_text(path.read_text() + "[judges.j]\nmodel = 'y'\noptions = { base_url = 'h/v1' }\n")
+    judge = "[judges.j]\nmodel = 'y'\noptions = { base_url = 'h/v1' }\n"
+    model_file(folder, "openai", "x", f"base_url = '{URL}'", more=TASK + judge)
     assert main(["validate"]) == 2
     assert "accuracy.toml:9: judges.j.options.base_url: is 'h/v1', which does not begin" in capsys.readouterr().err
 
@@ -87,7 +81,7 @@ def test_without_xllamacpp_a_note_says_that_its_options_were_not_checked(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys, engine: str, options: str, key: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    written(folder, engine, "w.gguf", options)
+    model_file(folder, engine, "w.gguf", options, more=TASK)
     assert main(["validate"]) == 0
     line = 2 if engine == "llamacpp" else 4
     note = f"accuracy.toml:{line}: models.m.{key}: is llamacpp, whose options were not checked: engine llamacpp needs "
@@ -95,7 +89,7 @@ def test_without_xllamacpp_a_note_says_that_its_options_were_not_checked(
 
 
 def test_without_ray_a_note_says_how_to_install_it(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    written(folder, "ray", "x", f"engine = 'openai', options = {{ base_url = '{URL}' }}")
+    model_file(folder, "ray", "x", f"engine = 'openai', options = {{ base_url = '{URL}' }}", more=TASK)
     assert main(["validate"]) == 0
     before = printed(capsys)
     monkeypatch.setitem(sys.modules, "ray", None)

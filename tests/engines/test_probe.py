@@ -11,6 +11,7 @@ from accgate.cli.main import main
 from accgate.engines.openai import probe
 from accgate.engines.openai.probe import ask_server
 from tests.cases import each
+from tests.engines.planned import model_file
 from tests.gates import said, toml, write_task
 from tests.servers import Fault, Server
 
@@ -43,8 +44,7 @@ def test_what_a_server_does_not_tell_is_said(tmp_path: Path, capsys) -> None:
 
 
 def test_a_config_without_a_server_is_said_to_have_none(tmp_path: Path, capsys) -> None:
-    path = tmp_path / "accuracy.toml"
-    path.write_text('[models.m]\nengine = "ray"\nmodel = "m"\noptions = { engine = "vllm" }\n[tasks.arithmetic]\n')
+    path = model_file(tmp_path, "ray", "m", 'engine = "vllm"', "[tasks.arithmetic]\n")
     assert main(["validate", "--probe", str(path)]) == 0
     assert capsys.readouterr().out.endswith("\nno model has a server to ask.\n")
 

@@ -28,7 +28,7 @@ from accgate.inputs.toml import read_toml
 from accgate.result import EngineInfo
 from tests.cases import each
 from tests.engines.asking import in_loop
-from tests.engines.planned import engine_of, planned_model
+from tests.engines.planned import engine_of, model_file, planned_model
 from tests.servers import Server
 
 URL = "http://127.0.0.1:8000/v1"
@@ -37,9 +37,7 @@ INNER = f'engine = "openai", options = {{ base_url = "{URL}"'
 
 def made(folder: Path, options: str, model: str = "toy") -> RayEngine:
     """The engine of a file whose options stand on line 4."""
-    path = folder / "accuracy.toml"
-    path.write_text(f'[models.m]\nengine = "ray"\nmodel = "{model}"\noptions = {{ {options} }}\n')
-    engine = engine_of(read_toml(path, fix=""))
+    engine = engine_of(read_toml(model_file(folder, "ray", model, options), fix=""))
     assert isinstance(engine, RayEngine)
     return engine
 

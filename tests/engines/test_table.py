@@ -22,7 +22,7 @@ from accgate.engines.vllm import options as vllm_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from tests.cases import each
-from tests.engines import planned
+from tests.engines.planned import engine_of, model_file
 
 URL = "http://127.0.0.1:8000/v1"
 
@@ -31,9 +31,7 @@ def made(folder: Path, engine: str, model: str, options: str = "") -> Engine:
     """The engine of a file whose options stand on line 4; other models than `no.*` have an empty file."""
     if "/" not in model and not model.startswith("no"):
         (folder / model).touch()
-    path = folder / "accuracy.toml"
-    path.write_text(f'[models.m]\nengine = "{engine}"\nmodel = "{model}"\noptions = {{ {options} }}\n')
-    return planned.engine_of(read_toml(path, fix=""))
+    return engine_of(read_toml(model_file(folder, engine, model, options), fix=""))
 
 
 def llama(folder: Path, options: str = "") -> LlamaCppEngine:

@@ -31,6 +31,7 @@ from accgate.planning.design import planned_model
 from accgate.planning.validation import validate
 from accgate.verdict.reasons import words_of
 from tests.cases import each
+from tests.engines.planned import model_file
 from tests.engines.serving import lives, waited
 
 
@@ -295,10 +296,7 @@ def test_extra_fields_are_used_as_vllm_holds_them() -> None:
 
 @pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
 def test_without_vllm_validate_says_what_it_could_not_check(tmp_path: Path) -> None:
-    path = tmp_path / "accuracy.toml"
-    path.write_text(
-        '[models.m]\nengine = "vllm"\nmodel = "o/n"\noptions = { no_such = 1 }\n[tasks.arithmetic]\nlimit = 9\n'
-    )
+    path = model_file(tmp_path, "vllm", "o/n", "no_such = 1", "[tasks.arithmetic]\nlimit = 9\n")
     config = load_config(path)
     (check,) = validate(config)
     note = f"{path}:2: models.m.engine: is vllm, which is not installed here, so its options were not checked; "
