@@ -59,7 +59,7 @@ def test_wrong_options_are_refused_with_line_and_key_before_anything_is_loaded(
     folder: Path, capsys, engine: str, model: str, options: str, faults: tuple[str, ...]
 ) -> None:
     model_file(folder, engine, model, options, more=TASK)
-    for command in ("validate", "run", "record") if engine in ("ray", "recorded") else ("validate",):
+    for command in ("validate", "run", "record"):
         assert main([command]) == 2
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) == len(faults)
