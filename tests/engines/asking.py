@@ -1,4 +1,4 @@
-"""Engines of the openai API that are started, asked and closed, and tests that run in an event loop."""
+"""Openai engines that are started, asked and closed, and tests in an event loop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 def run_on(engine: OpenAIEngine, work: Callable[[], Awaitable[T]]) -> T:
-    """What comes of work on an engine that is started before it, and closed twice after it."""
+    """Start an engine, do the work, and close the engine twice."""
 
     async def whole() -> T:
         try:
@@ -65,7 +65,10 @@ def engine_at(url: str | Sequence[str], **options: Any) -> OpenAIEngine:
 def outcomes_of(
     engine: OpenAIEngine, requests: Sequence[Request], meanwhile: Callable[[], object] = lambda: None
 ) -> list[Any]:
-    """What the engine makes of each request: a reply, or the error; `meanwhile` is done once it is started."""
+    """Return each request's reply or error.
+
+    `meanwhile` is done once the engine is started.
+    """
 
     async def work() -> list[Any]:
         meanwhile()

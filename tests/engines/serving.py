@@ -38,7 +38,7 @@ SERVING = "import runpy\nrunpy.run_module('tests.servers', run_name='__main__', 
 
 
 def own_environment(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep logs in this folder; servers run in the config's, and find tests.servers all the same."""
+    """Keep logs in this folder, and let servers find tests.servers from any other."""
     monkeypatch.setenv("TMPDIR", str(logs))
     monkeypatch.setattr("tempfile.tempdir", str(logs))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -125,12 +125,6 @@ async def test_an_outage_of_all_servers_is_outlasted_at_no_retry() -> None:
     await engine.close()
 
 
-def test_a_server_that_loads_again_is_outlasted_at_no_retry(servers: list[Server]) -> None:
-    server = servers[0]
-    server.fail([Fault(503, {"error": {"message": "Loading model"}})] * 4)
-    assert outcomes_of(engine_of([server], max_retries=0), questions(2)) == answers(2)
-
-
 def test_an_outage_that_lasts_ends_the_run_with_the_mend(servers: list[Server]) -> None:
     def end() -> None:
         for server in servers:

@@ -121,7 +121,7 @@ def test_every_fault_at_once_on_several_servers_changes_nothing(
 
 @contextlib.contextmanager
 def restarting(server: Server, after: int, away: float) -> Iterator[list[Server]]:
-    """Ends a server after so many requests, and starts another on its port some time later."""
+    """End a server after some requests, and start another on its port later."""
     again = []
 
     def work() -> None:

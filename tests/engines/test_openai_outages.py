@@ -15,7 +15,7 @@ from accgate.engines import RequestFailed
 from accgate.engines.base import ModelTable
 from accgate.engines.openai import client, dispatch, pace
 from accgate.engines.openai.client import wait_of
-from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.openai.engine import LISTING_ATTEMPTS, OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.records.file import read_records
@@ -137,11 +137,12 @@ def test_a_server_that_never_finishes_loading_ends_the_run_after_an_outage(serve
     assert server.loading == 10**6 - 2  # asked again at the end only, as it asked to be left alone
 
 
-def test_a_server_that_fails_at_the_start_is_given_up_soon(server: Server) -> None:
+@pytest.mark.parametrize(("max_retries", "asked"), [(2, 3), (99, LISTING_ATTEMPTS)])
+def test_a_server_that_fails_at_the_start_is_given_up_soon(server: Server, max_retries: int, asked: int) -> None:
     server.loading, server.loading_fault = 10**6, Fault(500)
     with pytest.raises(CannotEvaluate, match=r"^cannot reach http\S+: HTTP 500; is the server up"):
-        replies(server, 4, max_retries=2)
-    assert server.loading == 10**6 - 3
+        replies(server, 4, max_retries=max_retries)
+    assert server.loading == 10**6 - asked
 
 
 @pytest.mark.parametrize("hangs", [0.0, 0.8])

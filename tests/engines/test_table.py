@@ -28,7 +28,10 @@ URL = "http://127.0.0.1:8000/v1"
 
 
 def made(folder: Path, engine: str, model: str, options: str = "") -> Engine:
-    """The engine of a file whose options stand on line 4; other models than `no.*` have an empty file."""
+    """The engine of a file whose options stand on line 4.
+
+    A model has an empty file unless it is a package or named `no.*`.
+    """
     if "/" not in model and not model.startswith("no"):
         (folder / model).touch()
     return engine_of(read_toml(model_file(folder, engine, model, options), fix=""))
